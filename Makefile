@@ -1,0 +1,58 @@
+# Trireme's commands. `make` or `make help` lists them.
+SHELL := bash
+# rustup's directory, for shells whose profile does not name it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+BIN := $(or $(CARGO_TARGET_DIR),target)/release
+
+# Options, as in `make fuzz SECONDS=600`.
+SECONDS ?= 60
+SEEDS ?= 10000
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test conformance soak bench lint fuzz clean
+
+help:  ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+build:  ## release build of libtrireme.so and of the trireme program
+	@scripts/packages.sh build
+	cargo build --release --package trireme-provider --package trireme-cli
+	@echo "built $(BIN)/libtrireme.so and $(BIN)/trireme"
+
+demo:  ## three nodes on this machine, with kills and a workload (KEEP=1 leaves them running)
+	@scripts/packages.sh demo
+	@$(MAKE) --no-print-directory build
+	$(BIN)/trireme demo $(if $(KEEP),--keep) $(ARGS)
+
+test:  ## what CI runs: unit, property and simulator tests, real servers, the core of MariaDB's suites
+	@scripts/test.sh
+
+conformance:  ## MariaDB's whole Galera suites (hours), compared with what Galera passes
+	@scripts/packages.sh conformance
+	@$(MAKE) --no-print-directory build
+	scripts/conformance.sh $(ARGS)
+
+soak:  ## the simulator over many seeds (SEEDS=10000)
+	@scripts/packages.sh build
+	cargo run --release --package trireme-simulator -- --seeds $(SEEDS) $(ARGS)
+
+bench:  ## the benchmark (ARGS=... are passed on)
+	@scripts/packages.sh demo
+	@$(MAKE) --no-print-directory build
+	$(BIN)/trireme bench $(ARGS)
+
+lint:  ## formatting, clippy, licences and advisories
+	@scripts/packages.sh lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny check; \
+	else echo "lint: cargo-deny is not installed (cargo install --locked cargo-deny): licences and advisories unchecked"; fi
+
+fuzz:  ## every decoder of foreign bytes, SECONDS=60 each (TARGETS="certification ..." for some)
+	@scripts/packages.sh fuzz
+	scripts/fuzz.sh $(SECONDS) $(TARGETS)
+
+clean:  ## remove what was built
+	cargo clean

@@ -1,0 +1,59 @@
+//! The hasher of maps whose keys are key hashes already.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map from key hash to `V`. Never let its iteration order reach a result.
+pub(crate) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+
+/// One folded multiply. Key hashes from an honest peer are uniform and need no hashing; the multiply spreads those of a
+/// peer that picks them with equal low or high bits, so that a simple pattern cannot degrade the index.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write_u64(&mut self, key: u64) {
+        // Odd, with bits in no pattern (2^64 / golden ratio).
+        const MULTIPLIER: u128 = 0x9E37_79B9_7F4A_7C15;
+        // The high half keeps what the low half loses. A zero high half (small keys) leaves the low half, still spread.
+        let product = u128::from(key) * MULTIPLIER;
+        self.0 = (product as u64) ^ ((product >> 64) as u64);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only u64 keys are used in this crate; this keeps the trait's promise for any other.
+        for &byte in bytes {
+            self.write_u64(self.0.rotate_left(8) ^ u64::from(byte));
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn hash(key: u64) -> u64 {
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(key);
+        hasher.finish()
+    }
+
+    #[test]
+    fn keys_with_equal_low_or_high_bits_are_spread() {
+        for shift in [0, 20, 48] {
+            let buckets: HashSet<u64> = (0..4096u64).map(|i| hash(i << shift) & 0xffff).collect();
+            assert!(
+                buckets.len() > 3500,
+                "shift {shift}: {} buckets",
+                buckets.len()
+            );
+            let tags: HashSet<u64> = (0..4096u64).map(|i| hash(i << shift) >> 57).collect();
+            assert!(tags.len() > 100, "shift {shift}: {} tags", tags.len());
+        }
+    }
+}

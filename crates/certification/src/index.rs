@@ -1,0 +1,152 @@
+//! From a key to the write-sets that last used it.
+
+use crate::hasher::KeyMap;
+use crate::key::Relation;
+use crate::window::{Source, Window};
+use crate::{KeyType, Seqno};
+
+/// Before every seqno.
+const NEVER: Seqno = Seqno::MIN;
+
+/// Who last used a key with one type. Older users do not matter: a seqno answers "after what had been seen?" for all
+/// before it. But a source is exempt from conflicts with itself, and its own use must not hide another's, so the last use
+/// by anybody else is kept beside it.
+#[derive(Clone, Copy, Debug)]
+struct Uses {
+    /// The last write-set.
+    last: Seqno,
+    /// The last write-set that may conflict with the source of `last`; only looked at on that source's behalf.
+    last_by_others: Seqno,
+}
+
+/// The uses of one key, by type.
+type Entry = [Uses; 4];
+
+const UNUSED: Entry = [Uses {
+    last: NEVER,
+    last_by_others: NEVER,
+}; 4];
+
+/// What the index has to say on the keys of a write-set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Findings {
+    /// The last write-set that it conflicts with, if above what its origin had seen.
+    pub conflict: Option<Seqno>,
+    /// The last write-set that it must be applied after, conflicts or not.
+    pub depends_on: Seqno,
+}
+
+/// All keys of the write-sets in the window. Entries of write-sets at or below the floor may linger: they change no result,
+/// since neither a conflict (`last_seen` is not below the floor) nor a dependency (`depends_on` is not either) can come
+/// from them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Index {
+    entries: KeyMap<Entry>,
+}
+
+impl Index {
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Adds to `findings` what the index says on one key of a write-set from `source` that had seen `last_seen`.
+    pub fn test(
+        &self,
+        key: (u64, KeyType),
+        last_seen: Seqno,
+        source: Source,
+        window: &Window,
+        findings: &mut Findings,
+    ) {
+        let (hash, ty) = key;
+        let Some(entry) = self.entries.get(&hash) else {
+            return;
+        };
+        for (uses, found) in entry.iter().zip(KeyType::ALL) {
+            let relation = Relation::of(found, ty);
+            if relation == Relation::Free {
+                continue;
+            }
+            findings.depends_on = findings.depends_on.max(uses.last);
+            if relation == Relation::Conflicts && uses.last > last_seen {
+                let exempt = window
+                    .get(uses.last)
+                    .is_some_and(|record| record.exempts(source));
+                let rival = if exempt {
+                    uses.last_by_others
+                } else {
+                    uses.last
+                };
+                if rival > last_seen {
+                    findings.conflict = findings.conflict.max(Some(rival));
+                }
+            }
+        }
+    }
+
+    /// Enters one key of the write-set `seqno` of `source`. The window has the records of all seqnos above the floor
+    /// and below `seqno`.
+    pub fn insert(&mut self, key: (u64, KeyType), seqno: Seqno, source: Source, window: &Window) {
+        let (hash, ty) = key;
+        let uses = &mut self.entries.entry(hash).or_insert(UNUSED)[ty as usize];
+        // A use that has left the window is below the floor, and so is `last_by_others` before it.
+        if window
+            .get(uses.last)
+            .is_some_and(|record| !record.exempts(source))
+        {
+            uses.last_by_others = uses.last;
+        }
+        uses.last = seqno;
+    }
+
+    /// Drops the entry of `hash` if no write-set above `floor` uses it.
+    pub fn purge(&mut self, hash: u64, floor: Seqno) {
+        if let Some(entry) = self.entries.get(&hash) {
+            if entry.iter().all(|uses| uses.last <= floor) {
+                self.entries.remove(&hash);
+            }
+        }
+    }
+
+    /// Gives memory back after a transaction with very many keys has left the index.
+    pub fn shrink(&mut self) {
+        // Rebuilding costs as much as the removals that led here, so no more than a constant per key.
+        const KEPT_KEYS: usize = 64 * 1024;
+        let wanted = KEPT_KEYS.max(2 * self.entries.len());
+        if self.entries.capacity() > 4 * wanted {
+            self.entries.shrink_to(wanted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_transaction_gives_its_memory_back() {
+        const KEYS: u64 = 300_000;
+        let (mut index, window) = (Index::default(), Window::new(1));
+        let source = Source {
+            origin: [0; 16],
+            epoch: 0,
+        };
+        for hash in 0..KEYS {
+            index.insert((hash, KeyType::Update), 1, source, &window);
+        }
+        let full = index.entries.capacity();
+        index.shrink();
+        assert_eq!(index.entries.capacity(), full, "nothing to give back yet");
+        for hash in 0..KEYS {
+            index.purge(hash, 1);
+        }
+        index.shrink();
+        assert_eq!(index.len(), 0);
+        assert!(
+            index.entries.capacity() < full / 2,
+            "{} of {full}",
+            index.entries.capacity()
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Measurements of systems against each other on this machine.
+
+pub mod measurement;
+pub mod stats;
+pub mod sysbench;
+pub mod system;

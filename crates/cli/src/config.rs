@@ -1,0 +1,114 @@
+//! The `my.cnf` of a node. It also serves clients: `mariadb --defaults-file=DIR/node1/my.cnf`.
+
+use std::path::Path;
+
+use crate::ports::NodePorts;
+use crate::settings::Settings;
+
+/// The text of the `my.cnf` of the node called `name`, whose files are in `dir`. `all` are the ports of every node.
+pub fn my_cnf(settings: &Settings, name: &str, dir: &Path, ports: NodePorts, all: &[NodePorts]) -> String {
+    let path = |file: &str| dir.join(file).display().to_string();
+    let mut text = format!(
+        "# Written by `trireme`; changes are lost at the next start of the cluster.\n\
+         [client]\n\
+         user=root\n\
+         socket={socket}\n\
+         \n\
+         [mysqld]\n\
+         datadir={datadir}\n\
+         socket={socket}\n\
+         pid-file={pid_file}\n\
+         tmpdir={tmp}\n\
+         bind-address=127.0.0.1\n\
+         port={port}\n\
+         skip-name-resolve\n\
+         performance_schema=OFF\n\
+         max_connections=300\n\
+         default_storage_engine=InnoDB\n\
+         innodb_buffer_pool_size=256M\n\
+         innodb_flush_log_at_trx_commit=2\n\
+         innodb_autoinc_lock_mode=2\n\
+         binlog_format=ROW\n",
+        socket = path("mysqld.sock"),
+        datadir = path("data"),
+        pid_file = path("mysqld.pid"),
+        tmp = path("tmp"),
+        port = ports.mysql,
+    );
+    if rustix::process::getuid().is_root() {
+        text += "user=root\n";
+    }
+    if let Some(provider) = &settings.provider {
+        text += &format!(
+            "\n\
+             wsrep_on=ON\n\
+             wsrep_provider={provider}\n\
+             wsrep_cluster_name=trireme-local\n\
+             wsrep_cluster_address={address}\n\
+             wsrep_node_name={name}\n\
+             wsrep_node_address=127.0.0.1:{group}\n\
+             wsrep_node_incoming_address=127.0.0.1:{port}\n\
+             wsrep_slave_threads=4\n\
+             wsrep_sst_method={sst_method}\n\
+             wsrep_sst_auth=root:\n\
+             wsrep_sst_receive_address=127.0.0.1:{sst}\n\
+             wsrep_provider_options=\"{options}\"\n",
+            provider = provider.display(),
+            address = cluster_address(all),
+            group = ports.group,
+            port = ports.mysql,
+            sst_method = settings.sst_method,
+            sst = ports.sst,
+            options = provider_options(ports, &settings.provider_options),
+        );
+    }
+    text
+}
+
+/// The `gcomm://` address that names every node.
+pub fn cluster_address(all: &[NodePorts]) -> String {
+    let hosts: Vec<String> = all.iter().map(|ports| format!("127.0.0.1:{}", ports.group)).collect();
+    format!("gcomm://{}", hosts.join(","))
+}
+
+fn provider_options(ports: NodePorts, more: &str) -> String {
+    let own = format!(
+        "base_port={group};gmcast.listen_addr=tcp://127.0.0.1:{group};ist.recv_addr=127.0.0.1:{ist}",
+        group = ports.group,
+        ist = ports.ist(),
+    );
+    match more.trim_matches([';', ' ']) {
+        "" => own,
+        more => format!("{own};{more}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: NodePorts = NodePorts { mysql: 1000, group: 1001, sst: 1003 };
+    const B: NodePorts = NodePorts { mysql: 1010, group: 1011, sst: 1013 };
+
+    #[test]
+    fn every_node_is_in_the_address() {
+        assert_eq!(cluster_address(&[A, B]), "gcomm://127.0.0.1:1001,127.0.0.1:1011");
+    }
+
+    #[test]
+    fn the_users_provider_options_come_last_and_win() {
+        assert!(provider_options(A, "gcache.size=1M;").ends_with("ist.recv_addr=127.0.0.1:1002;gcache.size=1M"));
+        assert!(provider_options(A, " ;").ends_with("127.0.0.1:1002"));
+    }
+
+    #[test]
+    fn a_plain_server_gets_no_wsrep_settings() {
+        let plain = Settings::new("/x", 1, None);
+        assert!(!my_cnf(&plain, "node1", Path::new("/x/node1"), A, &[A]).contains("wsrep"));
+        let cluster = Settings::new("/x", 2, Some("/lib/p.so".into()));
+        let text = my_cnf(&cluster, "node2", Path::new("/x/node2"), B, &[A, B]);
+        assert!(text.contains("wsrep_provider=/lib/p.so\n"));
+        assert!(text.contains("wsrep_sst_receive_address=127.0.0.1:1013\n"));
+        assert!(text.contains("datadir=/x/node2/data\n"));
+    }
+}

@@ -1,0 +1,58 @@
+//! What the user watches: events on lines of their own, and one line per second that a terminal overwrites.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Instant;
+
+/// Events and the live line.
+pub struct Display {
+    began: Instant,
+    /// Columns of the terminal; `None` when the output goes elsewhere and every line stays.
+    columns: Option<usize>,
+    live: bool,
+}
+
+impl Display {
+    /// On standard output.
+    pub fn new() -> Self {
+        let stdout = io::stdout();
+        let columns = stdout.is_terminal().then(|| {
+            let size = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+            if size == 0 { 80 } else { size }
+        });
+        Self { began: Instant::now(), columns, live: false }
+    }
+
+    /// Prints a line that stays.
+    pub fn event(&mut self, text: &str) {
+        self.end();
+        println!("{} {text}", self.clock());
+    }
+
+    /// Prints the line of this second, over the last one's if possible.
+    pub fn live(&mut self, text: &str) {
+        let line = format!("{}   {text}", self.clock());
+        match self.columns {
+            None => println!("{line}"),
+            Some(columns) => {
+                // A line that wraps could not be overwritten.
+                let fitting: String = line.chars().take(columns.saturating_sub(1)).collect();
+                print!("\r\x1b[K{fitting}");
+                // A terminal that went away ends the program by other means.
+                let _ = io::stdout().flush();
+                self.live = true;
+            }
+        }
+    }
+
+    /// Ends the live line, so that what comes next gets a line of its own.
+    pub fn end(&mut self) {
+        if self.live {
+            println!();
+            self.live = false;
+        }
+    }
+
+    fn clock(&self) -> String {
+        format!("{:>3} s", self.began.elapsed().as_secs())
+    }
+}

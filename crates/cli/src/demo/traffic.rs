@@ -1,0 +1,99 @@
+//! sysbench on every node, and its figures once a second.
+
+use std::time::Duration;
+
+use super::DemoError;
+use super::display::Display;
+use crate::cluster::Cluster;
+use crate::interrupt;
+use crate::sysbench::{Load, Sysbench};
+use crate::sysbench_report::IntervalReport;
+
+/// One sysbench per node; a node that is down has none.
+pub struct Traffic {
+    load: Load,
+    names: Vec<String>,
+    runs: Vec<Option<Sysbench>>,
+    starts: u32,
+}
+
+impl Traffic {
+    /// Starts the load on every node of the cluster.
+    pub fn start(load: Load, cluster: &Cluster) -> Result<Self, DemoError> {
+        let names: Vec<String> = cluster.nodes().iter().map(|node| node.name.clone()).collect();
+        let runs = names.iter().map(|_| None).collect();
+        let mut traffic = Self { load, names, runs, starts: 0 };
+        for i in 0..cluster.nodes().len() {
+            traffic.resume(i, cluster)?;
+        }
+        Ok(traffic)
+    }
+
+    /// Starts the load on node `i`.
+    pub fn resume(&mut self, i: usize, cluster: &Cluster) -> Result<(), DemoError> {
+        self.starts += 1;
+        self.runs[i] = Some(self.load.start(cluster.node(i), None, self.starts)?);
+        Ok(())
+    }
+
+    /// Ends the load on node `i`.
+    pub fn stop(&mut self, i: usize) {
+        self.runs[i] = None;
+    }
+
+    /// Ends all load.
+    pub fn stop_all(&mut self) {
+        self.runs.iter_mut().for_each(|run| *run = None);
+    }
+
+    /// Shows the figures for so many seconds.
+    pub fn watch(&mut self, display: &mut Display, seconds: u64) -> Result<(), DemoError> {
+        for _ in 0..seconds {
+            self.tick(display)?;
+        }
+        Ok(())
+    }
+
+    /// Waits a second and shows its figures. Fails if the load on a node ended by itself.
+    pub fn tick(&mut self, display: &mut Display) -> Result<(), DemoError> {
+        interrupt::sleep(Duration::from_secs(1))?;
+        let mut parts = Vec::new();
+        let mut total = 0.0;
+        for (name, run) in self.names.iter().zip(&mut self.runs) {
+            let report = match run {
+                Some(run) if run.has_ended() => return Err(run.failure().into()),
+                Some(run) => Some(run.take_report()),
+                None => None,
+            };
+            total += report.flatten().map_or(0.0, |report| report.tps);
+            parts.push(format!("{name} {}", figures(report)));
+        }
+        display.live(&format!("{} | all {total:>4.0} c/s", parts.join(" | ")));
+        Ok(())
+    }
+}
+
+/// `None` is a node without load, `Some(None)` one whose report has not come yet.
+fn figures(report: Option<Option<IntervalReport>>) -> String {
+    let text = match report {
+        None => "down".to_string(),
+        Some(None) => "...".to_string(),
+        Some(Some(r)) => {
+            format!("{:>4.0} c/s {:>3.0} conf p95 {:>4.0} ms", r.tps, r.conflicts_per_s, r.p95_ms)
+        }
+    };
+    format!("{text:<29}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_states_take_the_same_width() {
+        let report = IntervalReport { second: 1.0, tps: 1234.5, p95_ms: 18.2, conflicts_per_s: 7.0 };
+        assert_eq!(figures(Some(Some(report))).trim_end(), "1234 c/s   7 conf p95   18 ms");
+        let widths = [figures(None), figures(Some(None)), figures(Some(Some(report)))].map(|t| t.len());
+        assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+    }
+}

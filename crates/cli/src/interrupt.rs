@@ -1,0 +1,48 @@
+//! Ctrl-C and SIGTERM: noticed between steps, so that the servers we started are stopped before the program ends.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// The user asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// From now on SIGINT and SIGTERM are only noted; [`check`] and [`sleep`] report them. A second one ends the program at once.
+pub fn install() -> io::Result<()> {
+    let flag = REQUESTED.get_or_init(|| Arc::new(AtomicBool::new(false)));
+    for signal in [SIGINT, SIGTERM] {
+        // Order matters: the shutdown comes first, so that it acts only from the second signal on.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
+        signal_hook::flag::register(signal, Arc::clone(flag))?;
+    }
+    Ok(())
+}
+
+/// Fails once the user asked to stop. Never does so without [`install`].
+pub fn check() -> Result<(), Interrupted> {
+    match REQUESTED.get() {
+        Some(flag) if flag.load(Ordering::Relaxed) => Err(Interrupted),
+        _ => Ok(()),
+    }
+}
+
+/// Sleeps, but fails soon after the user asked to stop.
+pub fn sleep(duration: Duration) -> Result<(), Interrupted> {
+    let end = Instant::now() + duration;
+    loop {
+        check()?;
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}

@@ -1,0 +1,33 @@
+//! Local MariaDB clusters on loopback: start, break, watch and measure them.
+//!
+//! [`Cluster`] is the centre: it owns N [`Node`]s, each one ordinary `mariadbd` process with a directory, a `my.cnf` and
+//! ports of its own, joined by whichever wsrep provider the [`Settings`] name. Everything else here uses it: the `trireme
+//! cluster` commands, the demo, the benchmark, the soak test, and the integration tests of other crates.
+//!
+//! Nothing here touches the system's MariaDB service, its data or its configuration files.
+
+pub mod bench;
+pub mod cluster;
+pub mod config;
+pub mod datadir;
+pub mod demo;
+pub mod interrupt;
+pub mod node;
+pub mod packages;
+pub mod ports;
+pub mod process;
+pub mod recovery;
+pub mod settings;
+pub mod soak;
+pub mod sql;
+pub mod status;
+pub mod sysbench;
+pub mod sysbench_report;
+pub mod table;
+pub mod verify;
+
+pub use cluster::{Cluster, ClusterError};
+pub use node::{Node, NodeError, StartMode};
+pub use settings::{Settings, SstMethod};
+pub use sql::{Sql, SqlError};
+pub use status::NodeStatus;

@@ -1,0 +1,229 @@
+//! The `trireme` program.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use trireme_cli::bench::sysbench::Plan;
+use trireme_cli::bench::system::System;
+use trireme_cli::demo::{self, DemoOptions};
+use trireme_cli::interrupt::{self, Interrupted};
+use trireme_cli::settings::{Settings, SstMethod, default_dir};
+use trireme_cli::soak::{self, SoakOptions};
+use trireme_cli::{bench, packages};
+
+mod cluster_commands;
+
+/// Synchronous multi-primary replication for MariaDB: local clusters, demo, measurements.
+#[derive(Parser)]
+#[command(name = "trireme", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// A cluster of MariaDB servers on this machine, for trying things out.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+    /// Three nodes under load: one is killed, comes back, and all hold the same rows (about a minute).
+    Demo {
+        /// The wsrep provider [default: libtrireme.so beside this program].
+        #[arg(long, value_name = "PATH")]
+        provider: Option<PathBuf>,
+        /// Leave the cluster running at the end (so does KEEP=1 in the environment).
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Measurements against other systems.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Mixed load for a long time: watches memory, errors and identity.
+    Soak {
+        /// The wsrep provider [default: libtrireme.so beside this program].
+        #[arg(long, value_name = "PATH")]
+        provider: Option<PathBuf>,
+        /// Length of the load.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+        minutes: u64,
+        /// Number of nodes.
+        #[arg(long, default_value_t = 3, value_parser = parse_nodes)]
+        nodes: usize,
+        /// Fail when a server's memory grows faster than this.
+        #[arg(long, value_name = "MIB")]
+        max_growth_mib_per_minute: Option<f64>,
+        /// Write the memory samples to this CSV file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Subcommand)]
+enum ClusterCommand {
+    /// Start a cluster, or one that was stopped, and leave it running.
+    Up(UpArgs),
+    /// Stop it; its data stay for the next `up`.
+    Down {
+        /// The cluster's directory [default: one per user in the directory of temporary files].
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// Remove its data too.
+        #[arg(long)]
+        delete: bool,
+    },
+    /// Show the nodes and how to connect.
+    Status {
+        /// The cluster's directory [default: one per user in the directory of temporary files].
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `cluster up`.
+#[derive(Args)]
+struct UpArgs {
+    /// Number of nodes [default: 3].
+    #[arg(long, value_parser = parse_nodes)]
+    nodes: Option<usize>,
+    /// The cluster's directory [default: one per user in the directory of temporary files].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The wsrep provider [default: libtrireme.so beside this program].
+    #[arg(long, value_name = "PATH")]
+    provider: Option<PathBuf>,
+    /// First port; each node takes ten [default: free ones are searched].
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u16).range(1024..))]
+    base_port: Option<u16>,
+    /// Further argument of mariadbd, such as --innodb-buffer-pool-size=1G (repeatable).
+    #[arg(long = "mariadbd-arg", value_name = "ARG", allow_hyphen_values = true)]
+    mariadbd_args: Vec<String>,
+    /// How a full state snapshot travels [default: rsync].
+    #[arg(long, value_enum)]
+    sst_method: Option<SstMethod>,
+    /// Further wsrep_provider_options, such as "gcache.size=1G".
+    #[arg(long, value_name = "STR")]
+    provider_options: Option<String>,
+}
+
+#[derive(Subcommand)]
+enum BenchCommand {
+    /// sysbench oltp_read_write on all nodes at once, system against system, in turns.
+    Sysbench {
+        /// What to compare: trireme, galera, plain (one server without replication) or NAME=PROVIDER_PATH. Ratios are
+        /// against the last.
+        #[arg(long, value_delimiter = ',', default_value = "trireme,galera")]
+        systems: Vec<String>,
+        /// Cluster sizes.
+        #[arg(long, value_delimiter = ',', default_value = "1,2,3,4", value_parser = parse_nodes)]
+        nodes: Vec<usize>,
+        /// Table sizes.
+        #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
+        rows: Vec<usize>,
+        /// Client threads per node.
+        #[arg(long, default_value_t = 6)]
+        threads_per_node: usize,
+        /// Length of a measurement.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+        seconds: u64,
+        /// Load before each measurement, not counted.
+        #[arg(long, default_value_t = 3)]
+        warmup_seconds: u64,
+        /// Measurements of each system at each point.
+        #[arg(long, default_value_t = 5)]
+        pairs: usize,
+        /// Write each measurement to this CSV file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// The provider called trireme [default: libtrireme.so beside this program].
+        #[arg(long, value_name = "PATH")]
+        provider: Option<PathBuf>,
+    },
+}
+
+fn parse_nodes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if (1..=64).contains(&n) => Ok(n),
+        _ => Err("give a number from 1 to 64".to_string()),
+    }
+}
+
+type AnyError = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match interrupt::install().map_err(AnyError::from).and_then(|()| run(cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) if interrupt::check() == Err(Interrupted) => {
+            eprintln!("trireme: interrupted");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("trireme: error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), AnyError> {
+    match command {
+        Command::Cluster(ClusterCommand::Up(args)) => up(args),
+        Command::Cluster(ClusterCommand::Down { dir, delete }) => {
+            Ok(cluster_commands::down(&dir.unwrap_or_else(default_dir), delete)?)
+        }
+        Command::Cluster(ClusterCommand::Status { dir }) => {
+            Ok(cluster_commands::status(&dir.unwrap_or_else(default_dir))?)
+        }
+        Command::Demo { provider, keep } => {
+            let keep = keep || std::env::var("KEEP").is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
+            let provider = packages::provider(provider.as_deref())?;
+            Ok(demo::run(&DemoOptions { keep, ..DemoOptions::new(provider) })?)
+        }
+        Command::Soak { provider, minutes, nodes, max_growth_mib_per_minute, out } => {
+            let provider = packages::provider(provider.as_deref())?;
+            Ok(soak::run(&SoakOptions { provider, minutes, nodes, max_growth_mib_per_minute, out })?)
+        }
+        Command::Bench(BenchCommand::Sysbench {
+            systems,
+            nodes,
+            rows,
+            threads_per_node,
+            seconds,
+            warmup_seconds,
+            pairs,
+            out,
+            provider,
+        }) => {
+            let systems = systems.iter().map(|text| System::parse(text, provider.as_deref()));
+            let systems = systems.collect::<Result<_, _>>()?;
+            let plan =
+                Plan { systems, nodes, rows, threads_per_node, seconds, warmup_seconds, pairs, out };
+            Ok(bench::sysbench::run(&plan)?)
+        }
+    }
+}
+
+fn up(args: UpArgs) -> Result<(), AnyError> {
+    let dir = args.dir.unwrap_or_else(default_dir);
+    if trireme_cli::Cluster::exists(&dir) {
+        let provider = args.provider.map(|path| packages::provider(Some(&path))).transpose()?;
+        return Ok(cluster_commands::up_again(&dir, args.nodes, args.base_port, |settings| {
+            settings.provider = provider.or(settings.provider.take());
+            settings.sst_method = args.sst_method.unwrap_or(settings.sst_method);
+            if let Some(options) = args.provider_options {
+                settings.provider_options = options;
+            }
+            if !args.mariadbd_args.is_empty() {
+                settings.mariadbd_args = args.mariadbd_args;
+            }
+        })?);
+    }
+    let provider = packages::provider(args.provider.as_deref())?;
+    Ok(cluster_commands::up_new(Settings {
+        base_port: args.base_port,
+        mariadbd_args: args.mariadbd_args,
+        sst_method: args.sst_method.unwrap_or_default(),
+        provider_options: args.provider_options.unwrap_or_default(),
+        ..Settings::new(dir, args.nodes.unwrap_or(3), Some(provider))
+    })?)
+}

@@ -1,0 +1,119 @@
+//! The programs that a local cluster needs, and which Debian package brings each.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::settings::SstMethod;
+
+/// Where Galera's provider lies in Debian's and Ubuntu's `galera-4`.
+pub const GALERA_PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
+
+/// A program or library is missing.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PackageError {
+    /// A program is not installed.
+    #[error("{program} not found; install it: apt-get install {package}")]
+    Program {
+        /// The program's name.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// Galera's library is not installed.
+    #[error("{GALERA_PROVIDER} not found; install it: apt-get install galera-4")]
+    Galera,
+    /// Our own library is not where it should be.
+    #[error(
+        "no provider at {}; build it (cargo build --release -p trireme-provider) or give --provider PATH", .0.display()
+    )]
+    Provider(PathBuf),
+}
+
+/// The full path of `program`, searched in `PATH` and in the directories of system programs, which an ordinary user's
+/// `PATH` lacks.
+pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, PackageError> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+        .ok_or(PackageError::Program { program, package })
+}
+
+/// The server.
+pub fn mariadbd() -> Result<PathBuf, PackageError> {
+    find("mariadbd", "mariadb-server")
+}
+
+/// The program that makes an empty data directory.
+pub fn install_db() -> Result<PathBuf, PackageError> {
+    find("mariadb-install-db", "mariadb-server")
+}
+
+/// The load generator.
+pub fn sysbench() -> Result<PathBuf, PackageError> {
+    find("sysbench", "sysbench")
+}
+
+/// Checks all that the state transfer scripts of `method` call.
+pub fn check_sst(method: SstMethod) -> Result<(), PackageError> {
+    // The scripts look for the port's owner with either of these.
+    find("lsof", "lsof").or_else(|_| find("ss", "iproute2"))?;
+    match method {
+        SstMethod::Rsync => find("rsync", "rsync")?,
+        SstMethod::Mariabackup => {
+            find("mariabackup", "mariadb-backup")?;
+            find("socat", "socat")?
+        }
+    };
+    Ok(())
+}
+
+/// `chosen`, or else `libtrireme.so` beside this executable. Always an absolute path to an existing file.
+pub fn provider(chosen: Option<&Path>) -> Result<PathBuf, PackageError> {
+    let path = match chosen {
+        Some(path) => path.to_path_buf(),
+        None => beside_executable("libtrireme.so"),
+    };
+    match path.canonicalize() {
+        Ok(path) if path.is_file() => Ok(path),
+        _ if path == Path::new(GALERA_PROVIDER) => Err(PackageError::Galera),
+        _ => Err(PackageError::Provider(path)),
+    }
+}
+
+fn beside_executable(name: &str) -> PathBuf {
+    let exe = env::current_exe().unwrap_or_default();
+    let dir = exe.parent().unwrap_or(Path::new("."));
+    // Test programs run one directory below the one that has the library.
+    let dir = match dir.file_name() {
+        Some(last) if last == "deps" => dir.parent().unwrap_or(dir),
+        _ => dir,
+    };
+    dir.join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let error = find("no-such-program-trireme", "some-package").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no-such-program-trireme not found; install it: apt-get install some-package"
+        );
+    }
+
+    #[test]
+    fn system_programs_are_found() {
+        assert!(find("sh", "dash").unwrap().is_absolute());
+    }
+
+    #[test]
+    fn a_missing_provider_is_named() {
+        let path = Path::new("/nonexistent/libx.so");
+        assert_eq!(provider(Some(path)), Err(PackageError::Provider(path.to_path_buf())));
+    }
+}

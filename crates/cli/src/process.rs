@@ -1,0 +1,116 @@
+//! What we do to a process that we know by its id: is it ours and alive, signals, memory, processor time.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Whether process `pid` is alive and has `argument` in its command line. Ids are used again by the system, so an id
+/// from a file alone proves nothing; a zombie has no command line and counts as dead.
+pub fn is_alive(pid: u32, argument: &str) -> bool {
+    match fs::read(format!("/proc/{pid}/cmdline")) {
+        Ok(cmdline) => cmdline.split(|byte| *byte == 0).any(|arg| arg == argument.as_bytes()),
+        Err(_) => false,
+    }
+}
+
+/// Whether process `pid` has ended altogether: all threads done, files and ports given back. This is later than
+/// [`is_alive`] becoming false, since a killed process loses its memory first.
+pub fn has_ended(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    // The leading thread can be a zombie while others still end.
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count());
+    let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
+    state == Some('Z') && threads <= 1
+}
+
+/// Sends `signal` to process `pid`. That the process is gone already is no error.
+pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process id")));
+    };
+    match kill_process(pid, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Resident memory of process `pid` in bytes (`VmRSS`); `None` when it is gone.
+pub fn rss_bytes(pid: u32) -> Option<u64> {
+    parse_rss_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+/// User and system time that process `pid` has used, in milliseconds; `None` when it is gone.
+pub fn cpu_ms(pid: u32) -> Option<u64> {
+    // The kernel reports USER_HZ ticks, which is 100 per second on every Linux this runs on.
+    parse_cpu_ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| ticks * 10)
+}
+
+/// The last `lines` lines of a text file; empty when it cannot be read.
+pub fn tail(path: &Path, lines: usize) -> Vec<String> {
+    let bytes = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].iter().map(|line| line.to_string()).collect()
+}
+
+fn parse_rss_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn parse_cpu_ticks(stat: &str) -> Option<u64> {
+    // The second field, the name in brackets, may itself hold blanks and brackets.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    // proc(5): utime and stime are fields 14 and 15; the first here is field 3.
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_known_by_its_first_argument() {
+        let own = std::env::args().next().unwrap();
+        assert!(is_alive(std::process::id(), &own));
+        assert!(!is_alive(std::process::id(), "--no-such-argument"));
+    }
+
+    #[test]
+    fn a_zombie_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !has_ended(child.id()) && std::time::Instant::now() < end {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(has_ended(child.id()));
+        assert!(!has_ended(std::process::id()));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn rss_of_this_process_is_read() {
+        assert!(rss_bytes(std::process::id()).unwrap() > 100_000);
+        assert_eq!(parse_rss_bytes("VmPeak: 7 kB\nVmRSS:\t  12 kB\n"), Some(12 * 1024));
+        assert_eq!(parse_rss_bytes("VmRSS: many"), None);
+    }
+
+    #[test]
+    fn processor_time_survives_odd_names() {
+        let stat = "7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 20 22 0 0 20";
+        assert_eq!(parse_cpu_ticks(stat), Some(42));
+        assert_eq!(parse_cpu_ticks("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn process_id_zero_is_refused() {
+        // kill(0) would signal our whole process group.
+        assert!(signal(0, Signal::CONT).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! Runs sysbench against a node.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::node::Node;
+use crate::packages::{self, PackageError};
+use crate::sysbench_report::{IntervalReport, Summary, parse_interval, parse_summary};
+
+/// Errors that a client of a multi-primary cluster answers by trying again: deadlock or failed certification, record
+/// changed since last read, lock wait timeout, and the duplicate key of two nodes that delete and insert the same row.
+const CONFLICT_CODES: &str = "1213,1020,1205,1062";
+
+/// Why a run gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SysbenchError {
+    /// Not installed.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// Could not be started.
+    #[error("cannot run sysbench: {0}")]
+    Io(#[from] io::Error),
+    /// It failed.
+    #[error("sysbench on {node} failed: {reason}")]
+    Failed {
+        /// The node that it ran against.
+        node: String,
+        /// Its own words.
+        reason: String,
+    },
+}
+
+/// A load: which script with which tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Script, such as `oltp_read_write`.
+    pub script: &'static str,
+    /// Database.
+    pub database: &'static str,
+    /// Number of tables.
+    pub tables: usize,
+    /// Rows per table at the start.
+    pub rows: usize,
+    /// Client threads per process.
+    pub threads: usize,
+    /// Whether keys come from AUTO_INCREMENT columns.
+    pub auto_inc: bool,
+    /// Transactions per second and process; `None` for as many as it can.
+    pub rate: Option<u32>,
+}
+
+impl Load {
+    /// `oltp_read_write` with keys of the client's choice.
+    pub fn read_write(tables: usize, rows: usize, threads: usize) -> Self {
+        Self {
+            script: "oltp_read_write",
+            database: "sbtest",
+            tables,
+            rows,
+            threads,
+            auto_inc: false,
+            rate: None,
+        }
+    }
+
+    /// Makes the database and the tables, and fills them.
+    pub fn prepare(&self, node: &Node) -> Result<(), SysbenchError> {
+        let failed = |reason: String| SysbenchError::Failed { node: node.name.clone(), reason };
+        let create = format!("CREATE DATABASE IF NOT EXISTS {}", self.database);
+        node.sql().map_err(|e| failed(e.to_string()))?.exec(&create).map_err(|e| failed(e.to_string()))?;
+        let output = self.command(node)?.arg("prepare").output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = text.lines().collect();
+        Err(failed(reason(&lines)))
+    }
+
+    /// Starts the load on `node`, for `duration` or (`None`) until it is stopped. `seed` should differ between processes
+    /// that run at the same time: by itself sysbench takes the second of its start, and two processes with the same one
+    /// change the same rows in the same order.
+    pub fn start(
+        &self,
+        node: &Node,
+        duration: Option<Duration>,
+        seed: u32,
+    ) -> Result<Sysbench, SysbenchError> {
+        let mut child = self
+            .command(node)?
+            .arg(format!("--time={}", duration.map_or(0, |d| d.as_secs())))
+            .arg(format!("--rand-seed={}", seed.clamp(1, i32::MAX as u32)))
+            .args(["--report-interval=1", "run"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let output = Arc::new(Mutex::new(Output::default()));
+        let readers = [
+            child.stdout.take().map(|pipe| read_lines(pipe, Arc::clone(&output))),
+            child.stderr.take().map(|pipe| read_lines(pipe, Arc::clone(&output))),
+        ];
+        let readers = readers.into_iter().flatten().collect();
+        Ok(Sysbench { node: node.name.clone(), child, output, readers })
+    }
+
+    fn command(&self, node: &Node) -> Result<Command, SysbenchError> {
+        let mut command = Command::new(packages::sysbench()?);
+        command
+            .arg(self.script)
+            .arg("--db-driver=mysql")
+            .arg("--mysql-user=root")
+            .arg(format!("--mysql-socket={}", node.socket().display()))
+            .arg(format!("--mysql-db={}", self.database))
+            .arg(format!("--mysql-ignore-errors={CONFLICT_CODES}"))
+            .arg(format!("--tables={}", self.tables))
+            .arg(format!("--table-size={}", self.rows))
+            .arg(format!("--threads={}", self.threads))
+            .arg(format!("--auto_inc={}", if self.auto_inc { "on" } else { "off" }))
+            // A Ctrl-C at the terminal is for us.
+            .process_group(0);
+        if let Some(rate) = self.rate {
+            command.arg(format!("--rate={rate}"));
+        }
+        Ok(command)
+    }
+}
+
+/// What a run has printed so far.
+#[derive(Default)]
+struct Output {
+    text: VecDeque<String>,
+    newest: Option<IntervalReport>,
+}
+
+/// Lines kept: the summary has about 40. The intervals of a long run must not fill the memory.
+const MAX_LINES: usize = 200;
+
+/// A running sysbench. Dropping it kills the process.
+pub struct Sysbench {
+    /// The name of the node that it runs against.
+    pub node: String,
+    child: Child,
+    output: Arc<Mutex<Output>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Sysbench {
+    /// The newest report, once: `None` if no line came since the last call.
+    pub fn take_report(&self) -> Option<IntervalReport> {
+        lock(&self.output).newest.take()
+    }
+
+    /// Whether the process has ended, by itself or with its server.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Why it ended, in its own words.
+    pub fn failure(&mut self) -> SysbenchError {
+        self.join_readers();
+        let output = lock(&self.output);
+        let lines: Vec<&str> = output.text.iter().map(String::as_str).collect();
+        SysbenchError::Failed { node: self.node.clone(), reason: reason(&lines) }
+    }
+
+    /// Ends it; its connections break, and the servers roll back what was open.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// Waits until its time is over, and returns the summary.
+    pub fn finish(mut self) -> Result<Summary, SysbenchError> {
+        let status = self.child.wait()?;
+        self.join_readers();
+        let text = lock(&self.output).text.iter().fold(String::new(), |all, line| all + line + "\n");
+        match parse_summary(&text) {
+            Some(summary) if status.success() => Ok(summary),
+            _ => Err(self.failure()),
+        }
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.join_readers();
+    }
+
+    fn join_readers(&mut self) {
+        if self.has_ended() {
+            for reader in self.readers.drain(..) {
+                // A reader that panicked has nothing more to say.
+                let _ = reader.join();
+            }
+        }
+    }
+}
+
+impl Drop for Sysbench {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lock(output: &Mutex<Output>) -> MutexGuard<'_, Output> {
+    output.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let mut output = lock(&output);
+            if let Some(report) = parse_interval(&line) {
+                output.newest = Some(report);
+                continue;
+            }
+            if output.text.len() == MAX_LINES {
+                output.text.pop_front();
+            }
+            output.text.push_back(line);
+        }
+    })
+}
+
+/// The first telling line of its output: it repeats the same one per thread.
+fn reason(lines: &[&str]) -> String {
+    let fatal = lines.iter().find(|line| line.contains("FATAL") && line.contains("rror"));
+    let telling = fatal.or_else(|| lines.iter().rfind(|line| !line.trim().is_empty()));
+    telling.map_or("it ended without a word".to_string(), |line| line.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_the_reason() {
+        let lines = [
+            "FATAL: mysql_stmt_execute() returned error 2013 (Lost connection)",
+            "FATAL: `thread_run' function failed: ...",
+        ];
+        assert!(reason(&lines).contains("2013"));
+        assert_eq!(reason(&["a", "b", ""]), "b");
+        assert_eq!(reason(&[]), "it ended without a word");
+    }
+}

@@ -1,0 +1,171 @@
+//! Bytes of messages, entries and checkpoints, as `docs/wire-group.md` describes them.
+
+mod types;
+mod wire;
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod strategies;
+#[cfg(test)]
+mod tests;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::checkpoint::Checkpoint;
+use crate::entry::{Body, Entry};
+use crate::message::{Message, WireBody};
+use wire::Wire;
+
+/// Version of the format, the first byte of everything.
+const FORMAT_VERSION: u8 = 1;
+
+/// Kind of an entry in the log.
+const ENTRY: u8 = 64;
+/// Kind of a checkpoint in the log.
+const CHECKPOINT: u8 = 65;
+
+/// Bytes that are no message (entry, checkpoint) of this format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Written by another version of the format.
+    #[error("format version {0} is not supported (expected {FORMAT_VERSION})")]
+    Version(u8),
+    /// A kind, flag or other choice that this format does not have.
+    #[error("unknown {what}: {value}")]
+    Unknown {
+        /// What was to be read.
+        what: &'static str,
+        /// What was found.
+        value: u8,
+    },
+    /// The bytes end within a value.
+    #[error("truncated: {needed} bytes needed, {left} left")]
+    Truncated {
+        /// Bytes that the value takes at least.
+        needed: usize,
+        /// Bytes that are there.
+        left: usize,
+    },
+    /// Bytes are left over.
+    #[error("{0} bytes too many")]
+    Trailing(usize),
+    /// A text or a list beyond its limit.
+    #[error("{what} of {length} is longer than the limit of {limit}")]
+    TooLong {
+        /// Text (bytes) or list (items).
+        what: &'static str,
+        /// Length announced.
+        length: usize,
+        /// Length allowed.
+        limit: usize,
+    },
+    /// A text that is not UTF-8.
+    #[error("text is not UTF-8")]
+    NotUtf8,
+    /// The keys of a map are not strictly ascending.
+    #[error("keys are not in ascending order")]
+    NotAscending,
+}
+
+/// The bytes of a message. Texts are cut at 4096 bytes.
+///
+/// # Panics
+/// If a list has more than 65535 items: the core builds no such message.
+pub fn encode(message: &Message) -> Bytes {
+    let mut out = start(payload_bytes(message));
+    message.put(&mut out);
+    out.freeze()
+}
+
+/// The message in these bytes, all of them. Payloads are slices of `bytes`, not copies.
+pub fn decode(bytes: Bytes) -> Result<Message, DecodeError> {
+    read_all(check_version(bytes)?)
+}
+
+/// The bytes of an entry for the log.
+pub fn encode_entry(entry: &Entry) -> Bytes {
+    let mut out = start(entry.size_bytes());
+    ENTRY.put(&mut out);
+    entry.put(&mut out);
+    out.freeze()
+}
+
+/// The entry in these bytes; a payload is a slice of them.
+pub fn decode_entry(bytes: Bytes) -> Result<Entry, DecodeError> {
+    read_all(check_kind(
+        ENTRY,
+        "kind of log entry",
+        check_version(bytes)?,
+    )?)
+}
+
+/// The bytes of a checkpoint for the log.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_checkpoint(checkpoint: &Checkpoint) -> Bytes {
+    let mut out = start(0);
+    CHECKPOINT.put(&mut out);
+    checkpoint.put(&mut out);
+    out.freeze()
+}
+
+/// The checkpoint in these bytes.
+pub fn decode_checkpoint(bytes: Bytes) -> Result<Checkpoint, DecodeError> {
+    read_all(check_kind(
+        CHECKPOINT,
+        "kind of checkpoint",
+        check_version(bytes)?,
+    )?)
+}
+
+/// A buffer with the version in it, and room for `size_bytes` and the fixed fields.
+fn start(size_bytes: usize) -> BytesMut {
+    let mut out = BytesMut::with_capacity(size_bytes + 192);
+    FORMAT_VERSION.put(&mut out);
+    out
+}
+
+fn check_version(mut input: Bytes) -> Result<Bytes, DecodeError> {
+    match u8::get(&mut input)? {
+        FORMAT_VERSION => Ok(input),
+        version => Err(DecodeError::Version(version)),
+    }
+}
+
+fn check_kind(expected: u8, what: &'static str, mut input: Bytes) -> Result<Bytes, DecodeError> {
+    match u8::get(&mut input)? {
+        kind if kind == expected => Ok(input),
+        value => Err(DecodeError::Unknown { what, value }),
+    }
+}
+
+/// Nothing may be left over.
+fn read_all<T: Wire>(mut input: Bytes) -> Result<T, DecodeError> {
+    let value = T::get(&mut input)?;
+    if input.is_empty() {
+        Ok(value)
+    } else {
+        Err(DecodeError::Trailing(input.len()))
+    }
+}
+
+/// Spares the buffer its growing where a message is large.
+fn payload_bytes(message: &Message) -> usize {
+    match message {
+        Message::Submit {
+            payload: Some(payload),
+            ..
+        } => payload.len(),
+        Message::Append(append) => append
+            .entries
+            .iter()
+            .map(|entry| match &entry.body {
+                WireBody::Full(Body::Submission { payload, .. }) => 64 + payload.len(),
+                _ => 72,
+            })
+            .sum(),
+        _ => 0,
+    }
+}

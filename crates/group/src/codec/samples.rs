@@ -1,0 +1,242 @@
+//! One value of each kind, for the golden files.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
+use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::message::{
+    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+};
+
+fn uuid(fill: u8) -> Uuid {
+    Uuid([fill; 16])
+}
+
+pub fn ballot() -> Ballot {
+    Ballot {
+        number: 7,
+        replica: ReplicaId(uuid(0xb1)),
+    }
+}
+
+fn submission() -> SubmissionId {
+    SubmissionId {
+        incarnation: Incarnation(uuid(0xc1)),
+        number: 9,
+    }
+}
+
+fn member() -> Member {
+    Member {
+        replica: ReplicaId(uuid(0xb1)),
+        incarnation: Incarnation(uuid(0xc1)),
+        weight: 1,
+        full_weight: 2,
+        voter: true,
+        name: "näme".into(),
+        incoming: "10.0.0.1:3306".into(),
+        address: "10.0.0.1:4567".into(),
+        segment: 3,
+        arbitrator: false,
+        never_donor: true,
+        app_protocol: 4,
+    }
+}
+
+fn configuration() -> Configuration {
+    Configuration {
+        number: 5,
+        members: vec![member()],
+        override_id: Some(uuid(0xd1)),
+    }
+}
+
+pub fn checkpoint() -> Checkpoint {
+    Checkpoint {
+        position: 100,
+        ballot: ballot(),
+        history: uuid(0xa1),
+        overrides: vec![uuid(0xd1)],
+        configuration: configuration(),
+        numbers: BTreeMap::from([
+            (ReplicaId(uuid(0xb1)), (Incarnation(uuid(0xc1)), 9)),
+            (ReplicaId(uuid(0xb2)), (Incarnation(uuid(0xc2)), 10)),
+        ]),
+    }
+}
+
+fn summary() -> Summary {
+    Summary {
+        commit: 100,
+        end: 103,
+        end_ballot: ballot(),
+        runs: vec![(ballot(), 100, 103)],
+    }
+}
+
+fn payload() -> Bytes {
+    Bytes::from_static(b"payload")
+}
+
+/// One message of each kind, with the name of its golden file.
+pub fn samples() -> Vec<(&'static str, Message)> {
+    let wire = |position, body| WireEntry {
+        position,
+        ballot: ballot(),
+        body,
+    };
+    let entries = vec![
+        wire(101, WireBody::Full(Body::BallotStart)),
+        wire(102, WireBody::Full(Body::Configuration(configuration()))),
+        wire(
+            103,
+            WireBody::Full(Body::Submission {
+                id: submission(),
+                payload: payload(),
+            }),
+        ),
+        wire(104, WireBody::Full(Body::Void { id: submission() })),
+        wire(
+            105,
+            WireBody::Reference {
+                id: submission(),
+                len: 7,
+                digest: 0x0102_0304,
+            },
+        ),
+    ];
+    let append = Append {
+        ballot: ballot(),
+        prev_position: 100,
+        prev_ballot: ballot(),
+        entries,
+        ack: 105,
+        commit: 99,
+    };
+    let status = Status {
+        ballot: ballot(),
+        sequencer: true,
+        standing: Standing::NonPrimary,
+        history: uuid(0xa1),
+        overrides: vec![uuid(0xd1)],
+        configuration_number: 5,
+        members: vec![Incarnation(uuid(0xc1)), Incarnation(uuid(0xc2))],
+        ack: 102,
+        end: 103,
+        commit: 101,
+    };
+    let promise = Promise {
+        ballot: ballot(),
+        summary: summary(),
+        configurations: vec![(98, configuration())],
+        amnesiac: true,
+        withdrawn: vec![submission()],
+    };
+    let join = Join {
+        member: member(),
+        history: uuid(0xa1),
+        known_number: 4,
+        overrides: vec![uuid(0xd1)],
+    };
+    let mut samples = vec![
+        ("status", Message::Status(status)),
+        (
+            "submit",
+            Message::Submit {
+                number: 9,
+                payload: Some(payload()),
+            },
+        ),
+        (
+            "submit-void",
+            Message::Submit {
+                number: 9,
+                payload: None,
+            },
+        ),
+        ("append", Message::Append(append)),
+        (
+            "ack",
+            Message::Ack {
+                ballot: ballot(),
+                position: 103,
+                commit: 101,
+            },
+        ),
+        (
+            "summary",
+            Message::Summary {
+                ballot: ballot(),
+                summary: summary(),
+            },
+        ),
+        (
+            "install",
+            Message::Install {
+                ballot: ballot(),
+                checkpoint: checkpoint(),
+                intact_at: 120,
+            },
+        ),
+    ];
+    samples.extend([
+        ("pre-vote", Message::PreVote { ballot: ballot() }),
+        (
+            "pre-vote-reply",
+            Message::PreVoteReply {
+                ballot: ballot(),
+                granted: true,
+            },
+        ),
+        (
+            "prepare",
+            Message::Prepare {
+                ballot: ballot(),
+                forced: Some(uuid(0xd1)),
+            },
+        ),
+        ("promise", Message::Promise(promise)),
+        ("refuse", Message::Refuse { promised: ballot() }),
+        (
+            "take-office",
+            Message::TakeOffice {
+                number: 8,
+                forced: None,
+            },
+        ),
+        ("join", Message::Join(join)),
+        (
+            "join-refused",
+            Message::JoinRefused {
+                reason: "copied data directory".into(),
+            },
+        ),
+        ("leave", Message::Leave),
+        ("weight", Message::Weight { weight: 3 }),
+        ("log-end", Message::LogEnd { round: 11 }),
+        (
+            "log-end-reply",
+            Message::LogEndReply {
+                round: 11,
+                ballot: ballot(),
+                end: 103,
+            },
+        ),
+    ]);
+    samples
+}
+
+pub fn entry() -> Entry {
+    Entry {
+        position: 103,
+        ballot: ballot(),
+        body: Body::Submission {
+            id: submission(),
+            payload: payload(),
+        },
+    }
+}

@@ -1,0 +1,269 @@
+//! Arbitrary messages.
+
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
+use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::message::{
+    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+};
+
+const FEW: RangeInclusive<usize> = 0..=4;
+
+fn uuid() -> impl Strategy<Value = Uuid> {
+    any::<[u8; 16]>().prop_map(Uuid)
+}
+
+fn replica() -> impl Strategy<Value = ReplicaId> {
+    uuid().prop_map(ReplicaId)
+}
+
+fn incarnation() -> impl Strategy<Value = Incarnation> {
+    uuid().prop_map(Incarnation)
+}
+
+fn ballot() -> impl Strategy<Value = Ballot> {
+    (any::<u64>(), replica()).prop_map(|(number, replica)| Ballot { number, replica })
+}
+
+fn submission() -> impl Strategy<Value = SubmissionId> {
+    (incarnation(), any::<u64>()).prop_map(|(incarnation, number)| SubmissionId {
+        incarnation,
+        number,
+    })
+}
+
+fn payload() -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..200).prop_map(Bytes::from)
+}
+
+fn member() -> impl Strategy<Value = Member> {
+    let text = || "\\PC{0,12}";
+    let identity = (replica(), incarnation(), text(), text(), text());
+    (identity, any::<[u8; 3]>(), any::<[bool; 3]>(), any::<i32>()).prop_map(
+        |((replica, incarnation, name, incoming, address), numbers, flags, app_protocol)| Member {
+            replica,
+            incarnation,
+            weight: numbers[0],
+            full_weight: numbers[1],
+            voter: flags[0],
+            name,
+            incoming,
+            address,
+            segment: numbers[2],
+            arbitrator: flags[1],
+            never_donor: flags[2],
+            app_protocol,
+        },
+    )
+}
+
+fn configuration() -> impl Strategy<Value = Configuration> {
+    (any::<u64>(), vec(member(), FEW), option::of(uuid())).prop_map(
+        |(number, members, override_id)| Configuration {
+            number,
+            members,
+            override_id,
+        },
+    )
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        Just(Body::BallotStart),
+        configuration().prop_map(Body::Configuration),
+        (submission(), payload()).prop_map(|(id, payload)| Body::Submission { id, payload }),
+        submission().prop_map(|id| Body::Void { id }),
+    ]
+}
+
+/// Any entry.
+pub fn entry() -> impl Strategy<Value = Entry> {
+    (any::<u64>(), ballot(), body()).prop_map(|(position, ballot, body)| Entry {
+        position,
+        ballot,
+        body,
+    })
+}
+
+fn wire_entry() -> impl Strategy<Value = WireEntry> {
+    let reference = (submission(), any::<u32>(), any::<u32>())
+        .prop_map(|(id, len, digest)| WireBody::Reference { id, len, digest });
+    (
+        any::<u64>(),
+        ballot(),
+        prop_oneof![body().prop_map(WireBody::Full), reference],
+    )
+        .prop_map(|(position, ballot, body)| WireEntry {
+            position,
+            ballot,
+            body,
+        })
+}
+
+/// Any checkpoint.
+pub fn checkpoint() -> impl Strategy<Value = Checkpoint> {
+    let numbers = btree_map(replica(), (incarnation(), any::<u64>()), FEW);
+    (
+        any::<u64>(),
+        ballot(),
+        uuid(),
+        vec(uuid(), FEW),
+        configuration(),
+        numbers,
+    )
+        .prop_map(
+            |(position, ballot, history, overrides, configuration, numbers)| Checkpoint {
+                position,
+                ballot,
+                history,
+                overrides,
+                configuration,
+                numbers,
+            },
+        )
+}
+
+fn summary() -> impl Strategy<Value = Summary> {
+    (
+        any::<[u64; 2]>(),
+        ballot(),
+        vec((ballot(), any::<u64>(), any::<u64>()), FEW),
+    )
+        .prop_map(|([commit, end], end_ballot, runs)| Summary {
+            commit,
+            end,
+            end_ballot,
+            runs,
+        })
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    let standing = prop::sample::select(vec![
+        Standing::Outside,
+        Standing::Primary,
+        Standing::NonPrimary,
+    ]);
+    let history = (uuid(), vec(uuid(), FEW), vec(incarnation(), FEW));
+    (
+        ballot(),
+        any::<bool>(),
+        standing,
+        history,
+        any::<[u64; 4]>(),
+    )
+        .prop_map(
+            |(ballot, sequencer, standing, (history, overrides, members), numbers)| Status {
+                ballot,
+                sequencer,
+                standing,
+                history,
+                overrides,
+                configuration_number: numbers[0],
+                members,
+                ack: numbers[1],
+                end: numbers[2],
+                commit: numbers[3],
+            },
+        )
+}
+
+fn append() -> impl Strategy<Value = Append> {
+    (
+        ballot(),
+        ballot(),
+        vec(wire_entry(), FEW),
+        any::<[u64; 3]>(),
+    )
+        .prop_map(
+            |(ballot, prev_ballot, entries, [prev_position, ack, commit])| Append {
+                ballot,
+                prev_position,
+                prev_ballot,
+                entries,
+                ack,
+                commit,
+            },
+        )
+}
+
+fn promise() -> impl Strategy<Value = Promise> {
+    let configurations = vec((any::<u64>(), configuration()), 0..=2);
+    (
+        ballot(),
+        summary(),
+        configurations,
+        any::<bool>(),
+        vec(submission(), FEW),
+    )
+        .prop_map(
+            |(ballot, summary, configurations, amnesiac, withdrawn)| Promise {
+                ballot,
+                summary,
+                configurations,
+                amnesiac,
+                withdrawn,
+            },
+        )
+}
+
+fn join() -> impl Strategy<Value = Join> {
+    (member(), uuid(), any::<u64>(), vec(uuid(), FEW)).prop_map(
+        |(member, history, known_number, overrides)| Join {
+            member,
+            history,
+            known_number,
+            overrides,
+        },
+    )
+}
+
+/// Any message, each kind equally often.
+pub fn message() -> impl Strategy<Value = Message> {
+    let number = any::<u64>;
+    prop_oneof![
+        status().prop_map(Message::Status),
+        (number(), option::of(payload()))
+            .prop_map(|(number, payload)| Message::Submit { number, payload }),
+        append().prop_map(Message::Append),
+        (ballot(), number(), number()).prop_map(|(ballot, position, commit)| Message::Ack {
+            ballot,
+            position,
+            commit
+        }),
+        (ballot(), summary()).prop_map(|(ballot, summary)| Message::Summary { ballot, summary }),
+        (ballot(), checkpoint(), number()).prop_map(|(ballot, checkpoint, intact_at)| {
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            }
+        }),
+        ballot().prop_map(|ballot| Message::PreVote { ballot }),
+        (ballot(), any::<bool>())
+            .prop_map(|(ballot, granted)| Message::PreVoteReply { ballot, granted }),
+        (ballot(), option::of(uuid()))
+            .prop_map(|(ballot, forced)| Message::Prepare { ballot, forced }),
+        promise().prop_map(Message::Promise),
+        ballot().prop_map(|promised| Message::Refuse { promised }),
+        (number(), option::of(uuid()))
+            .prop_map(|(number, forced)| Message::TakeOffice { number, forced }),
+        join().prop_map(Message::Join),
+        "\\PC{0,40}".prop_map(|reason| Message::JoinRefused { reason }),
+        Just(Message::Leave),
+        any::<u8>().prop_map(|weight| Message::Weight { weight }),
+        number().prop_map(|round| Message::LogEnd { round }),
+        (number(), ballot(), number()).prop_map(|(round, ballot, end)| Message::LogEndReply {
+            round,
+            ballot,
+            end
+        }),
+    ]
+}

@@ -1,0 +1,138 @@
+//! Layouts of the compound types, as `docs/wire-group.md` lists them.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::DecodeError;
+use super::wire::{Wire, wire_enum, wire_struct};
+use crate::checkpoint::{Checkpoint, Numbers};
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
+use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::message::{
+    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+};
+
+wire_enum!(Message, "kind of message" {
+    1 => Status(status),
+    2 => Submit { number, payload },
+    3 => Append(append),
+    4 => Ack { ballot, position, commit },
+    5 => Summary { ballot, summary },
+    6 => Install { ballot, checkpoint, intact_at },
+    7 => PreVote { ballot },
+    8 => PreVoteReply { ballot, granted },
+    9 => Prepare { ballot, forced },
+    10 => Promise(promise),
+    11 => Refuse { promised },
+    12 => TakeOffice { number, forced },
+    13 => Join(join),
+    14 => JoinRefused { reason },
+    15 => Leave,
+    16 => Weight { weight },
+    17 => LogEnd { round },
+    18 => LogEndReply { round, ballot, end },
+});
+wire_enum!(Standing, "standing" {
+    0 => Outside,
+    1 => Primary,
+    2 => NonPrimary,
+});
+wire_enum!(Body, "kind of entry" {
+    0 => BallotStart,
+    1 => Configuration(configuration),
+    2 => Submission { id, payload },
+    3 => Void { id },
+});
+wire_struct!(Member {
+    replica: ReplicaId,
+    incarnation: Incarnation,
+    weight: u8,
+    full_weight: u8,
+    voter: bool,
+    name: String,
+    incoming: String,
+    address: String,
+    segment: u8,
+    arbitrator: bool,
+    never_donor: bool,
+    app_protocol: i32,
+});
+wire_struct!(Configuration { number: u64, members: Vec<Member>, override_id: Option<Uuid> });
+wire_struct!(Entry {
+    position: u64,
+    ballot: Ballot,
+    body: Body
+});
+wire_struct!(WireEntry {
+    position: u64,
+    ballot: Ballot,
+    body: WireBody
+});
+wire_struct!(Checkpoint {
+    position: u64,
+    ballot: Ballot,
+    history: Uuid,
+    overrides: Vec<Uuid>,
+    configuration: Configuration,
+    numbers: Numbers,
+});
+wire_struct!(Status {
+    ballot: Ballot,
+    sequencer: bool,
+    standing: Standing,
+    history: Uuid,
+    overrides: Vec<Uuid>,
+    configuration_number: u64,
+    members: Vec<Incarnation>,
+    ack: u64,
+    end: u64,
+    commit: u64,
+});
+wire_struct!(Append {
+    ballot: Ballot,
+    prev_position: u64,
+    prev_ballot: Ballot,
+    entries: Vec<WireEntry>,
+    ack: u64,
+    commit: u64,
+});
+wire_struct!(Summary { commit: u64, end: u64, end_ballot: Ballot, runs: Vec<(Ballot, u64, u64)> });
+wire_struct!(Promise {
+    ballot: Ballot,
+    summary: Summary,
+    configurations: Vec<(u64, Configuration)>,
+    amnesiac: bool,
+    withdrawn: Vec<SubmissionId>,
+});
+wire_struct!(Join { member: Member, history: Uuid, known_number: u64, overrides: Vec<Uuid> });
+
+/// Shares the kinds of [`Body`] and adds one.
+const REFERENCE: u8 = 4;
+
+impl Wire for WireBody {
+    const MIN_BYTES: usize = 1;
+
+    fn put(&self, out: &mut BytesMut) {
+        match self {
+            WireBody::Full(body) => body.put(out),
+            WireBody::Reference { id, len, digest } => {
+                REFERENCE.put(out);
+                id.put(out);
+                len.put(out);
+                digest.put(out);
+            }
+        }
+    }
+
+    fn get(input: &mut Bytes) -> Result<Self, DecodeError> {
+        if input.first() != Some(&REFERENCE) {
+            return Ok(WireBody::Full(Wire::get(input)?));
+        }
+        u8::get(input)?;
+        Ok(WireBody::Reference {
+            id: Wire::get(input)?,
+            len: Wire::get(input)?,
+            digest: Wire::get(input)?,
+        })
+    }
+}

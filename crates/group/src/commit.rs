@@ -1,0 +1,160 @@
+//! Acknowledgements, the commit point, and the delivery of what is committed.
+
+use crate::configuration::Configuration;
+use crate::entry::{Body, Entry};
+use crate::event::{Action, Delivery};
+use crate::group::{Group, PeerAck, Role};
+use crate::ids::{Ballot, Incarnation, Position};
+use crate::message::Standing;
+
+impl Group {
+    pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position, _commit: Position) {
+        self.record_ack(from, ballot, position);
+        if let Role::Sequencer(office) = &mut self.role {
+            if ballot == self.promised {
+                office.acknowledged(from, position);
+            }
+        }
+    }
+
+    /// Acknowledgements count for their own ballot only (rule 1) and for the latest incarnation of
+    /// their replica (rule 14).
+    pub(crate) fn record_ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
+        let Some(peer) = self.peers.get(&from).filter(|peer| peer.up) else { return };
+        let replica = peer.replica;
+        let known = self.acks.entry(replica).or_insert(PeerAck { incarnation: from, ballot, position });
+        if known.incarnation != from || ballot > known.ballot {
+            *known = PeerAck { incarnation: from, ballot, position };
+        } else if ballot == known.ballot {
+            known.position = known.position.max(position);
+        }
+    }
+
+    /// Highest position acknowledged, in the promised ballot, by more than half of the votes.
+    fn quorum_position(&self, configuration: &Configuration) -> Position {
+        let mut acks: Vec<(Position, u64)> = configuration
+            .members
+            .iter()
+            .map(|member| {
+                let position = if member.replica == self.my_replica() {
+                    self.own_ack()
+                } else {
+                    self.acks.get(&member.replica).filter(|ack| ack.ballot == self.promised).map_or(0, |a| a.position)
+                };
+                (position, u64::from(member.weight))
+            })
+            .collect();
+        acks.sort_unstable_by(|a, b| b.cmp(a));
+        let mut weight = 0;
+        for (position, votes) in acks {
+            weight += votes;
+            if configuration.is_majority(weight) {
+                return position;
+            }
+        }
+        0
+    }
+
+    /// Commits what the acknowledgements allow.
+    pub(crate) fn advance_commit(&mut self) {
+        if !self.matched && !matches!(self.role, Role::Sequencer(_)) {
+            return;
+        }
+        loop {
+            let old = self.quorum_position(&self.committed.configuration);
+            let allowed = match self.uncommitted() {
+                // Everything from an uncommitted configuration on needs both majorities (rule 3);
+                // an override needs the new one only (rule 11).
+                Some((at, configuration)) => {
+                    let new = self.quorum_position(configuration);
+                    if configuration.override_id.is_some() && new >= at {
+                        at
+                    } else if old >= at && new >= at {
+                        at
+                    } else {
+                        old.min(at - 1)
+                    }
+                }
+                None => old,
+            };
+            let allowed = allowed.min(self.tail.end());
+            // Entries of older ballots are committed only through one of this ballot (rule 1).
+            if allowed <= self.committed.position || self.tail.ballot_at(allowed) != Some(self.promised) {
+                return;
+            }
+            self.commit_to(allowed);
+        }
+    }
+
+    /// The sequencer says what is committed; true for this log as far as it matches.
+    pub(crate) fn learn_commit(&mut self, commit: Position) {
+        let commit = commit.min(self.own_ack());
+        if self.matched && commit > self.committed.position {
+            self.commit_to(commit);
+        }
+    }
+
+    fn commit_to(&mut self, position: Position) {
+        while self.committed.position < position {
+            let next = self.committed.position + 1;
+            let entry = self.tail.get(next).cloned();
+            let entry = entry.expect("entries above the commit point are never trimmed");
+            self.deliver(entry);
+        }
+    }
+
+    fn deliver(&mut self, entry: Entry) {
+        // Entries above an uncommitted configuration wait for it, so the committed one is the one
+        // in force at this position.
+        let in_force = &self.committed.configuration;
+        let position = entry.position;
+        let delivery = match &entry.body {
+            Body::Submission { id, payload } if in_force.member(id.incarnation).is_some() => {
+                Some(Delivery::Submission { id: *id, payload: payload.clone() })
+            }
+            Body::Configuration(configuration) => Some(Delivery::Configuration(configuration.clone())),
+            _ => None,
+        };
+        if let Some(id) = entry.submission() {
+            self.submissions.ordered(id);
+            if id.incarnation == self.me() {
+                self.submissions.delivered(id.number);
+            }
+        }
+        let before = self.committed.configuration.clone();
+        self.committed.apply(&entry);
+        if let Some(delivery) = delivery {
+            self.out.push(Action::Deliver { position, delivery });
+        }
+        if let Body::Configuration(configuration) = entry.body {
+            self.configured(&before, &configuration);
+        }
+    }
+
+    /// A configuration is committed.
+    fn configured(&mut self, before: &Configuration, now: &Configuration) {
+        let me = self.me();
+        let latest = self.latest().clone();
+        self.submissions.retain_origins(|origin| {
+            now.member(origin).is_some() || latest.member(origin).is_some()
+        });
+        if let Role::Sequencer(office) = &mut self.role {
+            office.configured(now);
+            self.announce();
+        }
+        let left: Vec<Incarnation> =
+            before.members.iter().map(|m| m.incarnation).filter(|m| now.member(*m).is_none()).collect();
+        for incarnation in left {
+            self.peers.retain(|known, peer| *known != incarnation || peer.up);
+        }
+        if now.member(me).is_some() {
+            if now.number != before.number && now.number > self.left_number && self.standing != Standing::Primary {
+                self.standing = Standing::Primary;
+                self.primary_heard_at = self.now;
+                self.resend_own(0);
+            }
+        } else if before.member(me).is_some() {
+            self.excluded();
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Who is a member, and with what vote.
+
+use crate::ids::{Incarnation, ReplicaId, Uuid};
+
+/// A member as the group and the server know it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Member {
+    /// What its vote is counted by.
+    pub replica: ReplicaId,
+    /// The wsrep member id.
+    pub incarnation: Incarnation,
+    /// Vote in force: 0 for a learner (a joiner that has not JOINED, rule 3) and for a member whose `pc.weight` is 0.
+    pub weight: u8,
+    /// `pc.weight` that it will have (or has) once joined.
+    pub full_weight: u8,
+    /// True once the member has JOINED and holds its vote.
+    pub voter: bool,
+    /// `wsrep_node_name`.
+    pub name: String,
+    /// `wsrep_node_incoming_address`: where clients connect.
+    pub incoming: String,
+    /// Where its peers connect, "host:port".
+    pub address: String,
+    /// `gmcast.segment`.
+    pub segment: u8,
+    /// True for an arbitrator: holds the log, applies nothing.
+    pub arbitrator: bool,
+    /// `gcs.stateless` or the like: never a donor.
+    pub never_donor: bool,
+    /// Application protocol (wsrep: 4).
+    pub app_protocol: i32,
+}
+
+/// The membership in force from one log position on. A *view* for the server is a configuration
+/// whose number differs from the one before; a change of weights only keeps the number, takes no
+/// seqno and is not shown (rule 3).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Configuration {
+    /// View number, +1 per membership change.
+    pub number: u64,
+    /// Sorted by incarnation; the same order on every node.
+    pub members: Vec<Member>,
+    /// Set when an operator's override made this view without a majority (rule 11).
+    pub override_id: Option<Uuid>,
+}
+
+impl Configuration {
+    /// Sum of the votes.
+    pub fn total_weight(&self) -> u64 {
+        self.members.iter().map(|m| u64::from(m.weight)).sum()
+    }
+
+    /// True if `weight` is more than half of the votes.
+    pub fn is_majority(&self, weight: u64) -> bool {
+        weight * 2 > self.total_weight()
+    }
+
+    /// The member with this incarnation.
+    pub fn member(&self, incarnation: Incarnation) -> Option<&Member> {
+        self.members.iter().find(|m| m.incarnation == incarnation)
+    }
+
+    /// The member with this replica id.
+    pub fn replica(&self, replica: ReplicaId) -> Option<&Member> {
+        self.members.iter().find(|m| m.replica == replica)
+    }
+
+    /// Index in member order (`wsrep_local_index`).
+    pub fn index_of(&self, incarnation: Incarnation) -> Option<usize> {
+        self.members.iter().position(|m| m.incarnation == incarnation)
+    }
+
+    /// Keeps the member order that every node agrees on.
+    pub fn sort(&mut self) {
+        self.members.sort_by_key(|m| m.incarnation);
+    }
+
+    /// True if both have the same incarnations.
+    pub fn same_members(&self, other: &Configuration) -> bool {
+        self.members.iter().map(|m| m.incarnation).eq(other.members.iter().map(|m| m.incarnation))
+    }
+}

@@ -1,0 +1,374 @@
+//! Taking the sequencer's office: a new ballot, the same membership (rules 1-5).
+//!
+//! A member that misses its sequencer first asks whether a majority misses it too (pre-vote), then
+//! asks for promises. The best log among the promisers must lead: a candidate with a shorter one
+//! asks the owner of the best to take the office, so that nobody ever has to fetch entries first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::configuration::Configuration;
+use crate::entry::Entry;
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+use crate::message::{Message, Promise, Standing, Summary};
+
+/// Candidates of different rank start this far apart.
+const STAGGER_MS: TimeMs = 60;
+/// An attempt that has not succeeded by then has failed.
+const ATTEMPT_MS: TimeMs = 400;
+/// An override takes whoever has promised by then.
+const FORCED_WAIT_MS: TimeMs = 300;
+
+/// An attempt at the office.
+#[derive(Debug)]
+pub(crate) struct Candidacy {
+    ballot: Ballot,
+    started_at: TimeMs,
+    /// Pre-votes, by replica.
+    granted: BTreeSet<ReplicaId>,
+    /// None while pre-voting.
+    promises: Option<BTreeMap<ReplicaId, (Incarnation, Promise)>>,
+    forced: Option<Uuid>,
+}
+
+impl Group {
+    /// Starts an attempt if the sequencer is missed (rule 2).
+    pub(crate) fn watch_office(&mut self) {
+        match &self.role {
+            Role::Sequencer(_) => return,
+            Role::Candidate(candidacy) => {
+                let forced_due = candidacy.forced.is_some() && self.now >= candidacy.started_at + FORCED_WAIT_MS;
+                if forced_due {
+                    self.count_promises();
+                }
+                if let Role::Candidate(candidacy) = &self.role {
+                    if self.now >= candidacy.started_at + ATTEMPT_MS {
+                        self.give_up();
+                    }
+                }
+                return;
+            }
+            Role::Follower => {}
+        }
+        if self.now < self.election_at || !self.may_stand() || self.now < self.missed_at() {
+            return;
+        }
+        let number = self.promised.number + 1;
+        let ballot = Ballot { number, replica: self.my_replica() };
+        self.role = Role::Candidate(Candidacy {
+            ballot,
+            started_at: self.now,
+            granted: BTreeSet::from([self.my_replica()]),
+            promises: None,
+            forced: None,
+        });
+        let electors = self.electors();
+        self.send_all(electors, Message::PreVote { ballot });
+        self.count_pre_votes();
+    }
+
+    /// When this member's patience with the sequencer ends.
+    fn missed_at(&self) -> TimeMs {
+        let rank = self.latest().index_of(self.me()).unwrap_or(0) as TimeMs;
+        let holder = self.promised.replica;
+        let dead = self.peers.values().any(|peer| peer.replica == holder && peer.dead)
+            || self.latest().replica(holder).is_none();
+        let patience_ms = if dead { 0 } else { self.config.office_timeout_ms };
+        self.sequencer_heard_at + patience_ms + rank * STAGGER_MS
+    }
+
+    /// Voters stand, with the incarnation that they were admitted with.
+    fn may_stand(&self) -> bool {
+        self.standing != Standing::Outside
+            && self.leaving.is_none()
+            && self.latest().member(self.me()).is_some_and(|m| m.weight > 0)
+    }
+
+    /// Everybody whose promise can count; by replica, since a restarted member promises as well.
+    fn electors(&self) -> Vec<Incarnation> {
+        let me = self.my_replica();
+        let seated = |replica| {
+            self.latest().replica(replica).is_some() || self.committed.configuration.replica(replica).is_some()
+        };
+        let peers = self.peers.iter().filter(|(_, peer)| peer.up && peer.replica != me && seated(peer.replica));
+        peers.map(|(incarnation, _)| *incarnation).collect()
+    }
+
+    fn give_up(&mut self) {
+        self.role = Role::Follower;
+        self.elections_failed = (self.elections_failed + 1).min(6);
+        let rank = self.latest().index_of(self.me()).unwrap_or(0) as TimeMs + 1;
+        self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
+    }
+
+    pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
+        let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
+        let missed = self.now >= self.sequencer_heard_at + self.config.office_timeout_ms
+            || self.peers.values().any(|peer| peer.replica == self.promised.replica && peer.dead)
+            || self.standing == Standing::Outside
+            || self.sequencer().is_none() && self.promised.replica != self.my_replica();
+        let granted = !in_office && missed && ballot.number > self.promised.number;
+        let promised = self.promised;
+        if ballot.number <= promised.number {
+            self.send(from, Message::Refuse { promised });
+        } else {
+            self.send(from, Message::PreVoteReply { ballot, granted });
+        }
+    }
+
+    pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        if let Role::Candidate(candidacy) = &mut self.role {
+            if candidacy.ballot == ballot && candidacy.promises.is_none() && granted {
+                candidacy.granted.insert(replica);
+                self.count_pre_votes();
+            }
+        }
+    }
+
+    fn count_pre_votes(&mut self) {
+        let Role::Candidate(candidacy) = &self.role else { return };
+        if candidacy.promises.is_some() {
+            return;
+        }
+        let enough = |configuration: &Configuration| {
+            configuration.is_majority(weight_of(configuration, |replica| candidacy.granted.contains(&replica)))
+        };
+        if enough(&self.committed.configuration) && self.uncommitted().is_none_or(|(_, latest)| enough(latest)) {
+            let number = candidacy.ballot.number;
+            self.ask_promises(number, None);
+        }
+    }
+
+    /// Promises the new ballot itself and asks the others to.
+    fn ask_promises(&mut self, number: u64, forced: Option<Uuid>) {
+        let number = number.max(self.promised.number + 1);
+        let ballot = Ballot { number, replica: self.my_replica() };
+        self.promise_ballot(ballot);
+        let own = self.own_promise(ballot);
+        self.role = Role::Candidate(Candidacy {
+            ballot,
+            started_at: self.now,
+            granted: BTreeSet::new(),
+            promises: Some(BTreeMap::from([(self.my_replica(), (self.me(), own))])),
+            forced,
+        });
+        for elector in self.electors() {
+            self.send_persisted(elector, Message::Prepare { ballot, forced });
+        }
+        self.count_promises();
+    }
+
+    fn own_promise(&self, ballot: Ballot) -> Promise {
+        let committed = &self.committed;
+        let mut configurations = Vec::new();
+        if committed.position > 0 {
+            // The committed one stands for its position or any later one up to the commit point.
+            configurations.push((committed.position, committed.configuration.clone()));
+        }
+        let later = self.tail.configurations(committed.position);
+        configurations.extend(later.map(|(position, configuration)| (position, configuration.clone())));
+        Promise {
+            ballot,
+            summary: self.tail.summary(committed.position),
+            configurations,
+            amnesiac: self.amnesiac,
+            withdrawn: self.submissions.withdrawn(self.me()),
+        }
+    }
+
+    pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        if ballot.replica != replica {
+            return;
+        }
+        if ballot <= self.promised || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority()) {
+            let promised = self.promised;
+            self.send(from, Message::Refuse { promised });
+            return;
+        }
+        self.promise_ballot(ballot);
+        let promise = self.own_promise(ballot);
+        self.send_persisted(from, Message::Promise(promise));
+    }
+
+    fn missing_majority(&self) -> bool {
+        !self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
+    }
+
+    pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        if let Role::Candidate(candidacy) = &mut self.role {
+            if candidacy.ballot == promise.ballot {
+                if let Some(promises) = &mut candidacy.promises {
+                    promises.insert(replica, (from, promise));
+                    self.count_promises();
+                }
+            }
+        } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.promised {
+            // Late, but it tells where that log ends.
+            self.start_feeding(from, &promise.summary);
+        }
+    }
+
+    pub(crate) fn refused(&mut self, from: Incarnation, promised: Ballot) {
+        if promised <= self.promised {
+            return;
+        }
+        let seated = self.peers.get(&from).is_some_and(|peer| self.latest().replica(peer.replica).is_some());
+        match &self.role {
+            // A member promised somebody a higher ballot: the office goes on under a still higher one.
+            Role::Sequencer(office) if seated && !office.closing => self.ask_promises(promised.number + 1, None),
+            Role::Candidate(candidacy) => {
+                let (forced, asking) = (candidacy.forced, candidacy.promises.is_some());
+                if asking && forced.is_some() {
+                    self.ask_promises(promised.number + 1, forced);
+                } else {
+                    self.give_up();
+                    self.skip_to(promised.number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The next own ballot shall be above `number`; remembered as a promise to oneself.
+    fn skip_to(&mut self, number: u64) {
+        let ballot = Ballot { number, replica: self.my_replica() };
+        if ballot > self.promised {
+            self.promise_ballot(ballot);
+        }
+    }
+
+    pub(crate) fn take_office(&mut self, number: u64, forced: Option<Uuid>) {
+        if self.standing == Standing::Outside || self.leaving.is_some() || matches!(self.role, Role::Sequencer(_)) {
+            return;
+        }
+        self.ask_promises(number, forced);
+    }
+
+    /// Decides the attempt once enough promises are in.
+    fn count_promises(&mut self) {
+        let Role::Candidate(candidacy) = &self.role else { return };
+        let Some(promises) = &candidacy.promises else { return };
+        if self.persisted < candidacy.ballot {
+            return;
+        }
+        let forced = candidacy.forced;
+        let required = required_configurations(promises.values().map(|(_, promise)| promise));
+        let enough = match forced {
+            Some(_) => {
+                let waited = self.now >= candidacy.started_at + FORCED_WAIT_MS;
+                waited || self.electors().iter().all(|e| promises.contains_key(&self.peers[e].replica))
+            }
+            None => required.iter().all(|configuration| valid(configuration, promises)),
+        };
+        if !enough {
+            return;
+        }
+        let log_of = |summary: &Summary| (summary.end_ballot, summary.end);
+        let own = log_of(&promises[&self.my_replica()].1.summary);
+        let best = promises.values().max_by_key(|(_, promise)| log_of(&promise.summary));
+        let (best_owner, best_log) = best.map(|(owner, p)| (*owner, log_of(&p.summary))).unwrap_or((self.me(), own));
+        if best_log > own {
+            let number = candidacy.ballot.number + 1;
+            self.role = Role::Follower;
+            self.election_at = self.now + ATTEMPT_MS;
+            self.send(best_owner, Message::TakeOffice { number, forced });
+            return;
+        }
+        self.win(required, forced);
+    }
+
+    fn win(&mut self, required: Vec<Configuration>, forced: Option<Uuid>) {
+        let Role::Candidate(Candidacy { promises: Some(promises), .. }) = std::mem::replace(&mut self.role, Role::Follower)
+        else {
+            return;
+        };
+        let commit = promises.values().map(|(_, p)| p.summary.commit).max().unwrap_or(0);
+        let withdrawn: BTreeSet<SubmissionId> = promises.values().flat_map(|(_, p)| p.withdrawn.iter().copied()).collect();
+        let void = |entry: &Entry| {
+            entry.position > commit
+                && entry.submission().is_some_and(|id| withdrawn.contains(&id))
+                && required.iter().all(|c| provably_uncommitted(c, &promises, entry.position, entry.ballot))
+        };
+        self.open_office(&void);
+        for (incarnation, promise) in promises.values() {
+            if *incarnation != self.me() {
+                self.start_feeding(*incarnation, &promise.summary);
+            }
+        }
+        if let Some(override_id) = forced {
+            let mut next = self.latest().clone();
+            next.members.retain(|m| promises.get(&m.replica).is_some_and(|(i, _)| *i == m.incarnation));
+            for member in &mut next.members {
+                member.voter = true;
+                member.weight = member.full_weight;
+            }
+            next.number += 1;
+            next.override_id = Some(override_id);
+            self.out.push(Action::Note {
+                text: format!("made {} members primary without a majority (override {override_id})", next.members.len()),
+            });
+            self.put_configuration(next);
+        } else if self.standing == Standing::NonPrimary {
+            self.wish_reform();
+        }
+    }
+
+    /// `pc.bootstrap`; without effect in a primary component.
+    pub(crate) fn force_primary(&mut self, override_id: Uuid) {
+        if self.standing == Standing::NonPrimary {
+            self.force(override_id);
+        }
+    }
+
+    pub(crate) fn force(&mut self, override_id: Uuid) {
+        let number = self.promised.number + 1;
+        self.ask_promises(number, Some(override_id));
+    }
+}
+
+fn weight_of(configuration: &Configuration, has: impl Fn(ReplicaId) -> bool) -> u64 {
+    configuration.members.iter().filter(|m| has(m.replica)).map(|m| u64::from(m.weight)).sum()
+}
+
+/// The last committed configuration and every later one in the best log (rule 3).
+fn required_configurations<'a>(promises: impl Iterator<Item = &'a Promise> + Clone) -> Vec<Configuration> {
+    let best = promises.clone().max_by_key(|p| (p.summary.end_ballot, p.summary.end));
+    let commit = promises.clone().map(|p| p.summary.commit).max().unwrap_or(0);
+    let committed = promises
+        .filter(|p| p.summary.commit == commit)
+        .find_map(|p| p.configurations.first().map(|(_, configuration)| configuration.clone()));
+    let mut required: Vec<Configuration> = committed.into_iter().collect();
+    if let Some(best) = best {
+        let later = best.configurations.iter().skip(1).filter(|(position, _)| *position > commit);
+        required.extend(later.map(|(_, configuration)| configuration.clone()));
+    }
+    required
+}
+
+/// More than half of the votes have promised, and the intact ones weigh at least half (rule 4).
+fn valid(configuration: &Configuration, promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>) -> bool {
+    let promised = weight_of(configuration, |replica| promises.contains_key(&replica));
+    let intact = weight_of(configuration, |replica| promises.get(&replica).is_some_and(|(_, p)| !p.amnesiac));
+    configuration.is_majority(promised) && intact * 2 >= configuration.total_weight()
+}
+
+/// Those who may hold the entry weigh at most half: no majority ever acknowledged it (rule 7).
+fn provably_uncommitted(
+    configuration: &Configuration,
+    promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
+    position: Position,
+    ballot: Ballot,
+) -> bool {
+    let may_hold = weight_of(configuration, |replica| match promises.get(&replica) {
+        None => true,
+        Some((_, promise)) => {
+            let run = |(b, first, last): &(Ballot, Position, Position)| *b == ballot && (*first..=*last).contains(&position);
+            promise.amnesiac || promise.summary.commit >= position || promise.summary.runs.iter().any(run)
+        }
+    });
+    !configuration.is_majority(may_hold)
+}

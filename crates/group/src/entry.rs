@@ -1,0 +1,58 @@
+//! Entries of the replicated log.
+
+use bytes::Bytes;
+
+use crate::configuration::Configuration;
+use crate::ids::{Ballot, Position, SubmissionId};
+
+/// One entry of the replicated log. (position, ballot) names its content: two logs that agree on
+/// the pair agree on everything up to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Where it stands.
+    pub position: Position,
+    /// Ballot whose sequencer put it there.
+    pub ballot: Ballot,
+    /// What it is.
+    pub body: Body,
+}
+
+/// What an entry holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// First entry of a ballot: older entries are committed only through it (rule 1).
+    BallotStart,
+    /// Membership or weights from here on.
+    Configuration(Configuration),
+    /// Something a member submitted; opaque here.
+    Submission {
+        /// Its name.
+        id: SubmissionId,
+        /// Its bytes.
+        payload: Bytes,
+    },
+    /// In the place of a withdrawn submission (rule 7); uses up its number.
+    Void {
+        /// The withdrawn submission.
+        id: SubmissionId,
+    },
+}
+
+impl Entry {
+    /// The submission in this entry, void or not.
+    pub fn submission(&self) -> Option<SubmissionId> {
+        match &self.body {
+            Body::Submission { id, .. } | Body::Void { id } => Some(*id),
+            Body::BallotStart | Body::Configuration(_) => None,
+        }
+    }
+
+    /// Rough size in memory and on the wire.
+    pub fn size_bytes(&self) -> usize {
+        64 + match &self.body {
+            Body::Submission { payload, .. } => payload.len(),
+            Body::Configuration(c) => c.members.len() * 256,
+            Body::BallotStart | Body::Void { .. } => 0,
+        }
+    }
+}

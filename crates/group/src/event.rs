@@ -1,0 +1,196 @@
+//! What goes into the group core, and what comes out.
+
+use bytes::Bytes;
+
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::entry::Entry;
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
+use crate::message::Message;
+
+/// What a process knows of its own past when it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Promised ballot, flushed in every durability mode (rule 4).
+    pub promised: Ballot,
+    /// True if entries that this replica once acknowledged may be missing here (rule 4).
+    pub amnesiac: bool,
+}
+
+/// Persisted before anything that relies on it is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HardState {
+    /// No ballot below this one is ever accepted again.
+    pub promised: Ballot,
+    /// Last committed configuration, for recovery.
+    pub configuration: Configuration,
+}
+
+/// An input of [`crate::Group::handle`].
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Start a component of this member alone, continuing or founding history `history`.
+    Bootstrap {
+        /// Cluster uuid.
+        history: Uuid,
+    },
+    /// A connection to a peer is up (after the handshake).
+    PeerUp {
+        /// Its replica id.
+        replica: ReplicaId,
+        /// Its incarnation.
+        incarnation: Incarnation,
+    },
+    /// The connection is gone; proves nothing about the process (rule 10).
+    PeerDown {
+        /// Whose.
+        incarnation: Incarnation,
+    },
+    /// The peer's listener refuses connections: its process is dead (rule 10).
+    PeerDead {
+        /// Whose.
+        incarnation: Incarnation,
+    },
+    /// A queue to this peer overflowed and has drained: it must be fed from the log.
+    PeerDrained {
+        /// Whose.
+        incarnation: Incarnation,
+    },
+    /// A message came in.
+    Message {
+        /// From whom.
+        from: Incarnation,
+        /// What.
+        message: Message,
+    },
+    /// Log entries up to here are as durable as the durability mode promises.
+    Appended {
+        /// Up to this position.
+        position: Position,
+    },
+    /// A [`HardState`] is on disk.
+    Persisted {
+        /// Its ballot.
+        promised: Ballot,
+    },
+    /// Time has passed.
+    Tick,
+    /// Leave the group gracefully.
+    Leave,
+    /// `pc.bootstrap`: make this component primary without a majority (rule 11).
+    ForcePrimary {
+        /// Names the override in the history.
+        override_id: Uuid,
+    },
+    /// `pc.weight` was set.
+    SetWeight {
+        /// New weight.
+        weight: u8,
+    },
+    /// The replicated state says that these members have JOINED: they may get their votes (rule 3).
+    Joined {
+        /// All members that are joined, synced or donors.
+        members: Vec<Incarnation>,
+    },
+    /// A reader asks for a position that no acknowledged commit lies beyond (rule 17).
+    Read {
+        /// Comes back in [`Action::ReadPoint`] or [`Action::ReadFailed`].
+        token: u64,
+    },
+}
+
+/// Why a submission will not be delivered as far as its origin can know (rule 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Not ordered, and will not be while anybody remembers the withdrawal: a definite failure.
+    Withdrawn,
+    /// May have been ordered by somebody: if it commits after all it is delivered as an entry.
+    Unknown,
+}
+
+/// An output of [`crate::Group::handle`], to be carried out in order. No message may leave the
+/// process before the `Append`, `Truncate` and `Reset` actions ahead of it were written.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Send to each of these peers.
+    Send {
+        /// Recipients.
+        to: Vec<Incarnation>,
+        /// What.
+        message: Message,
+    },
+    /// Append to the log; answer with [`Event::Appended`] unless `append_is_durable`.
+    Append {
+        /// The entry.
+        entry: Entry,
+    },
+    /// Drop every entry above this position.
+    Truncate {
+        /// Last position kept.
+        after: Position,
+    },
+    /// Forget the log; it begins anew above this checkpoint. The replicator needs a state transfer.
+    Reset {
+        /// State of the group at the new base.
+        checkpoint: Checkpoint,
+    },
+    /// Persist, then answer with [`Event::Persisted`].
+    Persist(HardState),
+    /// The next committed entry. Submissions of non-members were left out already (rule 9).
+    Deliver {
+        /// Its position.
+        position: Position,
+        /// What.
+        delivery: Delivery,
+    },
+    /// No majority: the component as this node sees it (rule 20).
+    NonPrimary {
+        /// Reachable non-primary members, this one included, sorted by incarnation.
+        component: Vec<Member>,
+    },
+    /// An own submission will not be answered by a delivery.
+    Failed {
+        /// Which.
+        id: SubmissionId,
+        /// How sure that is.
+        fate: Fate,
+    },
+    /// Everything acknowledged before the read was asked for lies at or below this position.
+    ReadPoint {
+        /// The reader's token.
+        token: u64,
+        /// Wait until this position is applied.
+        position: Position,
+    },
+    /// No majority answers.
+    ReadFailed {
+        /// The reader's token.
+        token: u64,
+    },
+    /// The leave is complete: a view without this member is committed, or nobody is left to ask.
+    Left,
+    /// This node may not join (foreign history, fork, duplicate replica id); the text says what to do.
+    Refused {
+        /// For the log.
+        reason: String,
+    },
+    /// Something an operator may want to know.
+    Note {
+        /// For the log.
+        text: String,
+    },
+}
+
+/// A committed entry, as the replicator gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// A submission of a member in the view in force.
+    Submission {
+        /// Its name.
+        id: SubmissionId,
+        /// Its bytes.
+        payload: Bytes,
+    },
+    /// Configuration in force from here on. A new number is a view.
+    Configuration(Configuration),
+}

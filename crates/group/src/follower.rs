@@ -1,0 +1,239 @@
+//! A member under a sequencer: takes its order records, matches its log, acknowledges.
+
+use crate::checkpoint::Checkpoint;
+use crate::entry::{Body, Entry};
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
+use crate::message::{Append, Message, WireBody, WireEntry};
+use crate::tail::Tail;
+
+/// A hole in the order is asked for after this time: its payload may just be slower than its order.
+pub(crate) const HOLE_PATIENCE_MS: TimeMs = 20;
+/// A catch-up asked for is asked for again after this time without progress.
+const SUMMARY_RETRY_MS: TimeMs = 500;
+
+impl WireEntry {
+    pub(crate) fn submission(&self) -> Option<SubmissionId> {
+        match &self.body {
+            WireBody::Reference { id, .. } => Some(*id),
+            WireBody::Full(Body::Submission { id, .. } | Body::Void { id }) => Some(*id),
+            WireBody::Full(_) => None,
+        }
+    }
+}
+
+impl Group {
+    /// The connected process that holds (or seeks) the office of the promised ballot.
+    pub(crate) fn sequencer(&self) -> Option<Incarnation> {
+        let holder = self.promised.replica;
+        self.peers.iter().find(|(_, peer)| peer.up && peer.replica == holder).map(|(incarnation, _)| *incarnation)
+    }
+
+    /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
+    pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
+        let Some(peer) = self.peers.get(&from) else { return false };
+        if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
+            return false;
+        }
+        if ballot < self.promised {
+            let promised = self.promised;
+            self.send(from, Message::Refuse { promised });
+            return false;
+        }
+        if ballot > self.promised {
+            self.promise_ballot(ballot);
+        }
+        if matches!(self.role, Role::Candidate(_)) {
+            self.role = Role::Follower;
+        }
+        self.elections_failed = 0;
+        true
+    }
+
+    /// Asks the sequencer to feed this member from where the two logs agree.
+    pub(crate) fn ask_catch_up(&mut self, sequencer: Incarnation) {
+        if self.summary_sent_at.is_some_and(|at| self.now < at + SUMMARY_RETRY_MS) {
+            return;
+        }
+        self.summary_sent_at = Some(self.now);
+        self.counters.summaries_sent += 1;
+        let message = Message::Summary { ballot: self.promised, summary: self.tail.summary(self.committed.position) };
+        self.send(sequencer, message);
+    }
+
+    pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
+        if !self.accept_ballot(from, append.ballot) {
+            return;
+        }
+        self.primary_heard_at = self.now;
+        let expected = self.incoming.back().map_or(self.tail.end(), |entry| entry.position);
+        let prev_known = append.prev_position <= self.committed.position
+            || self.incoming.iter().any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
+            || self.tail.ballot_at(append.prev_position) == Some(append.prev_ballot);
+        if append.prev_position > expected || !prev_known {
+            self.ask_catch_up(from);
+            return;
+        }
+        if !self.matched {
+            self.matched = true;
+            self.last_ack_sent = (Ballot::default(), 0);
+            self.resend_own(0);
+        }
+        for entry in append.entries {
+            self.take_order(entry);
+        }
+        self.record_ack(from, append.ballot, append.ack);
+        self.take_payloads();
+        self.learn_commit(append.commit);
+    }
+
+    /// Puts an order record in its place; what conflicts with it is dropped.
+    fn take_order(&mut self, entry: WireEntry) {
+        if entry.position <= self.committed.position {
+            return;
+        }
+        if let Some(known) = self.tail.ballot_at(entry.position) {
+            if known == entry.ballot {
+                return;
+            }
+            self.truncate(entry.position - 1);
+            self.incoming.clear();
+        }
+        let first = self.tail.end() + 1;
+        let index = (entry.position - first) as usize;
+        let next = self.incoming.len();
+        match self.incoming.get_mut(index) {
+            Some(known) if known.ballot == entry.ballot => {
+                if matches!(entry.body, WireBody::Full(_)) {
+                    *known = entry;
+                }
+            }
+            Some(_) => {
+                self.incoming.truncate(index);
+                self.incoming.push_back(entry);
+            }
+            None if index == next => self.incoming.push_back(entry),
+            // Cannot happen within a contiguous Append; a hole is asked for again by the heartbeat.
+            None => {}
+        }
+    }
+
+    /// Appends what is complete; stops at the first hole.
+    pub(crate) fn take_payloads(&mut self) {
+        let before = self.tail.end();
+        while let Some(front) = self.incoming.front() {
+            let body = match &front.body {
+                WireBody::Full(body) => body.clone(),
+                WireBody::Reference { id, len, digest } => {
+                    match self.submissions.payload(self.config.me.incarnation, *id) {
+                        Some(payload) if payload.len() == *len as usize && crc32c::crc32c(payload) == *digest => {
+                            Body::Submission { id: *id, payload: payload.clone() }
+                        }
+                        _ => break,
+                    }
+                }
+            };
+            let entry = Entry { position: front.position, ballot: front.ballot, body };
+            self.incoming.pop_front();
+            if let Some(id) = entry.submission() {
+                self.submissions.ordered(id);
+            }
+            self.append(entry);
+            self.summary_sent_at = None;
+        }
+        if self.incoming.is_empty() {
+            self.hole_since = None;
+        } else if self.tail.end() > before || self.hole_since.is_none() {
+            self.hole_since = Some(self.now);
+        }
+    }
+
+    /// Called by the tick: a payload that does not come is pulled from the sequencer (rule 8).
+    pub(crate) fn pull_holes(&mut self) {
+        let hole = self.hole_since.is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS);
+        if hole || !self.matched {
+            if let Some(sequencer) = self.sequencer_in_office() {
+                self.ask_catch_up(sequencer);
+            }
+        }
+    }
+
+    /// The sequencer, if it has said that it holds the office of the promised ballot.
+    pub(crate) fn sequencer_in_office(&self) -> Option<Incarnation> {
+        let sequencer = self.sequencer()?;
+        let status = self.peers[&sequencer].status.as_ref()?;
+        (status.sequencer && status.ballot == self.promised).then_some(sequencer)
+    }
+
+    /// The log begins anew: this process is new, or was away for longer than anybody remembers.
+    pub(crate) fn install(
+        &mut self,
+        from: Incarnation,
+        ballot: Ballot,
+        checkpoint: Checkpoint,
+        intact_at: Position,
+    ) {
+        // A log that an override has forked gives way whatever its length (rule 11).
+        let forked = checkpoint.overrides != self.committed.overrides;
+        if !self.accept_ballot(from, ballot) || (checkpoint.position <= self.committed.position && !forked) {
+            return;
+        }
+        self.counters.installs += 1;
+        self.primary_heard_at = self.now;
+        self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
+        self.durable = checkpoint.position;
+        self.incoming.clear();
+        self.summary_sent_at = None;
+        self.committed = checkpoint.clone();
+        self.intact_at = Some(intact_at);
+        self.matched = true;
+        self.last_ack_sent = (Ballot::default(), 0);
+        self.out.push(Action::Reset { checkpoint });
+    }
+
+    /// Position that this member acknowledges in the promised ballot.
+    pub(crate) fn own_ack(&self) -> Position {
+        let holds_office = matches!(self.role, Role::Sequencer(_));
+        if (holds_office || self.matched) && self.persisted >= self.promised {
+            self.durable.min(self.tail.end())
+        } else {
+            0
+        }
+    }
+
+    /// Sends the acknowledgement of this batch to whom it can matter.
+    pub(crate) fn acknowledge(&mut self) {
+        let position = self.own_ack();
+        if matches!(self.role, Role::Sequencer(_)) || !self.matched || self.last_ack_sent == (self.promised, position) {
+            return;
+        }
+        let Some(sequencer) = self.sequencer() else { return };
+        self.last_ack_sent = (self.promised, position);
+        if self.amnesiac && self.intact_at.is_some_and(|at| position >= at) {
+            self.amnesiac = false;
+        }
+        let mut to = vec![sequencer];
+        to.extend(self.acks_matter_to(sequencer));
+        let message = Message::Ack { ballot: self.promised, position, commit: self.committed.position };
+        self.send_all(to, message);
+    }
+
+    /// Members other than the sequencer whose view of the commit point can depend on this
+    /// member's acknowledgement. In a group of three each member and the sequencer are a majority
+    /// by themselves, so the third's word changes nothing (heartbeats carry it anyway).
+    fn acks_matter_to(&self, sequencer: Incarnation) -> Vec<Incarnation> {
+        let me = self.me();
+        let latest = self.latest();
+        let pending = self.uncommitted().is_some();
+        let office = latest.member(sequencer).map_or(0, |m| u64::from(m.weight));
+        if latest.member(me).is_none_or(|m| m.weight == 0) && !pending {
+            return Vec::new();
+        }
+        let others = latest.members.iter().filter(|m| m.incarnation != me && m.incarnation != sequencer);
+        others
+            .filter(|m| pending || !latest.is_majority(office + u64::from(m.weight)))
+            .map(|m| m.incarnation)
+            .collect()
+    }
+}

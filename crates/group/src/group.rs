@@ -1,0 +1,435 @@
+//! The state machine's state, its entry points, and what all of its parts share.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::election::Candidacy;
+use crate::entry::Entry;
+use crate::event::{Action, Event, HardState, Recovered};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::membership::Leaving;
+use crate::message::{Message, Standing, Status, WireEntry};
+use crate::office::Office;
+use crate::read::Reads;
+use crate::submissions::Submissions;
+use crate::tail::Tail;
+
+/// What a group core is told once.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This member; `weight` and `voter` are ignored.
+    pub me: Member,
+    /// Heartbeat period.
+    pub heartbeat_ms: u64,
+    /// Silence of the sequencer after which its office may be taken (rule 2).
+    pub office_timeout_ms: u64,
+    /// Silence after which a member is removed, and without a majority non-primary declared
+    /// (`evs.suspect_timeout`, rule 10).
+    pub suspect_timeout_ms: u64,
+    /// `pc.ignore_sb`: half of the votes may go on alone.
+    pub ignore_split_brain: bool,
+    /// `pc.ignore_quorum`: any component may go on.
+    pub ignore_quorum: bool,
+    /// True if an [`Action::Append`] carried out is as durable as promised (modes memory and os).
+    pub append_is_durable: bool,
+    /// Committed entries are dropped from memory beyond this size.
+    pub tail_bytes: usize,
+    /// Bytes sent ahead of a member's acknowledgements while it catches up.
+    pub window_bytes: usize,
+}
+
+impl Config {
+    /// The defaults for a member.
+    pub fn new(me: Member) -> Config {
+        Config {
+            me,
+            heartbeat_ms: 100,
+            office_timeout_ms: 400,
+            suspect_timeout_ms: 5_000,
+            ignore_split_brain: false,
+            ignore_quorum: false,
+            append_is_durable: true,
+            tail_bytes: 16 << 20,
+            window_bytes: 8 << 20,
+        }
+    }
+}
+
+/// The committed part of the log that the core no longer holds in memory.
+pub trait LogReader {
+    /// The entry at `position`, None if the log does not reach back to it.
+    fn read(&self, position: Position) -> Option<Entry>;
+}
+
+/// Counts for status variables and the simulator's coverage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times that this member took the office.
+    pub offices_taken: u64,
+    /// Log suffixes dropped.
+    pub truncations: u64,
+    /// Log catch-ups asked for.
+    pub summaries_sent: u64,
+    /// Checkpoints installed.
+    pub installs: u64,
+    /// Withdrawn submissions replaced by voids.
+    pub voided: u64,
+}
+
+/// A peer process, connected now or once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    pub replica: ReplicaId,
+    pub up: bool,
+    /// Its listener refused a connection (rule 10).
+    pub dead: bool,
+    pub heard_at: TimeMs,
+    pub status: Option<Status>,
+}
+
+/// A member's latest acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAck {
+    pub incarnation: Incarnation,
+    pub ballot: Ballot,
+    pub position: Position,
+}
+
+#[derive(Debug)]
+pub(crate) enum Role {
+    Follower,
+    Candidate(Candidacy),
+    Sequencer(Office),
+}
+
+/// The group core of one process.
+#[derive(Debug)]
+pub struct Group {
+    pub(crate) config: Config,
+    pub(crate) now: TimeMs,
+
+    // What survives, or is said to.
+    pub(crate) promised: Ballot,
+    pub(crate) persisted: Ballot,
+    pub(crate) amnesiac: bool,
+    /// Having acknowledged up to here, this member is intact again (rule 4).
+    pub(crate) intact_at: Option<Position>,
+
+    // The log.
+    pub(crate) tail: Tail,
+    pub(crate) committed: Checkpoint,
+    pub(crate) durable: Position,
+
+    pub(crate) role: Role,
+    pub(crate) standing: Standing,
+    /// The log is a prefix of the sequencer's, in the promised ballot.
+    pub(crate) matched: bool,
+    pub(crate) peers: BTreeMap<Incarnation, Peer>,
+    pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
+    /// Order records whose payload, or predecessor's payload, has not come in yet.
+    pub(crate) incoming: VecDeque<WireEntry>,
+    pub(crate) submissions: Submissions,
+    pub(crate) reads: Reads,
+    /// Members that the replicated state calls joined.
+    pub(crate) joined: BTreeSet<Incarnation>,
+    pub(crate) leaving: Option<Leaving>,
+
+    /// Last word of the promised ballot's sequencer (or candidate).
+    pub(crate) sequencer_heard_at: TimeMs,
+    /// Last word of a sequencer that had a majority.
+    pub(crate) primary_heard_at: TimeMs,
+    pub(crate) heartbeat_at: TimeMs,
+    pub(crate) join_sent_at: TimeMs,
+    pub(crate) summary_sent_at: Option<TimeMs>,
+    /// Since when the first of `incoming` misses its payload.
+    pub(crate) hole_since: Option<TimeMs>,
+    /// Where the own log ended when the sequencer's last heartbeat came in.
+    pub(crate) end_at_status: Option<Position>,
+    pub(crate) election_at: TimeMs,
+    pub(crate) elections_failed: u32,
+    pub(crate) component: Vec<Incarnation>,
+    /// View number known when non-primary was declared; 0: never was in a view.
+    pub(crate) left_number: u64,
+    pub(crate) last_ack_sent: (Ballot, Position),
+    /// Sends that wait until a promise is on disk.
+    pub(crate) held: Vec<(Ballot, Incarnation, Message)>,
+    pub(crate) counters: Counters,
+    pub(crate) out: Vec<Action>,
+}
+
+impl Group {
+    /// A process that is in no view: it waits for peers, or for [`Event::Bootstrap`].
+    pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
+        Group {
+            config,
+            now,
+            promised: recovered.promised,
+            persisted: recovered.promised,
+            amnesiac: recovered.amnesiac,
+            intact_at: None,
+            tail: Tail::default(),
+            committed: Checkpoint::default(),
+            durable: 0,
+            role: Role::Follower,
+            standing: Standing::Outside,
+            matched: false,
+            peers: BTreeMap::new(),
+            acks: BTreeMap::new(),
+            incoming: VecDeque::new(),
+            submissions: Submissions::default(),
+            reads: Reads::default(),
+            joined: BTreeSet::new(),
+            leaving: None,
+            sequencer_heard_at: now,
+            primary_heard_at: now,
+            heartbeat_at: now,
+            join_sent_at: 0,
+            summary_sent_at: None,
+            hole_since: None,
+            end_at_status: None,
+            election_at: 0,
+            elections_failed: 0,
+            component: Vec::new(),
+            left_number: 0,
+            last_ack_sent: (Ballot::default(), 0),
+            held: Vec::new(),
+            counters: Counters::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes an event. Call [`Group::flush`] after a batch of events.
+    pub fn handle(&mut self, now: TimeMs, event: Event) {
+        self.now = self.now.max(now);
+        match event {
+            Event::Bootstrap { history } => self.bootstrap(history),
+            Event::PeerUp { replica, incarnation } => self.peer_up(replica, incarnation),
+            Event::PeerDown { incarnation } => self.peer_down(incarnation),
+            Event::PeerDead { incarnation } => {
+                if let Some(peer) = self.peers.get_mut(&incarnation) {
+                    peer.dead = !peer.up;
+                }
+            }
+            Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
+            Event::Message { from, message } => self.message(from, message),
+            Event::Appended { position } => self.durable = self.durable.max(position.min(self.tail.end())),
+            Event::Persisted { promised } => self.persisted(promised),
+            Event::Tick => self.tick(),
+            Event::Leave => self.leave(),
+            Event::ForcePrimary { override_id } => self.force_primary(override_id),
+            Event::SetWeight { weight } => self.set_weight(weight),
+            Event::Joined { members } => self.joined = members.into_iter().collect(),
+            Event::Read { token } => self.reads.ask(token),
+        }
+    }
+
+    /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
+    pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
+        self.take_payloads();
+        // Committing a configuration can unlock ordering, and ordering in a group of one commits.
+        loop {
+            let before = (self.tail.end(), self.committed.position);
+            self.order();
+            self.advance_commit();
+            if (self.tail.end(), self.committed.position) == before {
+                break;
+            }
+        }
+        self.feed(log);
+        self.acknowledge();
+        self.start_reads();
+        self.trim();
+        out.append(&mut self.out);
+    }
+
+    /// When [`Event::Tick`] is due at the latest.
+    pub fn next_deadline(&self) -> TimeMs {
+        let mut deadline = self.heartbeat_at + self.config.heartbeat_ms;
+        if let Some(since) = self.hole_since {
+            deadline = deadline.min((since + crate::follower::HOLE_PATIENCE_MS).max(self.now + 1));
+        }
+        deadline
+    }
+
+    fn message(&mut self, from: Incarnation, message: Message) {
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        peer.heard_at = self.now;
+        if peer.replica == self.promised.replica && self.now > self.sequencer_heard_at {
+            self.sequencer_heard_at = self.now;
+        }
+        match message {
+            Message::Status(status) => self.status(from, status),
+            Message::Submit { number, payload } => self.take_submission(from, number, payload),
+            Message::Append(append) => self.append_received(from, append),
+            Message::Ack { ballot, position, commit } => self.ack(from, ballot, position, commit),
+            Message::Summary { ballot, summary } => self.summary(from, ballot, &summary),
+            Message::Install { ballot, checkpoint, intact_at } => self.install(from, ballot, checkpoint, intact_at),
+            Message::PreVote { ballot } => self.pre_vote(from, ballot),
+            Message::PreVoteReply { ballot, granted } => self.pre_vote_reply(from, ballot, granted),
+            Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
+            Message::Promise(promise) => self.promise(from, promise),
+            Message::Refuse { promised } => self.refused(from, promised),
+            Message::TakeOffice { number, forced } => self.take_office(number, forced),
+            Message::Join(join) => self.join_requested(from, join),
+            Message::JoinRefused { reason } => {
+                if self.standing == Standing::Outside {
+                    self.out.push(Action::Refused { reason });
+                }
+            }
+            Message::Leave => self.leave_requested(from),
+            Message::Weight { weight } => self.weight_requested(from, weight),
+            Message::LogEnd { round } => self.log_end_asked(from, round),
+            Message::LogEndReply { round, ballot, end } => self.log_end_reply(from, round, ballot, end),
+        }
+    }
+
+    // ---- what the parts share ----
+
+    pub(crate) fn me(&self) -> Incarnation {
+        self.config.me.incarnation
+    }
+
+    pub(crate) fn my_replica(&self) -> ReplicaId {
+        self.config.me.replica
+    }
+
+    /// The newest configuration in the log, committed or not.
+    pub(crate) fn latest(&self) -> &Configuration {
+        self.tail
+            .configurations(self.committed.position)
+            .last()
+            .map_or(&self.committed.configuration, |(_, configuration)| configuration)
+    }
+
+    /// The uncommitted configuration in the log, if there is one.
+    pub(crate) fn uncommitted(&self) -> Option<(Position, &Configuration)> {
+        self.tail.configurations(self.committed.position).last()
+    }
+
+    pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
+        if self.peers.get(&to).is_some_and(|peer| peer.up) {
+            self.out.push(Action::Send { to: vec![to], message });
+        }
+    }
+
+    pub(crate) fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
+        let to: Vec<_> = to.into_iter().filter(|peer| self.peers.get(peer).is_some_and(|p| p.up)).collect();
+        if !to.is_empty() {
+            self.out.push(Action::Send { to, message });
+        }
+    }
+
+    /// Sends once everything promised so far is on disk (rule 4).
+    pub(crate) fn send_persisted(&mut self, to: Incarnation, message: Message) {
+        if self.persisted >= self.promised {
+            self.send(to, message);
+        } else {
+            self.held.push((self.promised, to, message));
+        }
+    }
+
+    /// Accepts no lower ballot from here on.
+    pub(crate) fn promise_ballot(&mut self, ballot: Ballot) {
+        assert!(ballot > self.promised, "promises only rise");
+        self.promised = ballot;
+        self.matched = false;
+        self.incoming.clear();
+        self.summary_sent_at = None;
+        self.role = Role::Follower;
+        self.sequencer_heard_at = self.now;
+        self.reads.restart();
+        self.out.push(Action::Persist(HardState {
+            promised: ballot,
+            configuration: self.committed.configuration.clone(),
+        }));
+    }
+
+    fn persisted(&mut self, promised: Ballot) {
+        self.persisted = self.persisted.max(promised);
+        for (ballot, to, message) in std::mem::take(&mut self.held) {
+            // A promise overtaken by a higher one is void.
+            if ballot == self.promised && self.persisted >= ballot {
+                self.send(to, message);
+            } else if ballot == self.promised {
+                self.held.push((ballot, to, message));
+            }
+        }
+    }
+
+    /// Appends to the own log.
+    pub(crate) fn append(&mut self, entry: Entry) {
+        let position = entry.position;
+        self.tail.push(entry.clone());
+        self.out.push(Action::Append { entry });
+        if self.config.append_is_durable {
+            self.durable = position;
+        }
+    }
+
+    /// Drops the suffix above `after`, which conflicts with the sequencer's log.
+    pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
+        assert!(after >= self.committed.position, "a committed entry is never dropped (rule 1)");
+        let dropped = self.tail.truncate(after);
+        self.durable = self.durable.min(after);
+        if !dropped.is_empty() {
+            self.counters.truncations += 1;
+            self.out.push(Action::Truncate { after });
+        }
+        dropped
+    }
+
+    fn trim(&mut self) {
+        let held = self.tail.end() + 1 - self.tail.first();
+        if held > 4096 || self.tail.size_bytes() > self.config.tail_bytes {
+            self.tail.trim(self.committed.position);
+        }
+    }
+
+    // ---- what the driver and status may ask ----
+
+    /// What this process believes about itself.
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// True if this member holds the sequencer's office.
+    pub fn is_sequencer(&self) -> bool {
+        matches!(self.role, Role::Sequencer(_))
+    }
+
+    /// Last committed configuration.
+    pub fn configuration(&self) -> &Configuration {
+        &self.committed.configuration
+    }
+
+    /// Commit point.
+    pub fn commit(&self) -> Position {
+        self.committed.position
+    }
+
+    /// Log end.
+    pub fn end(&self) -> Position {
+        self.tail.end()
+    }
+
+    /// The ballot in force here.
+    pub fn ballot(&self) -> Ballot {
+        self.promised
+    }
+
+    /// Cluster uuid; nil before the first view.
+    pub fn history(&self) -> crate::ids::Uuid {
+        self.committed.history
+    }
+
+    /// Counts since the start.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The options that may change at run time.
+    pub fn config_mut(&mut self) -> &mut Config {
+        &mut self.config
+    }
+}

@@ -1,0 +1,38 @@
+//! Total order, membership and quorum of a Trireme cluster: a pure state machine.
+//!
+//! [`Group::handle`] takes events (messages, connections, time, completions), [`Group::flush`]
+//! ends a batch of them; both append [`Action`]s that the driver carries out in order. There is no
+//! clock, thread, file or socket in here: time is an argument, the log is read through
+//! [`LogReader`]. The rules that the comments cite are those of `docs/protocol.md`.
+//!
+//! The walk of a submission: [`Group::submit`] disseminates it (submissions) -> the sequencer
+//! gives it a position and sends the order (office) -> members append it and acknowledge
+//! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
+//! (commit). Who the sequencer is: election. Who is a member: membership.
+
+mod checkpoint;
+mod codec;
+mod commit;
+mod configuration;
+mod election;
+mod entry;
+mod event;
+mod follower;
+mod group;
+mod ids;
+mod membership;
+mod message;
+mod office;
+mod read;
+mod standing;
+mod submissions;
+mod tail;
+
+pub use checkpoint::{Checkpoint, Numbers};
+pub use codec::{DecodeError, decode, decode_checkpoint, decode_entry, encode, encode_checkpoint, encode_entry};
+pub use configuration::{Configuration, Member};
+pub use entry::{Body, Entry};
+pub use event::{Action, Delivery, Event, Fate, HardState, Recovered};
+pub use group::{Config, Counters, Group, LogReader};
+pub use ids::{Ballot, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+pub use message::{Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry};

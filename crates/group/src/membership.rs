@@ -1,0 +1,269 @@
+//! Admission, leave, removal and weights: the sequencer proposes configurations, one at a time.
+
+use std::collections::BTreeMap;
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
+use crate::message::{Join, Message, Standing};
+
+/// A leaving sequencer waits this long for its successor's log before it asks the next.
+const HANDOVER_MS: TimeMs = 300;
+/// Leave requests are repeated.
+const LEAVE_RETRY_MS: TimeMs = 200;
+
+/// Membership changes wished for; the next proposal takes them all.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    admit: BTreeMap<Incarnation, Member>,
+    leave: Vec<Incarnation>,
+    weights: BTreeMap<Incarnation, u8>,
+    /// A member, or this sequencer, declared non-primary: everybody gets a new view.
+    reform: bool,
+}
+
+/// This member is on its way out.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    asked_at: Option<TimeMs>,
+    passed_over: Vec<Incarnation>,
+}
+
+impl Group {
+    /// Starts a component of one.
+    pub(crate) fn bootstrap(&mut self, history: Uuid) {
+        assert_eq!(self.standing, Standing::Outside, "only a process outside of every view bootstraps");
+        let me = Member { weight: self.config.me.full_weight, voter: true, ..self.config.me.clone() };
+        self.committed.history = history;
+        // The founder needs nobody's vote for its first view.
+        self.committed.configuration = Configuration { number: 0, members: vec![me.clone()], override_id: None };
+        self.amnesiac = false;
+        let number = self.promised.number + 1;
+        self.promise_ballot(Ballot { number, replica: self.my_replica() });
+        self.open_office(&|_| false);
+        self.put_configuration(Configuration { number: 1, members: vec![me], override_id: None });
+    }
+
+    /// Proposes one configuration with all that is wished for and due, if none is under way.
+    pub(crate) fn propose_changes(&mut self) {
+        let Role::Sequencer(office) = &self.role else { return };
+        if self.uncommitted().is_some() || self.committed.position < office.start() {
+            return;
+        }
+        let current = self.committed.configuration.clone();
+        let mut next = Configuration { override_id: None, ..current.clone() };
+        self.remove_the_dead(&mut next);
+        let Role::Sequencer(office) = &mut self.role else { return };
+        let changes = std::mem::take(&mut office.changes);
+        next.members.retain(|m| !changes.leave.contains(&m.incarnation));
+        for (incarnation, member) in changes.admit {
+            next.members.retain(|m| m.replica != member.replica);
+            if current.member(incarnation).is_none() {
+                next.members.push(Member { weight: 0, voter: false, ..member });
+            }
+        }
+        for member in &mut next.members {
+            if let Some(weight) = changes.weights.get(&member.incarnation) {
+                member.full_weight = *weight;
+            }
+            member.voter |= self.joined.contains(&member.incarnation);
+            member.weight = if member.voter { member.full_weight } else { 0 };
+        }
+        next.sort();
+        if !next.same_members(&current) || changes.reform {
+            next.number += 1;
+        }
+        if next != current && next.members.iter().any(|m| m.incarnation == self.me()) {
+            self.put_configuration(next);
+        }
+    }
+
+    /// Leaves out members that are proven dead or silent for too long, as long as the remainder
+    /// keeps the majority (rule 10).
+    fn remove_the_dead(&self, next: &mut Configuration) {
+        let Role::Sequencer(office) = &self.role else { return };
+        let since = office.since();
+        let gone = |incarnation: Incarnation| match self.peers.get(&incarnation) {
+            _ if incarnation == self.me() => false,
+            Some(peer) if peer.dead => true,
+            Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
+            None => self.now >= since + self.config.suspect_timeout_ms,
+        };
+        let stay = next.members.iter().filter(|m| !gone(m.incarnation)).map(|m| u64::from(m.weight)).sum();
+        if next.is_majority(stay) {
+            next.members.retain(|m| !gone(m.incarnation));
+        }
+    }
+
+    pub(crate) fn join_requested(&mut self, from: Incarnation, join: Join) {
+        if join.member.incarnation != from || self.peers.get(&from).map(|p| p.replica) != Some(join.member.replica) {
+            return;
+        }
+        if !matches!(self.role, Role::Sequencer(_)) {
+            return;
+        }
+        if let Err(reason) = self.admissible(&join) {
+            self.send(from, Message::JoinRefused { reason });
+            return;
+        }
+        let latest = self.latest();
+        let seated = latest.member(from).is_some();
+        let number = latest.number;
+        let Role::Sequencer(office) = &mut self.role else { return };
+        if !seated {
+            office.changes.admit.insert(from, join.member);
+        } else if join.known_number == number {
+            office.changes.reform = true;
+        }
+    }
+
+    /// Rules 11 and 14: a fork and a copied data directory are refused.
+    fn admissible(&self, join: &Join) -> Result<(), String> {
+        let known = &self.committed.overrides;
+        if join.history == self.committed.history && !known.starts_with(&join.overrides) {
+            return Err(format!(
+                "this node's history was forked by an override ({:?}) that the cluster ({known:?}) does not know; \
+                 remove grastate.dat to rejoin by a state snapshot, which drops this node's own commits",
+                join.overrides
+            ));
+        }
+        let twin = self.latest().members.iter().find(|m| {
+            m.replica == join.member.replica
+                && m.incarnation != join.member.incarnation
+                && self.peers.get(&m.incarnation).is_some_and(|p| p.up)
+        });
+        if let Some(twin) = twin {
+            return Err(format!(
+                "member {} ({}) runs with the same replica id {}: this is a copied data directory; remove its \
+                 trireme state files and grastate.dat",
+                twin.name, twin.address, twin.replica
+            ));
+        }
+        if join.member.replica == self.my_replica() {
+            return Err(format!("replica id {} is this node's own: a copied data directory", join.member.replica));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave_requested(&mut self, from: Incarnation) {
+        if let Role::Sequencer(office) = &mut self.role {
+            if !office.changes.leave.contains(&from) {
+                office.changes.leave.push(from);
+            }
+        }
+    }
+
+    pub(crate) fn weight_requested(&mut self, from: Incarnation, weight: u8) {
+        if let Role::Sequencer(office) = &mut self.role {
+            office.changes.weights.insert(from, weight);
+        }
+    }
+
+    /// `pc.weight` of this member: ordered through the sequencer; a member without one sends it
+    /// with its next admission.
+    pub(crate) fn set_weight(&mut self, weight: u8) {
+        self.config.me.full_weight = weight;
+        let me = self.me();
+        if matches!(self.role, Role::Sequencer(_)) {
+            self.weight_requested(me, weight);
+        } else if let Some(sequencer) = self.sequencer() {
+            self.send(sequencer, Message::Weight { weight });
+        }
+    }
+
+    /// Asks the cluster for admission, again and again, until a view says so.
+    pub(crate) fn ask_to_join(&mut self) {
+        if self.standing == Standing::Primary || self.leaving.is_some() {
+            return;
+        }
+        let retry_ms = self.config.heartbeat_ms * 3;
+        if self.now < self.join_sent_at + retry_ms {
+            return;
+        }
+        let offices = self.peers.iter().filter(|(_, peer)| {
+            let status = peer.status.as_ref();
+            peer.up && status.is_some_and(|s| s.sequencer && s.standing != Standing::Outside)
+        });
+        let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| *incarnation).collect();
+        if offices.is_empty() {
+            return;
+        }
+        self.join_sent_at = self.now;
+        let join = Join {
+            member: self.config.me.clone(),
+            history: self.committed.history,
+            known_number: self.left_number,
+            overrides: self.committed.overrides.clone(),
+        };
+        self.send_all(offices, Message::Join(join));
+    }
+
+    /// Wishes for a new view although nobody comes or goes.
+    pub(crate) fn wish_reform(&mut self) {
+        if let Role::Sequencer(office) = &mut self.role {
+            office.changes.reform = true;
+        }
+    }
+
+    pub(crate) fn leave(&mut self) {
+        if self.leaving.is_none() {
+            self.leaving = Some(Leaving::default());
+            self.go_on_leaving();
+        }
+    }
+
+    /// A leaver votes until the view without it is committed (rule 3).
+    pub(crate) fn go_on_leaving(&mut self) {
+        let Some(mut leaving) = self.leaving.take() else { return };
+        let me = self.me();
+        let others: Vec<(Incarnation, bool)> = self
+            .latest()
+            .members
+            .iter()
+            .filter(|m| m.incarnation != me)
+            .map(|m| (m.incarnation, m.weight > 0 && self.peers.get(&m.incarnation).is_some_and(|p| p.up)))
+            .collect();
+        let nobody = !others.iter().any(|(_, reachable_voter)| *reachable_voter);
+        if self.standing != Standing::Primary || nobody {
+            self.standing = Standing::Outside;
+            self.out.push(Action::Left);
+            return;
+        }
+        let due = |wait_ms| leaving.asked_at.is_none_or(|at| self.now >= at + wait_ms);
+        if let Role::Sequencer(office) = &mut self.role {
+            office.closing = true;
+            let end = self.tail.end();
+            let candidates = others.iter().filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
+            let best = candidates.map(|(m, _)| (office.acked(*m), *m)).max();
+            match best {
+                Some((acked, successor)) if due(HANDOVER_MS) && (acked == end || leaving.asked_at.is_some()) => {
+                    leaving.asked_at = Some(self.now);
+                    leaving.passed_over.push(successor);
+                    self.hand_over_to(successor);
+                }
+                Some(_) if leaving.asked_at.is_none() => {}
+                Some(_) => {}
+                None => leaving.passed_over.clear(),
+            }
+        } else if due(LEAVE_RETRY_MS) {
+            if let Some(sequencer) = self.sequencer_in_office() {
+                leaving.asked_at = Some(self.now);
+                self.send(sequencer, Message::Leave);
+            }
+        }
+        self.leaving = Some(leaving);
+    }
+
+    /// A configuration without this member is committed.
+    pub(crate) fn excluded(&mut self) {
+        if self.leaving.take().is_some() {
+            self.standing = Standing::Outside;
+            self.withdraw_own();
+            self.fail_reads();
+            self.out.push(Action::Left);
+        } else {
+            self.declare_non_primary();
+        }
+    }
+}

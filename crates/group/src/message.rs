@@ -1,0 +1,239 @@
+//! What members say to one another. The bytes are described in `docs/wire-group.md`.
+
+use bytes::Bytes;
+
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId, Uuid};
+
+/// A message between two members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Heartbeat, and the first message on every connection.
+    Status(Status),
+    /// Dissemination of a submission by its origin; no payload: the number is void.
+    Submit {
+        /// The origin's count.
+        number: u64,
+        /// Bytes, none for a withdrawn submission.
+        payload: Option<Bytes>,
+    },
+    /// The sequencer's order.
+    Append(Append),
+    /// A member holds the log up to here, in this ballot (rule 1).
+    Ack {
+        /// Ballot that it acknowledges in.
+        ballot: Ballot,
+        /// Contiguous up to this position, payloads included.
+        position: Position,
+        /// What it knows to be committed.
+        commit: Position,
+    },
+    /// "This is my log; feed me from where we agree."
+    Summary {
+        /// Ballot that it is meant for.
+        ballot: Ballot,
+        /// The log.
+        summary: Summary,
+    },
+    /// The log begins anew above this checkpoint.
+    Install {
+        /// The sequencer's ballot.
+        ballot: Ballot,
+        /// State to start from.
+        checkpoint: Checkpoint,
+        /// Having acknowledged up to here, an amnesiac member is intact again (rule 4).
+        intact_at: Position,
+    },
+    /// "Would you promise this ballot?"
+    PreVote {
+        /// The ballot that would be asked for.
+        ballot: Ballot,
+    },
+    /// Answer to [`Message::PreVote`].
+    PreVoteReply {
+        /// The ballot asked about.
+        ballot: Ballot,
+        /// True if the answering member misses its sequencer too.
+        granted: bool,
+    },
+    /// Asks for a promise.
+    Prepare {
+        /// The new ballot.
+        ballot: Ballot,
+        /// An operator's override (rule 11): its id.
+        forced: Option<Uuid>,
+    },
+    /// The promise, with all that the new sequencer must know.
+    Promise(Promise),
+    /// "I have promised a higher ballot."
+    Refuse {
+        /// It.
+        promised: Ballot,
+    },
+    /// "Take the office": from a leaving sequencer, or from a candidate with a shorter log.
+    TakeOffice {
+        /// At least this number.
+        number: u64,
+        /// Goes on with an override.
+        forced: Option<Uuid>,
+    },
+    /// A process asks to be admitted.
+    Join(Join),
+    /// The answer to a [`Message::Join`] that cannot be granted.
+    JoinRefused {
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// A member asks for a view without it.
+    Leave,
+    /// A member's new `pc.weight`.
+    Weight {
+        /// The weight.
+        weight: u8,
+    },
+    /// "What is your log's end?" (rule 17)
+    LogEnd {
+        /// Comes back.
+        round: u64,
+    },
+    /// Answer to [`Message::LogEnd`].
+    LogEndReply {
+        /// As asked.
+        round: u64,
+        /// The answering member's ballot.
+        ballot: Ballot,
+        /// Its log's end.
+        end: Position,
+    },
+}
+
+/// Heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Ballot in force.
+    pub ballot: Ballot,
+    /// True if the sender holds the office of that ballot.
+    pub sequencer: bool,
+    /// What the sender believes about itself.
+    pub standing: Standing,
+    /// Cluster uuid, nil if unknown.
+    pub history: Uuid,
+    /// Overrides in the history.
+    pub overrides: Vec<Uuid>,
+    /// Number of the committed configuration.
+    pub configuration_number: u64,
+    /// Its members.
+    pub members: Vec<Incarnation>,
+    /// Acknowledged position.
+    pub ack: Position,
+    /// Log end.
+    pub end: Position,
+    /// Commit point.
+    pub commit: Position,
+}
+
+/// A process's standing towards the primary component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// In no view yet, or left.
+    #[default]
+    Outside,
+    /// In the primary component.
+    Primary,
+    /// Was in it, and has no majority.
+    NonPrimary,
+}
+
+/// An order record: a run of entries after `prev`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// The sequencer's ballot.
+    pub ballot: Ballot,
+    /// Position before the first entry.
+    pub prev_position: Position,
+    /// Ballot of the entry there (log matching).
+    pub prev_ballot: Ballot,
+    /// Entries, contiguous.
+    pub entries: Vec<WireEntry>,
+    /// The sequencer's own acknowledgement.
+    pub ack: Position,
+    /// The sequencer's commit point.
+    pub commit: Position,
+}
+
+/// An entry on the wire; a submission's payload may have been sent by its origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireEntry {
+    /// Where.
+    pub position: Position,
+    /// Ballot of the entry (older than the sequencer's for entries it took over).
+    pub ballot: Ballot,
+    /// What.
+    pub body: WireBody,
+}
+
+/// Body of a [`WireEntry`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireBody {
+    /// Whole.
+    Full(Body),
+    /// A submission that its origin disseminates.
+    Reference {
+        /// Which.
+        id: SubmissionId,
+        /// Length of the payload.
+        len: u32,
+        /// CRC-32C of the payload.
+        digest: u32,
+    },
+}
+
+impl WireEntry {
+    /// With its payload.
+    pub fn full(entry: &Entry) -> WireEntry {
+        WireEntry { position: entry.position, ballot: entry.ballot, body: WireBody::Full(entry.body.clone()) }
+    }
+}
+
+/// What a log holds, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Everything at or below is committed.
+    pub commit: Position,
+    /// Last position; 0 for an empty log.
+    pub end: Position,
+    /// Ballot of the last entry.
+    pub end_ballot: Ballot,
+    /// Runs of one ballot, ascending: (ballot, first, last), from the start of what is remembered.
+    pub runs: Vec<(Ballot, Position, Position)>,
+}
+
+/// Answer to a [`Message::Prepare`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// The ballot promised.
+    pub ballot: Ballot,
+    /// The promiser's log.
+    pub summary: Summary,
+    /// Last committed configuration, and any later one in the log, with their positions.
+    pub configurations: Vec<(Position, Configuration)>,
+    /// True if acknowledged entries may be missing (rule 4).
+    pub amnesiac: bool,
+    /// Own submissions reported as failed (rule 7).
+    pub withdrawn: Vec<SubmissionId>,
+}
+
+/// Request for admission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Who asks.
+    pub member: Member,
+    /// Its history, nil if it has none.
+    pub history: Uuid,
+    /// Number of the last view that it was in as this incarnation; 0: none.
+    pub known_number: u64,
+    /// The overrides that it knows.
+    pub overrides: Vec<Uuid>,
+}

@@ -1,0 +1,347 @@
+//! The sequencer's office: gives positions, and feeds every member from where its log ends.
+
+use std::collections::BTreeMap;
+
+use crate::checkpoint::{Numbers, count, seat};
+use crate::configuration::Configuration;
+use crate::entry::{Body, Entry};
+use crate::event::Action;
+use crate::group::{Group, LogReader, Role};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
+use crate::membership::Changes;
+use crate::message::{Append, Message, Standing, Summary, WireBody, WireEntry};
+
+/// Entries and bytes of one order record at most.
+const APPEND_ENTRIES_MAX: usize = 512;
+const APPEND_BYTES_MAX: usize = 1 << 20;
+
+/// How far a member has been fed.
+#[derive(Debug)]
+struct Progress {
+    /// Next position to send.
+    next: Position,
+    /// Acknowledged.
+    acked: Position,
+    /// Bytes sent above `acked`, roughly.
+    ahead_bytes: usize,
+}
+
+/// What only the sequencer of a ballot has.
+#[derive(Debug)]
+pub(crate) struct Office {
+    since: TimeMs,
+    /// Position of the ballot's first entry.
+    start: Position,
+    /// Submission numbers at the log's end.
+    numbers: Numbers,
+    progress: BTreeMap<Incarnation, Progress>,
+    /// Logs of processes that are no members yet.
+    waiting: BTreeMap<Incarnation, Summary>,
+    /// Membership changes wished for.
+    pub changes: Changes,
+    /// First position whose submissions their origins are sending right now.
+    fresh: Position,
+    /// The office is being handed over: nothing is ordered any more.
+    pub closing: bool,
+}
+
+impl Office {
+    pub fn acknowledged(&mut self, from: Incarnation, position: Position) {
+        if let Some(progress) = self.progress.get_mut(&from) {
+            if position > progress.acked {
+                progress.acked = position;
+                progress.ahead_bytes = 0;
+            }
+        }
+    }
+
+    pub fn configured(&mut self, configuration: &Configuration) {
+        self.progress.retain(|incarnation, _| configuration.member(*incarnation).is_some());
+    }
+
+    pub fn forget(&mut self, incarnation: Incarnation) {
+        self.progress.remove(&incarnation);
+        self.waiting.remove(&incarnation);
+    }
+
+    pub fn since(&self) -> TimeMs {
+        self.since
+    }
+
+    pub fn start(&self) -> Position {
+        self.start
+    }
+
+    pub fn acked(&self, member: Incarnation) -> Position {
+        self.progress.get(&member).map_or(0, |progress| progress.acked)
+    }
+}
+
+impl Group {
+    /// Takes the office of the promised ballot, whose promises are in.
+    pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> bool) {
+        assert_eq!(self.promised.replica, self.my_replica(), "an office belongs to its ballot's replica");
+        self.counters.offices_taken += 1;
+        self.elections_failed = 0;
+        self.matched = true;
+        let mut numbers = self.committed.numbers.clone();
+        // A withdrawn submission and all after it are re-appended under this ballot (rule 7).
+        let first_void = self.tail.above(self.committed.position).find(|e| withdrawn(e)).map(|e| e.position);
+        let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
+        for entry in self.tail.above(self.committed.position) {
+            account(&mut numbers, entry);
+        }
+        self.role = Role::Sequencer(Office {
+            since: self.now,
+            start: self.tail.end() + 1,
+            numbers,
+            progress: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            changes: Changes::default(),
+            fresh: Position::MAX,
+            closing: false,
+        });
+        self.put(Body::BallotStart);
+        for entry in again {
+            let void = withdrawn(&entry);
+            match entry.body {
+                Body::Submission { id, .. } if void => {
+                    self.counters.voided += 1;
+                    self.put(Body::Void { id });
+                }
+                Body::BallotStart => {}
+                body => self.put(body),
+            }
+        }
+        self.resend_own(0);
+        self.announce();
+    }
+
+    /// Appends an entry of the own ballot.
+    fn put(&mut self, body: Body) {
+        let entry = Entry { position: self.tail.end() + 1, ballot: self.promised, body };
+        if let Role::Sequencer(office) = &mut self.role {
+            account(&mut office.numbers, &entry);
+        }
+        self.append(entry);
+    }
+
+    /// True while this sequencer hears a majority: what it orders now it can also commit (rule 7).
+    pub(crate) fn may_order(&self) -> bool {
+        let Role::Sequencer(office) = &self.role else { return false };
+        !office.closing
+            && self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
+            && self.uncommitted().is_none_or(|(_, latest)| self.hears_majority(self.config.office_timeout_ms, latest))
+    }
+
+    /// Gives positions to what has come in, and proposes membership changes.
+    pub(crate) fn order(&mut self) {
+        if !self.may_order() {
+            return;
+        }
+        let fresh = self.tail.end() + 1;
+        self.propose_changes();
+        if self.standing == Standing::Primary {
+            let origins: Vec<_> = self.latest().members.iter().map(|m| (m.replica, m.incarnation)).collect();
+            for (replica, incarnation) in origins {
+                self.order_submissions_of(replica, incarnation);
+            }
+        }
+        if let Role::Sequencer(office) = &mut self.role {
+            office.fresh = office.fresh.min(fresh);
+        }
+    }
+
+    fn order_submissions_of(&mut self, replica: crate::ids::ReplicaId, incarnation: Incarnation) {
+        loop {
+            let Role::Sequencer(office) = &self.role else { return };
+            let last = match office.numbers.get(&replica) {
+                Some((known, last)) if *known == incarnation => *last,
+                _ => return,
+            };
+            let Some((number, payload)) = self.submissions.take_next(incarnation, last) else { return };
+            let id = SubmissionId { incarnation, number };
+            self.put(match payload {
+                Some(payload) => Body::Submission { id, payload },
+                None => Body::Void { id },
+            });
+        }
+    }
+
+    /// Appends a configuration of the own ballot.
+    pub(crate) fn put_configuration(&mut self, mut configuration: Configuration) {
+        configuration.sort();
+        let members: Vec<Incarnation> = configuration.members.iter().map(|m| m.incarnation).collect();
+        self.put(Body::Configuration(configuration));
+        for member in members {
+            // New members have told already where their logs end.
+            let Role::Sequencer(office) = &mut self.role else { return };
+            if let Some(summary) = office.waiting.remove(&member) {
+                self.start_feeding(member, &summary);
+            }
+        }
+    }
+
+    /// A member says what its log holds: it is fed from where both agree.
+    pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
+        if ballot != self.promised {
+            if ballot > self.promised {
+                self.refused(from, ballot);
+            }
+            return;
+        }
+        self.start_feeding(from, summary);
+    }
+
+    pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
+        let Some(peer) = self.peers.get(&member) else { return };
+        let forked = peer.status.as_ref().is_some_and(|status| status.overrides != self.committed.overrides);
+        // Nothing that both logs have for certain: the member gets a checkpoint.
+        let next = if summary.end == 0 || forked { 0 } else { self.tail.matching(summary) + 1 };
+        let known_member = self.latest().member(member).is_some();
+        if let Role::Sequencer(office) = &mut self.role {
+            if known_member {
+                office.progress.insert(member, Progress { next, acked: 0, ahead_bytes: 0 });
+            } else {
+                office.waiting.insert(member, summary.clone());
+            }
+        }
+    }
+
+    /// Sends every member what it lacks, within its window.
+    pub(crate) fn feed(&mut self, log: &dyn LogReader) {
+        let Role::Sequencer(office) = &mut self.role else { return };
+        let end = self.tail.end();
+        let fresh = std::mem::replace(&mut office.fresh, Position::MAX);
+        let window = self.config.window_bytes;
+        let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
+        for (member, progress) in &office.progress {
+            if progress.next <= end && progress.ahead_bytes < window {
+                due.entry(progress.next).or_default().push(*member);
+            }
+        }
+        for (next, members) in due {
+            self.feed_from(next, members, fresh, log);
+        }
+    }
+
+    fn feed_from(&mut self, mut next: Position, members: Vec<Incarnation>, fresh: Position, log: &dyn LogReader) {
+        let mut sent_bytes = 0;
+        while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
+            let Some(prev_ballot) = next.checked_sub(1).filter(|_| next > 0).and_then(|prev| self.ballot_of(prev, log))
+            else {
+                self.install_at(members);
+                return;
+            };
+            let (entries, bytes) = self.collect(next, next >= fresh, log);
+            let Some(last) = entries.last().map(|entry| entry.position) else {
+                self.install_at(members);
+                return;
+            };
+            let message = Message::Append(Append {
+                ballot: self.promised,
+                prev_position: next - 1,
+                prev_ballot,
+                entries,
+                ack: self.own_ack(),
+                commit: self.committed.position,
+            });
+            self.send_all(members.clone(), message);
+            next = last + 1;
+            sent_bytes += bytes;
+        }
+        if let Role::Sequencer(office) = &mut self.role {
+            for member in &members {
+                if let Some(progress) = office.progress.get_mut(member) {
+                    progress.next = next;
+                    progress.ahead_bytes += sent_bytes;
+                }
+            }
+        }
+    }
+
+    /// A run of entries from `next` on; those that their origins disseminate right now by reference.
+    fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
+        let me = self.me();
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut position = next;
+        while position <= self.tail.end() && entries.len() < APPEND_ENTRIES_MAX && bytes < APPEND_BYTES_MAX {
+            let stored;
+            let entry = match self.tail.get(position) {
+                Some(entry) => entry,
+                None => match log.read(position) {
+                    Some(entry) => {
+                        stored = entry;
+                        &stored
+                    }
+                    None => break,
+                },
+            };
+            let wire = match &entry.body {
+                Body::Submission { id, payload } if fresh && id.incarnation != me => WireEntry {
+                    position,
+                    ballot: entry.ballot,
+                    body: WireBody::Reference {
+                        id: *id,
+                        len: payload.len() as u32,
+                        digest: crc32c::crc32c(payload),
+                    },
+                },
+                _ => {
+                    bytes += entry.size_bytes();
+                    WireEntry::full(entry)
+                }
+            };
+            bytes += 64;
+            entries.push(wire);
+            position += 1;
+        }
+        (entries, bytes)
+    }
+
+    fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Option<Ballot> {
+        if position == self.committed.position {
+            return Some(self.committed.ballot);
+        }
+        self.tail.ballot_at(position).or_else(|| log.read(position).map(|entry| entry.ballot))
+    }
+
+    /// Members whose logs end below everything that can be read here begin anew at the commit point.
+    fn install_at(&mut self, members: Vec<Incarnation>) {
+        if self.committed.position == 0 {
+            return;
+        }
+        let checkpoint = self.committed.clone();
+        let intact_at = self.tail.end();
+        let Role::Sequencer(office) = &mut self.role else { return };
+        for member in &members {
+            let next = checkpoint.position + 1;
+            office.progress.insert(*member, Progress { next, acked: 0, ahead_bytes: 0 });
+        }
+        let ballot = self.promised;
+        self.send_all(members, Message::Install { ballot, checkpoint, intact_at });
+    }
+
+    /// Tells everybody at once who holds the office.
+    pub(crate) fn announce(&mut self) {
+        let status = Message::Status(self.own_status());
+        let peers: Vec<_> = self.peers.keys().copied().collect();
+        self.send_all(peers, status);
+    }
+
+    /// Asks a leaving sequencer's successor to take over, once its log is complete.
+    pub(crate) fn hand_over_to(&mut self, successor: Incarnation) {
+        let number = self.promised.number + 1;
+        self.out.push(Action::Note { text: format!("handing the sequencer's office over to {successor}") });
+        self.send(successor, Message::TakeOffice { number, forced: None });
+    }
+}
+
+fn account(numbers: &mut Numbers, entry: &Entry) {
+    match &entry.body {
+        Body::Configuration(configuration) => seat(numbers, configuration),
+        Body::Submission { id, .. } | Body::Void { id } => count(numbers, *id),
+        Body::BallotStart => {}
+    }
+}

@@ -1,0 +1,227 @@
+//! What a process believes about itself and the others: heartbeats, silence, non-primary (rules 10, 20).
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::{Group, Peer, Role};
+use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::message::{Message, Standing, Status};
+
+impl Group {
+    pub(crate) fn own_status(&self) -> Status {
+        let configuration = &self.committed.configuration;
+        Status {
+            ballot: self.promised,
+            sequencer: matches!(self.role, Role::Sequencer(_)),
+            standing: self.standing,
+            history: self.committed.history,
+            overrides: self.committed.overrides.clone(),
+            configuration_number: configuration.number,
+            members: configuration.members.iter().map(|m| m.incarnation).collect(),
+            ack: self.own_ack(),
+            end: self.tail.end(),
+            commit: self.committed.position,
+        }
+    }
+
+    pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
+        let peer = Peer { replica, up: true, dead: false, heard_at: self.now, status: None };
+        self.peers.insert(incarnation, peer);
+        if self.acks.get(&replica).is_some_and(|ack| ack.incarnation != incarnation) {
+            self.acks.remove(&replica);
+        }
+        // Its old process is gone: a data directory belongs to one process at a time (rule 14).
+        self.peers.retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
+        let status = Message::Status(self.own_status());
+        self.send(incarnation, status);
+    }
+
+    pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
+        if let Some(peer) = self.peers.get_mut(&incarnation) {
+            peer.up = false;
+            peer.status = None;
+        }
+        if self.latest().member(incarnation).is_none() {
+            self.peers.remove(&incarnation);
+        }
+        if let Role::Sequencer(office) = &mut self.role {
+            office.forget(incarnation);
+        }
+    }
+
+    /// The stream to this peer broke off; it asks again for what it missed.
+    pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
+        if let Role::Sequencer(office) = &mut self.role {
+            office.forget(incarnation);
+        }
+        // A status after none makes the other side ask.
+        let status = Message::Status(Status { ballot: Default::default(), ..self.own_status() });
+        self.send(incarnation, status);
+        let status = Message::Status(self.own_status());
+        self.send(incarnation, status);
+        self.resend_own(0);
+    }
+
+    pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        let replica = peer.replica;
+        let news = peer.status.as_ref().is_none_or(|known| known.ballot != status.ballot || known.sequencer != status.sequencer);
+        peer.status = Some(status.clone());
+        self.record_ack(from, status.ballot, status.ack);
+        let same_history = self.committed.history.is_nil() || self.committed.history == status.history;
+        if !status.sequencer || status.ballot.replica != replica || status.standing == Standing::Outside {
+            return;
+        }
+        if self.standing != Standing::Outside && !same_history {
+            return;
+        }
+        if !self.concerns_me(&status) {
+            // A component that this process is not in (any more): it asks for admission.
+            if self.standing == Standing::Primary && self.committed.configuration.number < status.configuration_number {
+                self.declare_non_primary();
+            }
+            if self.standing == Standing::Primary || !status.overrides.starts_with(&self.committed.overrides) {
+                return;
+            }
+        }
+        if status.ballot < self.promised {
+            let promised = self.promised;
+            self.send(from, Message::Refuse { promised });
+            return;
+        }
+        if !self.accept_ballot(from, status.ballot) {
+            return;
+        }
+        if status.standing == Standing::Primary {
+            self.primary_heard_at = self.now;
+        } else if self.standing == Standing::Primary {
+            self.declare_non_primary();
+        }
+        // Order records travel ahead of this status on the same connection: what is missing was lost.
+        let expected = self.incoming.back().map_or(self.tail.end(), |entry| entry.position);
+        let stalled = status.end > expected && self.end_at_status == Some(expected);
+        self.end_at_status = Some(expected);
+        if news {
+            self.summary_sent_at = None;
+        }
+        if news || !self.matched || stalled {
+            self.ask_catch_up(from);
+        }
+        if self.matched {
+            self.learn_commit(status.commit);
+        }
+        self.ask_to_join();
+    }
+
+    /// True if the sender's component counts on this process: it is a member there, or it knows of
+    /// a membership that the sender has not committed yet.
+    fn concerns_me(&self, status: &Status) -> bool {
+        let me = self.me();
+        status.members.contains(&me)
+            || self.latest().member(me).is_some() && status.configuration_number <= self.latest().number
+            || self.standing == Standing::Outside
+    }
+
+    /// True if members that weigh a majority were heard within this time, oneself included.
+    pub(crate) fn hears_majority(&self, within_ms: TimeMs, configuration: &Configuration) -> bool {
+        let heard = |member: &&Member| {
+            member.replica == self.my_replica()
+                || self.peers.values().any(|peer| {
+                    peer.replica == member.replica && peer.up && self.now < peer.heard_at + within_ms
+                })
+        };
+        let weight = configuration.members.iter().filter(heard).map(|m| u64::from(m.weight)).sum();
+        configuration.is_majority(weight)
+    }
+
+    pub(crate) fn tick(&mut self) {
+        if self.now >= self.heartbeat_at + self.config.heartbeat_ms {
+            self.heartbeat_at = self.now;
+            self.announce();
+            self.resend_overdue();
+            self.refresh_component();
+            self.ask_to_join();
+        }
+        self.pull_holes();
+        self.watch_majority();
+        self.watch_office();
+        self.go_on_leaving();
+    }
+
+    /// Without a majority for too long a node stops being primary; a sequencer that has one again
+    /// makes a new view.
+    fn watch_majority(&mut self) {
+        let timeout_ms = self.config.suspect_timeout_ms;
+        if matches!(self.role, Role::Sequencer(_)) {
+            if self.hears_majority(timeout_ms, &self.committed.configuration) {
+                self.primary_heard_at = self.now;
+                if self.standing == Standing::NonPrimary && self.may_order() {
+                    self.wish_reform();
+                }
+            }
+        }
+        if self.standing == Standing::Primary && self.now >= self.primary_heard_at + timeout_ms && self.leaving.is_none() {
+            if self.may_go_on_alone() {
+                // pc.ignore_sb, pc.ignore_quorum: an override that the operator ordered beforehand.
+                self.primary_heard_at = self.now;
+                let override_id = self.automatic_override();
+                self.force(override_id);
+            } else {
+                self.declare_non_primary();
+            }
+        }
+    }
+
+    fn may_go_on_alone(&self) -> bool {
+        let configuration = &self.committed.configuration;
+        let reachable = |m: &&Member| {
+            m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
+        };
+        let weight: u64 = configuration.members.iter().filter(reachable).map(|m| u64::from(m.weight)).sum();
+        self.config.ignore_quorum
+            || self.config.ignore_split_brain && weight * 2 >= configuration.total_weight()
+    }
+
+    /// Names an override without an operator: unique by ballot number and process.
+    fn automatic_override(&self) -> Uuid {
+        let mut bytes = self.me().0.0;
+        for (byte, number) in bytes.iter_mut().zip((self.promised.number + 1).to_be_bytes()) {
+            *byte ^= number;
+        }
+        Uuid(bytes)
+    }
+
+    pub(crate) fn declare_non_primary(&mut self) {
+        if self.standing != Standing::Primary {
+            return;
+        }
+        self.standing = Standing::NonPrimary;
+        self.left_number = self.latest().number;
+        self.withdraw_own();
+        self.fail_reads();
+        self.component.clear();
+        self.refresh_component();
+    }
+
+    /// Members of the last view that are reachable and have no majority either (rule 20).
+    fn refresh_component(&mut self) {
+        if self.standing != Standing::NonPrimary {
+            return;
+        }
+        let me = self.me();
+        let with_me = |m: &&Member| {
+            let status = self.peers.get(&m.incarnation).filter(|p| p.up).and_then(|p| p.status.as_ref());
+            m.incarnation == me || status.is_some_and(|s| s.standing == Standing::NonPrimary)
+        };
+        let mut component: Vec<Member> =
+            self.committed.configuration.members.iter().filter(with_me).cloned().collect();
+        if !component.iter().any(|m| m.incarnation == me) {
+            component.push(self.config.me.clone());
+            component.sort_by_key(|m| m.incarnation);
+        }
+        let names: Vec<Incarnation> = component.iter().map(|m| m.incarnation).collect();
+        if names != self.component {
+            self.component = names;
+            self.out.push(Action::NonPrimary { component });
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Submissions on their way: own ones until they are delivered, everybody's until they are ordered.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::event::{Action, Fate};
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
+use crate::message::{Message, Standing};
+
+/// An origin that runs further ahead of the order than this is not believed.
+const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
+/// Own submissions unordered for this long are sent to the sequencer again.
+const RESEND_AFTER_MS: TimeMs = 1_000;
+/// How many at a time.
+const RESEND_BATCH: usize = 256;
+
+#[derive(Debug)]
+struct Own {
+    /// None: withdrawn, its number is to be used up by a void (rule 9).
+    payload: Option<Bytes>,
+    sent_at: TimeMs,
+}
+
+/// Submissions not yet delivered.
+#[derive(Debug, Default)]
+pub(crate) struct Submissions {
+    last_number: u64,
+    own: BTreeMap<u64, Own>,
+    /// Payloads by origin and number, from their origins, not in the own log yet.
+    pending: BTreeMap<Incarnation, BTreeMap<u64, Option<Bytes>>>,
+}
+
+impl Submissions {
+    /// Payload of a submission that an order record refers to.
+    pub fn payload(&self, me: Incarnation, id: SubmissionId) -> Option<&Bytes> {
+        if id.incarnation == me {
+            if let Some(payload) = self.own.get(&id.number).and_then(|own| own.payload.as_ref()) {
+                return Some(payload);
+            }
+        }
+        self.pending.get(&id.incarnation)?.get(&id.number)?.as_ref()
+    }
+
+    /// Keeps a payload that came in from its origin.
+    pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
+        self.pending.entry(origin).or_default().insert(number, payload);
+    }
+
+    /// The next submission of `origin` after `last`, removed.
+    pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
+        let queue = self.pending.get_mut(&origin)?;
+        queue.remove(&(last + 1)).map(|payload| (last + 1, payload))
+    }
+
+    /// Forgets everything at or below `number`, which is in the log.
+    pub fn ordered(&mut self, id: SubmissionId) {
+        if let Some(queue) = self.pending.get_mut(&id.incarnation) {
+            while queue.first_key_value().is_some_and(|(number, _)| *number <= id.number) {
+                queue.pop_first();
+            }
+        }
+    }
+
+    /// An own submission was delivered.
+    pub fn delivered(&mut self, number: u64) {
+        self.own.remove(&number);
+    }
+
+    /// Drops what comes from processes outside `members`.
+    pub fn retain_origins(&mut self, is_member: impl Fn(Incarnation) -> bool) {
+        self.pending.retain(|origin, _| is_member(*origin));
+    }
+
+    /// Own submissions that were reported as failed.
+    pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
+        let failed = self.own.iter().filter(|(_, own)| own.payload.is_none());
+        failed.map(|(number, _)| SubmissionId { incarnation: me, number: *number }).collect()
+    }
+}
+
+impl Group {
+    /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
+    /// comes back as a delivery or as [`Action::Failed`].
+    pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
+        self.now = self.now.max(now);
+        assert_eq!(number, self.submissions.last_number + 1, "submissions are numbered without gaps");
+        self.submissions.last_number = number;
+        let id = SubmissionId { incarnation: self.me(), number };
+        if self.standing != Standing::Primary {
+            self.submissions.own.insert(number, Own { payload: None, sent_at: self.now });
+            self.out.push(Action::Failed { id, fate: Fate::Withdrawn });
+            return;
+        }
+        self.submissions.own.insert(number, Own { payload: Some(payload.clone()), sent_at: self.now });
+        if matches!(self.role, Role::Sequencer(_)) {
+            // Travels with its order record.
+            self.submissions.keep(id.incarnation, number, Some(payload));
+        } else {
+            let others = self.latest().members.iter().map(|m| m.incarnation).filter(|m| *m != self.me());
+            self.send_all(others.collect(), Message::Submit { number, payload: Some(payload) });
+        }
+    }
+
+    pub(crate) fn take_submission(&mut self, from: Incarnation, number: u64, payload: Option<Bytes>) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        let ordered = self.committed.last_number(replica, from).unwrap_or(0);
+        let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
+        if believable && self.latest().member(from).is_some() {
+            self.submissions.keep(from, number, payload);
+        }
+    }
+
+    /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
+    /// something has been on its way for too long.
+    pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
+        let me = self.me();
+        let now = self.now;
+        let in_log = self.tail_number(me);
+        let due: Vec<(u64, Option<Bytes>)> = self
+            .submissions
+            .own
+            .iter_mut()
+            .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
+            .take(RESEND_BATCH)
+            .map(|(number, own)| {
+                own.sent_at = now;
+                (*number, own.payload.clone())
+            })
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        if matches!(self.role, Role::Sequencer(_)) {
+            for (number, payload) in due {
+                self.submissions.keep(me, number, payload);
+            }
+        } else if let Some(sequencer) = self.sequencer() {
+            for (number, payload) in due {
+                self.send(sequencer, Message::Submit { number, payload });
+            }
+        }
+    }
+
+    pub(crate) fn resend_overdue(&mut self) {
+        self.resend_own(RESEND_AFTER_MS);
+    }
+
+    /// The last of `origin`'s numbers in the own log.
+    fn tail_number(&self, origin: Incarnation) -> u64 {
+        let committed = self.committed.last_number(self.my_replica(), origin).unwrap_or(0);
+        let in_tail = self.tail.above(self.committed.position).filter_map(|entry| entry.submission());
+        in_tail.filter(|id| id.incarnation == origin).map(|id| id.number).fold(committed, u64::max)
+    }
+
+    /// No majority: every waiting client learns what can be known (rule 7).
+    pub(crate) fn withdraw_own(&mut self) {
+        let me = self.me();
+        let in_log = self.tail_number(me);
+        let in_order: Position = self
+            .incoming
+            .iter()
+            .filter_map(|entry| entry.submission())
+            .filter(|id| id.incarnation == me)
+            .map(|id| id.number)
+            .fold(in_log, u64::max);
+        for (number, own) in &mut self.submissions.own {
+            if own.payload.take().is_some() {
+                let fate = if *number <= in_order { Fate::Unknown } else { Fate::Withdrawn };
+                let id = SubmissionId { incarnation: me, number: *number };
+                self.out.push(Action::Failed { id, fate });
+            }
+        }
+        self.submissions.pending.remove(&me);
+    }
+}

@@ -1,0 +1,197 @@
+//! The end of the log that is kept in memory, and its summary.
+
+use std::collections::VecDeque;
+
+use crate::configuration::Configuration;
+use crate::entry::{Body, Entry};
+use crate::ids::{Ballot, Position};
+use crate::message::Summary;
+
+/// Entries above `base`, contiguous. Everything at or below `base` is committed and was dropped
+/// from memory; it may still be in the log.
+#[derive(Debug, Default)]
+pub struct Tail {
+    base: Position,
+    base_ballot: Ballot,
+    entries: VecDeque<Entry>,
+    /// Runs of one ballot within `entries`: (ballot, first position).
+    runs: Vec<(Ballot, Position)>,
+    size_bytes: usize,
+}
+
+impl Tail {
+    /// An empty tail above a committed position.
+    pub fn new(base: Position, base_ballot: Ballot) -> Tail {
+        Tail { base, base_ballot, ..Tail::default() }
+    }
+
+    /// Last position, 0 if there never was an entry.
+    pub fn end(&self) -> Position {
+        self.base + self.entries.len() as Position
+    }
+
+    /// Ballot of the last entry.
+    pub fn end_ballot(&self) -> Ballot {
+        self.runs.last().map_or(self.base_ballot, |run| run.0)
+    }
+
+    /// First position in memory.
+    pub fn first(&self) -> Position {
+        self.base + 1
+    }
+
+    /// Memory held.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// The entry at `position`, if it is in memory.
+    pub fn get(&self, position: Position) -> Option<&Entry> {
+        let index = position.checked_sub(self.base + 1)?;
+        self.entries.get(usize::try_from(index).ok()?)
+    }
+
+    /// Ballot of the entry at `position`, as far back as the base.
+    pub fn ballot_at(&self, position: Position) -> Option<Ballot> {
+        if position == self.base {
+            return Some(self.base_ballot);
+        }
+        if position < self.base || position > self.end() {
+            return None;
+        }
+        let index = self.runs.partition_point(|run| run.1 <= position);
+        Some(self.runs[index - 1].0)
+    }
+
+    /// Adds the next entry.
+    pub fn push(&mut self, entry: Entry) {
+        assert_eq!(entry.position, self.end() + 1, "the log is contiguous");
+        assert!(entry.ballot >= self.end_ballot(), "ballots never fall within a log");
+        if self.runs.last().is_none_or(|run| run.0 != entry.ballot) {
+            self.runs.push((entry.ballot, entry.position));
+        }
+        self.size_bytes += entry.size_bytes();
+        self.entries.push_back(entry);
+    }
+
+    /// Drops every entry above `after` and returns them, in order.
+    pub fn truncate(&mut self, after: Position) -> Vec<Entry> {
+        assert!(after >= self.base, "nothing committed is truncated");
+        let keep = (after - self.base) as usize;
+        let dropped: Vec<Entry> = self.entries.split_off(keep.min(self.entries.len())).into();
+        self.runs.retain(|run| run.1 <= after);
+        self.size_bytes -= dropped.iter().map(Entry::size_bytes).sum::<usize>();
+        dropped
+    }
+
+    /// Forgets entries at or below `upto`, which must be committed.
+    pub fn trim(&mut self, upto: Position) {
+        while self.base < upto {
+            let Some(entry) = self.entries.pop_front() else { return };
+            self.size_bytes -= entry.size_bytes();
+            self.base = entry.position;
+            self.base_ballot = entry.ballot;
+            if self.runs.get(1).is_some_and(|run| run.1 <= self.base + 1) {
+                self.runs.remove(0);
+            } else if self.entries.is_empty() {
+                self.runs.clear();
+            } else {
+                self.runs[0].1 = self.base + 1;
+            }
+        }
+    }
+
+    /// Entries above `from`, in order.
+    pub fn above(&self, from: Position) -> impl Iterator<Item = &Entry> {
+        let skip = from.saturating_sub(self.base) as usize;
+        self.entries.iter().skip(skip)
+    }
+
+    /// Configurations above `from`, with their positions.
+    pub fn configurations(&self, from: Position) -> impl Iterator<Item = (Position, &Configuration)> {
+        self.above(from).filter_map(|entry| match &entry.body {
+            Body::Configuration(configuration) => Some((entry.position, configuration)),
+            _ => None,
+        })
+    }
+
+    /// What a peer must know to find where two logs agree.
+    pub fn summary(&self, commit: Position) -> Summary {
+        let mut runs: Vec<(Ballot, Position, Position)> = Vec::with_capacity(self.runs.len() + 1);
+        if self.base > 0 {
+            runs.push((self.base_ballot, self.base, self.base));
+        }
+        for (index, run) in self.runs.iter().enumerate() {
+            let last = self.runs.get(index + 1).map_or(self.end(), |next| next.1 - 1);
+            runs.push((run.0, run.1, last));
+        }
+        Summary { commit, end: self.end(), end_ballot: self.end_ballot(), runs }
+    }
+
+    /// Highest position up to which a log with this summary is known to equal this one: one where
+    /// both have an entry of the same ballot (log matching), else the other's commit point.
+    pub fn matching(&self, other: &Summary) -> Position {
+        let mine = self.summary(0).runs;
+        for &(ballot, first, last) in other.runs.iter().rev() {
+            for &(own_ballot, own_first, own_last) in mine.iter().rev() {
+                let common = last.min(own_last);
+                if ballot == own_ballot && common >= first.max(own_first) {
+                    return common.max(other.commit.min(self.end()));
+                }
+            }
+        }
+        other.commit.min(self.end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ReplicaId, Uuid};
+
+    fn ballot(number: u64) -> Ballot {
+        Ballot { number, replica: ReplicaId(Uuid([number as u8; 16])) }
+    }
+
+    fn tail(ballots: &[u64]) -> Tail {
+        let mut tail = Tail::default();
+        for (index, number) in ballots.iter().enumerate() {
+            tail.push(Entry { position: index as u64 + 1, ballot: ballot(*number), body: Body::BallotStart });
+        }
+        tail
+    }
+
+    #[test]
+    fn logs_match_where_the_last_common_ballot_ends() {
+        let mine = tail(&[1, 1, 1, 3, 3]);
+        assert_eq!(mine.matching(&tail(&[1, 1, 1, 1]).summary(0)), 3);
+        assert_eq!(mine.matching(&tail(&[1, 1, 2, 2]).summary(0)), 2);
+        assert_eq!(mine.matching(&tail(&[1, 1, 1, 3]).summary(0)), 4);
+        assert_eq!(mine.matching(&tail(&[2, 2]).summary(0)), 0);
+        assert_eq!(mine.matching(&Tail::default().summary(0)), 0);
+    }
+
+    #[test]
+    fn a_trimmed_log_still_matches_at_its_base() {
+        let mut mine = tail(&[1, 1, 1, 3, 3]);
+        mine.trim(4);
+        assert_eq!((mine.first(), mine.end()), (5, 5));
+        assert_eq!(mine.ballot_at(4), Some(ballot(3)));
+        assert_eq!(mine.ballot_at(3), None);
+        assert_eq!(mine.matching(&tail(&[1, 1, 1, 3]).summary(3)), 4);
+        assert_eq!(mine.matching(&tail(&[1, 1, 1]).summary(3)), 3);
+        mine.trim(5);
+        assert_eq!(mine.end_ballot(), ballot(3));
+        mine.push(Entry { position: 6, ballot: ballot(4), body: Body::BallotStart });
+        assert_eq!(mine.ballot_at(6), Some(ballot(4)));
+    }
+
+    #[test]
+    fn truncation_drops_the_suffix_and_its_runs() {
+        let mut mine = tail(&[1, 1, 2, 2]);
+        assert_eq!(mine.truncate(2).len(), 2);
+        assert_eq!((mine.end(), mine.end_ballot()), (2, ballot(1)));
+        mine.push(Entry { position: 3, ballot: ballot(3), body: Body::BallotStart });
+        assert_eq!(mine.ballot_at(3), Some(ballot(3)));
+    }
+}

@@ -1,0 +1,127 @@
+//! The few file operations the log needs, so that the simulator and tests can bring a disk that fails.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// One directory of files.
+pub trait Disk: Send {
+    /// Names of the regular files in the directory, in any order.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Creates an empty file; an existing one is emptied.
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens an existing file for reading and writing.
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Gives a file a new name, replacing any file of that name.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes creations, renames and removals durable.
+    fn sync_directory(&self) -> io::Result<()>;
+    /// Where a file is, for messages; the directory itself for an empty name.
+    fn path(&self, name: &str) -> PathBuf;
+}
+
+/// An open file.
+pub trait DiskFile: Send {
+    /// Its length in bytes.
+    fn length(&self) -> io::Result<u64>;
+    /// Fills `buf` from `offset`, or fails.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Cuts the file to `length` bytes.
+    fn truncate(&self, length: u64) -> io::Result<()>;
+    /// Flushes the file's data (and length) to stable storage.
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+/// A directory of the operating system.
+pub struct OsDisk {
+    dir: PathBuf,
+}
+
+impl OsDisk {
+    /// The directory at `dir`.
+    pub fn new(dir: &Path) -> Self {
+        OsDisk {
+            dir: dir.to_path_buf(),
+        }
+    }
+}
+
+impl Disk for OsDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            // A name that is not UTF-8 cannot be ours.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o640);
+        Ok(Box::new(options.open(self.path(name))?))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(self.path(name))?,
+        ))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(&self.dir)?.sync_all()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() {
+            self.dir.clone()
+        } else {
+            self.dir.join(name)
+        }
+    }
+}
+
+impl DiskFile for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buf, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        FileExt::write_all_at(self, bytes, offset)
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        File::sync_data(self)
+    }
+}

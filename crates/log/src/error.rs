@@ -1,0 +1,146 @@
+//! What can go wrong with the log.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the log. The text names the file and what an operator can do.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The operating system refused; after a failed write the log is poisoned.
+    #[error("cannot {action} {} at offset {offset}: {source}; {}", file.display(), remedy(source))]
+    Io {
+        /// What was attempted: "read", "write", "flush", ...
+        action: &'static str,
+        /// The file (or directory).
+        file: PathBuf,
+        /// Offset in the file, in bytes; 0 where it has no meaning.
+        offset: u64,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No usable segment in the directory: there is no log to open, create one.
+    #[error("no write-set log in {}", dir.display())]
+    NoLog {
+        /// The directory searched.
+        dir: PathBuf,
+    },
+    /// The log belongs to another history (cluster). Nothing was changed.
+    #[error(
+        "{} belongs to history {}, not to {}; move the trireme-*.log files away if that history is no longer \
+         wanted, or set gcache.dir to another directory",
+        file.display(), uuid_text(found), uuid_text(expected)
+    )]
+    OtherIdentity {
+        /// The segment.
+        file: PathBuf,
+        /// Uuid in the segment.
+        found: [u8; 16],
+        /// Uuid asked for.
+        expected: [u8; 16],
+    },
+    /// A newer Trireme wrote the log. Nothing was changed.
+    #[error(
+        "{} was written by a newer version ({found}; this one knows {supported}); start that version \
+         again, or move the trireme-*.log files away to fetch the state from another node",
+        file.display()
+    )]
+    NewerFormat {
+        /// The file.
+        file: PathBuf,
+        /// What was found, for instance "format 2" or "record kind 9".
+        found: String,
+        /// What this version knows.
+        supported: &'static str,
+    },
+    /// Stored bytes are not what was written.
+    #[error("{} is damaged at offset {offset}: {reason}; check the disk and the kernel's messages", file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An entry must carry the position after the last one.
+    #[error("entry at position {got} cannot be appended, the log continues at {expected}")]
+    NotContiguous {
+        /// The position wanted.
+        expected: u64,
+        /// The position given.
+        got: u64,
+    },
+    /// Larger than the format allows.
+    #[error("a {what} of {bytes} bytes exceeds the limit of {limit}")]
+    TooLarge {
+        /// "payload", "snapshot", "state", "position".
+        what: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// An outcome or snapshot for a position that has not been appended.
+    #[error("position {position} is not in the log")]
+    NoSuchPosition {
+        /// The position given.
+        position: u64,
+    },
+    /// An outcome whose seqno does not grow with its position, or differs from the one known: certification is not
+    /// deterministic, or positions were mixed up.
+    #[error("seqno {seqno} for position {position} contradicts the outcomes known")]
+    SeqnoOrder {
+        /// The position given.
+        position: u64,
+        /// The seqno given.
+        seqno: i64,
+    },
+    /// An earlier write failed; what is on disk is unknown until the log is opened again.
+    #[error("the write-set log takes no more writes after: {cause}")]
+    Poisoned {
+        /// Text of the first error.
+        cause: String,
+    },
+}
+
+impl LogError {
+    pub(crate) fn io(action: &'static str, file: PathBuf, offset: u64, source: io::Error) -> Self {
+        LogError::Io {
+            action,
+            file,
+            offset,
+            source,
+        }
+    }
+
+    pub(crate) fn corrupt(file: &Path, offset: u64, reason: impl Into<String>) -> Self {
+        LogError::Corrupt {
+            file: file.to_path_buf(),
+            offset,
+            reason: reason.into(),
+        }
+    }
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space there or lower gcache.size, then restart the node"
+        }
+        io::ErrorKind::NotFound => "was it removed by hand, by log rotation or by a cleaning job?",
+        io::ErrorKind::PermissionDenied => "the server's user must be able to read and write there",
+        io::ErrorKind::ReadOnlyFilesystem => "remount it writable, then restart the node",
+        _ => "check the disk and the kernel's messages, then restart the node",
+    }
+}
+
+fn uuid_text(id: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (i, byte) in id.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! Where every position lies: the in-memory image of the segments.
+
+use std::collections::VecDeque;
+
+use crate::format::{RecordHeader, SEGMENT_HEADER_BYTES};
+use crate::outcome::Outcomes;
+
+/// Where an entry's record lies in its segment, and the bytes of its payload. Eight bytes per entry: offsets fit,
+/// since a record begins within the segment's capacity.
+#[derive(Clone, Copy)]
+struct Slot {
+    offset: u32,
+    len: u32,
+}
+
+/// One segment file.
+pub(crate) struct Segment {
+    pub number: u64,
+    /// Address of the file's first byte.
+    pub start: u64,
+    /// Bytes of the file, those still in the write buffer included.
+    pub len: u64,
+    /// Position of `slots[0]`; of the next entry to come while there is none.
+    pub first_position: u64,
+    slots: Vec<Slot>,
+}
+
+impl Segment {
+    /// Address of the byte after the segment.
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.len
+    }
+}
+
+/// Where a record lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub segment: u64,
+    /// Address of the segment's first byte.
+    pub start: u64,
+    /// Offset of the record in the segment's file.
+    pub offset: u64,
+    /// Bytes of the body.
+    pub len: u32,
+}
+
+/// The log's contents without the payloads.
+#[derive(Default)]
+pub(crate) struct Index {
+    /// Oldest first. First positions never fall from one to the next, and the entries of the segments follow on one another.
+    pub segments: VecDeque<Segment>,
+    pub outcomes: Outcomes,
+    /// Position and place of each snapshot, in order of position.
+    snapshots: VecDeque<(u64, Place)>,
+    /// `None` until the first entry of a created log.
+    pub next_position: Option<u64>,
+}
+
+impl Index {
+    pub(crate) fn begin_segment(&mut self, number: u64, start: u64) {
+        let first_position = self.next_position.unwrap_or(0);
+        let len = SEGMENT_HEADER_BYTES;
+        self.segments.push_back(Segment {
+            number,
+            start,
+            len,
+            first_position,
+            slots: Vec::new(),
+        });
+    }
+
+    /// Address of the byte after the last one.
+    pub(crate) fn end(&self) -> u64 {
+        self.segments.back().map_or(0, Segment::end)
+    }
+
+    /// Takes in an entry at `offset` of the last segment; its position is the next one.
+    pub(crate) fn push_entry(&mut self, header: &RecordHeader, offset: u64) {
+        if self.next_position.is_none() {
+            for segment in &mut self.segments {
+                segment.first_position = header.position;
+            }
+        }
+        self.next_position = Some(header.position + 1);
+        if let Some(segment) = self.segments.back_mut() {
+            segment.slots.push(Slot {
+                offset: offset as u32,
+                len: header.body_len,
+            });
+        }
+    }
+
+    /// Takes in a snapshot at `offset` of the last segment.
+    pub(crate) fn push_snapshot(&mut self, header: &RecordHeader, offset: u64) {
+        if let Some(segment) = self.segments.back() {
+            let len = header.body_len;
+            let place = Place {
+                segment: segment.number,
+                start: segment.start,
+                offset,
+                len,
+            };
+            // One for an earlier or equal position than the newest replaces those above it.
+            self.drop_snapshots_from(header.position);
+            self.snapshots.push_back((header.position, place));
+        }
+    }
+
+    fn drop_snapshots_from(&mut self, position: u64) {
+        self.snapshots
+            .truncate(self.snapshots.partition_point(|(p, _)| *p < position));
+    }
+
+    pub(crate) fn first_position(&self) -> Option<u64> {
+        let first = self.segments.front()?.first_position;
+        self.next_position
+            .filter(|next| first < *next)
+            .map(|_| first)
+    }
+
+    pub(crate) fn last_position(&self) -> Option<u64> {
+        self.first_position()?;
+        self.next_position.map(|next| next - 1)
+    }
+
+    /// Where the entry at `position` lies.
+    pub(crate) fn place(&self, position: u64) -> Option<Place> {
+        let after = self
+            .segments
+            .partition_point(|s| s.first_position <= position);
+        let segment = &self.segments[after.checked_sub(1)?];
+        let slot = segment
+            .slots
+            .get(usize::try_from(position - segment.first_position).ok()?)?;
+        let offset = u64::from(slot.offset);
+        Some(Place {
+            segment: segment.number,
+            start: segment.start,
+            offset,
+            len: slot.len,
+        })
+    }
+
+    /// The lowest position whose record begins at `address` or above; the next position if there is none.
+    pub(crate) fn first_from(&self, address: u64) -> u64 {
+        let at = self.segments.partition_point(|s| s.end() <= address);
+        let Some(segment) = self.segments.get(at) else {
+            return self.next_position.unwrap_or(0);
+        };
+        let slot = segment
+            .slots
+            .partition_point(|s| segment.start + u64::from(s.offset) < address);
+        segment.first_position + slot as u64
+    }
+
+    /// The newest snapshot of a position of at most `position`.
+    pub(crate) fn snapshot(&self, position: u64) -> Option<(u64, Place)> {
+        let after = self.snapshots.partition_point(|(p, _)| *p <= position);
+        self.snapshots.get(after.checked_sub(1)?).copied()
+    }
+
+    /// Whether segment `number` holds a snapshot.
+    pub(crate) fn has_snapshot(&self, number: u64) -> bool {
+        self.snapshots
+            .iter()
+            .rev()
+            .any(|(_, place)| place.segment == number)
+    }
+
+    /// Forgets what lies above `position`; entries go on with the one after it.
+    pub(crate) fn truncate_after(&mut self, position: u64) {
+        let next = position.saturating_add(1);
+        for segment in self.segments.iter_mut().rev() {
+            if segment.first_position >= next {
+                segment.slots.clear();
+                segment.first_position = next;
+            } else {
+                segment
+                    .slots
+                    .truncate((next - segment.first_position) as usize);
+                break;
+            }
+        }
+        self.outcomes.truncate_after(position);
+        self.drop_snapshots_from(next);
+        self.next_position = Some(next);
+    }
+
+    /// Forgets the oldest segment and returns its number; the last one stays.
+    pub(crate) fn drop_oldest(&mut self) -> Option<u64> {
+        if self.segments.len() < 2 {
+            return None;
+        }
+        let number = self.segments.pop_front()?.number;
+        if let Some(first) = self.segments.front() {
+            self.outcomes.drop_below(first.first_position);
+        }
+        self.snapshots.retain(|(_, place)| place.segment != number);
+        Some(number)
+    }
+}

@@ -1,0 +1,37 @@
+//! Trireme's write-set log: every entry of the total order, in segment files at the top of `gcache.dir`.
+//!
+//! The log knows positions, opaque payloads and, appended later, the outcome (seqno, verdict, depends_on) of a
+//! position. It does not know what a write-set means, keeps no clock and starts no thread. One owner writes; the strength of an
+//! acknowledgement is the owner's choice of call: [`Log::append`] (memory), [`Log::write_out`] (os), [`Log::flush`] (disk).
+//!
+//! `docs/log-format.md` specifies the files byte by byte.
+
+mod config;
+mod disk;
+mod error;
+mod format;
+mod index;
+mod log;
+mod memory_disk;
+mod outcome;
+mod read;
+mod recovery;
+mod repair;
+mod retention;
+mod scan;
+mod state_file;
+
+pub use config::{Durability, LogConfig};
+pub use disk::{Disk, DiskFile, OsDisk};
+pub use error::LogError;
+pub use log::Log;
+pub use memory_disk::MemoryDisk;
+pub use outcome::Outcome;
+pub use read::RunItem;
+pub use recovery::{Damage, Lost, Recovered};
+
+/// The largest payload of one record, in bytes (2 GiB, the limit of a write-set in the wsrep API).
+pub const MAX_PAYLOAD_BYTES: u64 = 1 << 31;
+
+/// The largest blob that [`Log::save_state`] takes, in bytes.
+pub const MAX_STATE_BYTES: usize = state_file::MAX_BLOB_BYTES;

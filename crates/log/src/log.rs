@@ -1,0 +1,441 @@
+//! The log as its owner writes it.
+
+use std::path::Path;
+
+use crate::MAX_PAYLOAD_BYTES;
+use crate::config::{Durability, LogConfig};
+use crate::disk::{Disk, DiskFile, OsDisk};
+use crate::error::LogError;
+use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::index::Index;
+use crate::outcome::Outcome;
+use crate::recovery::{self, Recovered};
+use crate::state_file::{STATE_NAME, StateFile};
+
+/// Larger records are written straight from the caller's memory, not by way of the buffer.
+const DIRECT_BYTES: u64 = 256 << 10;
+/// A buffer of this size is written out unasked.
+const BUFFER_BYTES: usize = 1 << 20;
+/// The largest segment that may be configured: record offsets are kept in 32 bits.
+const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
+
+/// The write-set log of one history, in one directory, with one owner.
+///
+/// An error of any writing call other than a refused argument (position, seqno, size) poisons the log: later
+/// writes fail with [`LogError::Poisoned`], reads go on.
+pub struct Log {
+    pub(crate) config: LogConfig,
+    pub(crate) disk: Box<dyn Disk>,
+    pub(crate) index: Index,
+    /// The last segment's file.
+    pub(crate) active: Box<dyn DiskFile>,
+    /// Bytes for the last segment that are not written yet, and their offset there.
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) buffer_at: u64,
+    /// Everything below this address is on stable storage.
+    pub(crate) flushed: u64,
+    directory_changed: bool,
+    poisoned: Option<String>,
+    pub(crate) keep_from: u64,
+    state: StateFile,
+}
+
+impl Log {
+    /// Starts a new, empty log; segments and state in the directory, of whatever history, are removed. The first entry may have any position.
+    pub fn create(config: LogConfig) -> Result<Log, LogError> {
+        let disk = Box::new(OsDisk::new(&config.dir));
+        Log::create_on(disk, config)
+    }
+
+    /// Opens an existing log: reads all segments, cuts off a torn tail, sets damaged parts aside. [`LogError::NoLog`]
+    /// if there is none; a log of another identity or a newer format is left untouched.
+    pub fn open(config: LogConfig) -> Result<(Log, Recovered), LogError> {
+        let disk = Box::new(OsDisk::new(&config.dir));
+        Log::open_on(disk, config)
+    }
+
+    /// The identity of the log in `dir`, for a caller that does not know the history yet. `None`: no log.
+    pub fn identity_in(dir: &Path) -> Result<Option<[u8; 16]>, LogError> {
+        recovery::identity_on(&OsDisk::new(dir))
+    }
+
+    /// [`Log::create`] on any [`Disk`]; `config.dir` is not used.
+    pub fn create_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Log, LogError> {
+        let old = recovery::segment_numbers(disk.as_ref())?;
+        let number = old.last().map_or(1, |last| last + 1);
+        let state = StateFile::absent(config.identity);
+        let mut log = Log::begin(disk, config, state, number)?;
+        log.remove_segments(&old)?;
+        for name in log
+            .disk
+            .list()
+            .map_err(|e| log.directory_error("list", e))?
+        {
+            if name == STATE_NAME || format::is_damaged_name(&name) {
+                log.remove_file(&name)?;
+            }
+        }
+        Ok(log)
+    }
+
+    /// [`Log::open`] on any [`Disk`]; `config.dir` is not used.
+    pub fn open_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<(Log, Recovered), LogError> {
+        let (index, active, recovered) = recovery::recover(disk.as_ref(), &config)?;
+        let state = StateFile::open(disk.as_ref(), config.identity)?;
+        let flushed = recovered.flushed;
+        let mut log = Log::with(disk, config, state, index, active, flushed);
+        log.buffer_at = log.active_len();
+        Ok((log, recovered))
+    }
+
+    /// A log with its first segment, written and flushed.
+    fn begin(
+        disk: Box<dyn Disk>,
+        config: LogConfig,
+        state: StateFile,
+        number: u64,
+    ) -> Result<Log, LogError> {
+        let name = format::segment_name(number);
+        let active = disk
+            .create(&name)
+            .map_err(|e| LogError::io("create", disk.path(&name), 0, e))?;
+        let mut log = Log::with(disk, config, state, Index::default(), active, 0);
+        log.begin_segment(number, 0, number);
+        log.flush()?;
+        Ok(log)
+    }
+
+    fn with(
+        disk: Box<dyn Disk>,
+        mut config: LogConfig,
+        state: StateFile,
+        index: Index,
+        active: Box<dyn DiskFile>,
+        flushed: u64,
+    ) -> Log {
+        config.segment_bytes = config
+            .segment_bytes
+            .clamp(SEGMENT_HEADER_BYTES, SEGMENT_LIMIT_BYTES);
+        Log {
+            config,
+            disk,
+            index,
+            active,
+            buffer: Vec::new(),
+            buffer_at: 0,
+            flushed,
+            directory_changed: true,
+            poisoned: None,
+            keep_from: 0,
+            state,
+        }
+    }
+
+    /// Appends the entry of `position`, its payload given in parts. It is in memory on return (readable, lost with the process).
+    ///
+    /// Refused: a position other than the next, a payload above [`MAX_PAYLOAD_BYTES`].
+    pub fn append(&mut self, position: u64, payload: &[&[u8]]) -> Result<(), LogError> {
+        let expected = self.index.next_position.unwrap_or(position);
+        if position != expected {
+            return Err(LogError::NotContiguous {
+                expected,
+                got: position,
+            });
+        }
+        if position == u64::MAX {
+            return Err(LogError::TooLarge {
+                what: "position",
+                bytes: position,
+                limit: position - 1,
+            });
+        }
+        let (header, offset) = self.put(format::KIND_ENTRY, 0, position, payload)?;
+        self.index.push_entry(&header, offset);
+        Ok(())
+    }
+
+    /// Records what became of the entry at `position`; to be repeated with other flags at will. Without effect for an
+    /// entry that retention has dropped.
+    ///
+    /// Refused: a position not appended yet, a seqno that does not grow with positions or differs from the one recorded.
+    pub fn set_outcome(&mut self, position: u64, outcome: Outcome) -> Result<(), LogError> {
+        if self.index.next_position.is_none_or(|next| position >= next) {
+            return Err(LogError::NoSuchPosition { position });
+        }
+        if self
+            .index
+            .first_position()
+            .is_none_or(|first| position < first)
+        {
+            return Ok(());
+        }
+        if !self.index.outcomes.fits(position, &outcome) {
+            return Err(LogError::SeqnoOrder {
+                position,
+                seqno: outcome.seqno,
+            });
+        }
+        if self.index.outcomes.get(position) != Some(outcome) {
+            self.put(
+                format::KIND_OUTCOME,
+                outcome.flags,
+                position,
+                &[&outcome.body()],
+            )?;
+            self.index.outcomes.set(position, outcome);
+        }
+        Ok(())
+    }
+
+    /// Records the replicated control state as it is after `position`, for a replay from there.
+    ///
+    /// Refused: a position not appended yet (that before the first entry to come is fine), a size above [`MAX_PAYLOAD_BYTES`].
+    pub fn put_snapshot(&mut self, position: u64, state: &[u8]) -> Result<(), LogError> {
+        if self
+            .index
+            .next_position
+            .is_some_and(|next| position >= next)
+        {
+            return Err(LogError::NoSuchPosition { position });
+        }
+        let (header, offset) = self.put(format::KIND_SNAPSHOT, 0, position, &[state])?;
+        self.index.push_snapshot(&header, offset);
+        Ok(())
+    }
+
+    /// Whether the current segment still lacks a snapshot: a good moment for [`Log::put_snapshot`].
+    pub fn wants_snapshot(&self) -> bool {
+        self.index
+            .segments
+            .back()
+            .is_some_and(|last| !self.index.has_snapshot(last.number))
+    }
+
+    /// Drops all entries above `position`, with their outcomes and snapshots; the log continues at `position + 1`. Written out on
+    /// return. It needs no flush of its own: nothing appended later can survive without it.
+    pub fn truncate_after(&mut self, position: u64) -> Result<(), LogError> {
+        if self
+            .index
+            .next_position
+            .is_none_or(|next| position.saturating_add(1) >= next)
+        {
+            return Ok(());
+        }
+        self.put(format::KIND_TRUNCATE, 0, position, &[])?;
+        self.index.truncate_after(position);
+        self.write_out()
+    }
+
+    /// Forgets every entry; the log begins anew at `next_position`, durably. The state stays.
+    pub fn reset(&mut self, next_position: u64) -> Result<(), LogError> {
+        self.check()?;
+        let old: Vec<u64> = self
+            .index
+            .segments
+            .iter()
+            .map(|segment| segment.number)
+            .collect();
+        let number = old.last().map_or(1, |last| last + 1);
+        let start = self.index.end();
+        let active = self.create_segment(number)?;
+        self.active = active;
+        self.buffer.clear();
+        self.index = Index::default();
+        self.index.next_position = Some(next_position);
+        self.flushed = start;
+        self.begin_segment(number, start, number);
+        self.flush()?;
+        self.remove_segments(&old)
+    }
+
+    /// Writes everything appended to the operating system, in one call: it then survives the death of the process.
+    pub fn write_out(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let result = self.active.write_all_at(&self.buffer, self.buffer_at);
+        self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
+        self.buffer_at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes out and flushes to stable storage everything appended: it then survives power loss.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.write_out()?;
+        let last = self.active_number();
+        let pending: Vec<u64> = self
+            .index
+            .segments
+            .iter()
+            .filter(|s| s.end() > self.flushed)
+            .map(|s| s.number)
+            .collect();
+        for number in pending {
+            let result = if number == last {
+                self.active.sync_data()
+            } else {
+                // A flush through another descriptor flushes the same pages; old segments need none kept open.
+                self.disk
+                    .open(&format::segment_name(number))
+                    .and_then(|file| file.sync_data())
+            };
+            self.poison_on_error("flush", number, 0, result)?;
+        }
+        if self.directory_changed {
+            let result = self.disk.sync_directory();
+            self.poison_on_error("flush the directory of", last, 0, result)?;
+            self.directory_changed = false;
+        }
+        self.flushed = self.index.end();
+        Ok(())
+    }
+
+    /// Replaces the member's own state (ballot, promise, session, clean flag, as the caller encodes them; at most
+    /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data is not flushed with it.
+    pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
+        self.check()?;
+        let result = self.state.save(self.disk.as_ref(), state);
+        if let Err(e @ LogError::Io { .. }) = &result {
+            self.poisoned = Some(e.to_string());
+        }
+        result
+    }
+
+    /// The state saved last; it outlives [`Log::reset`], not [`Log::create`].
+    pub fn state(&self) -> Option<&[u8]> {
+        self.state.get()
+    }
+
+    /// Puts a record into the last segment (a new one if it is full); returns its header and offset.
+    fn put(
+        &mut self,
+        kind: u8,
+        tag: u8,
+        position: u64,
+        body: &[&[u8]],
+    ) -> Result<(RecordHeader, u64), LogError> {
+        self.check()?;
+        let bytes: u64 = body.iter().map(|part| part.len() as u64).sum();
+        if bytes > MAX_PAYLOAD_BYTES {
+            return Err(LogError::TooLarge {
+                what: "payload",
+                bytes,
+                limit: MAX_PAYLOAD_BYTES,
+            });
+        }
+        let body_crc = format::body_crc(body);
+        let mut header = RecordHeader {
+            kind,
+            tag,
+            body_len: bytes as u32,
+            body_crc,
+            position,
+            flushed: self.flushed,
+        };
+        let record_bytes = header.record_bytes();
+        let offset = self.active_len();
+        if offset > SEGMENT_HEADER_BYTES && offset + record_bytes > self.capacity() {
+            self.roll()?;
+        }
+        let offset = self.active_len();
+        header.flushed = self.flushed;
+        let head = header.encode(self.index.end());
+        let pad = [format::padding(bytes)];
+        let parts = || {
+            std::iter::once(head.as_slice())
+                .chain(body.iter().copied())
+                .chain(pad)
+        };
+        if record_bytes > DIRECT_BYTES {
+            self.write_out()?;
+            for part in parts() {
+                let result = self.active.write_all_at(part, self.buffer_at);
+                self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
+                self.buffer_at += part.len() as u64;
+            }
+        } else {
+            parts().for_each(|part| self.buffer.extend_from_slice(part));
+        }
+        if let Some(last) = self.index.segments.back_mut() {
+            last.len += record_bytes;
+        }
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.write_out()?;
+        }
+        Ok((header, offset))
+    }
+
+    /// Closes the last segment and begins the next.
+    fn roll(&mut self) -> Result<(), LogError> {
+        self.write_out()?;
+        if self.config.durability == Durability::Disk {
+            self.flush()?;
+        }
+        self.drop_old()?;
+        let (number, start) = (self.active_number() + 1, self.index.end());
+        let base = self
+            .index
+            .segments
+            .front()
+            .map_or(number, |oldest| oldest.number);
+        self.active = self.create_segment(number)?;
+        self.begin_segment(number, start, base);
+        Ok(())
+    }
+
+    fn create_segment(&mut self, number: u64) -> Result<Box<dyn DiskFile>, LogError> {
+        let result = self.disk.create(&format::segment_name(number));
+        self.directory_changed = true;
+        self.poison_on_error("create", number, 0, result)
+    }
+
+    /// Puts the header of a new last segment into the buffer.
+    fn begin_segment(&mut self, number: u64, start: u64, base: u64) {
+        let header = SegmentHeader {
+            identity: self.config.identity,
+            number,
+            base,
+            start,
+            flushed: self.flushed,
+            next_position: self.index.next_position,
+            durability: self.config.durability,
+        };
+        self.buffer.extend_from_slice(&header.encode());
+        self.buffer_at = 0;
+        self.index.begin_segment(number, start);
+    }
+
+    pub(crate) fn active_number(&self) -> u64 {
+        self.index.segments.back().map_or(0, |last| last.number)
+    }
+
+    fn active_len(&self) -> u64 {
+        self.index.segments.back().map_or(0, |last| last.len)
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        match &self.poisoned {
+            Some(cause) => Err(LogError::Poisoned {
+                cause: cause.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn poison_on_error<T>(
+        &mut self,
+        action: &'static str,
+        number: u64,
+        offset: u64,
+        result: std::io::Result<T>,
+    ) -> Result<T, LogError> {
+        result.map_err(|e| {
+            let file = self.disk.path(&format::segment_name(number));
+            let error = LogError::io(action, file, offset, e);
+            self.poisoned = Some(error.to_string());
+            error
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! A disk in memory that loses power and fails on demand, for tests and the simulator.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::disk::{Disk, DiskFile};
+
+/// Power loss keeps or loses unflushed writes in pieces of this size, as a page cache does.
+const PAGE_BYTES: usize = 4096;
+
+enum Change {
+    Write(u64, Vec<u8>),
+    Truncate(u64),
+}
+
+#[derive(Default)]
+struct Content {
+    bytes: Vec<u8>,
+    /// What a power loss certainly leaves, and what was done since, in order.
+    durable: Vec<u8>,
+    pending: Vec<Change>,
+}
+
+impl Content {
+    fn apply(bytes: &mut Vec<u8>, change: &Change) {
+        match change {
+            Change::Truncate(length) => bytes.truncate(*length as usize),
+            Change::Write(offset, data) => {
+                let offset = *offset as usize;
+                bytes.resize(bytes.len().max(offset + data.len()), 0);
+                bytes[offset..offset + data.len()].copy_from_slice(data);
+            }
+        }
+    }
+}
+
+type Shared = Arc<Mutex<Content>>;
+
+#[derive(Default)]
+struct Files {
+    names: BTreeMap<String, Shared>,
+    durable_names: BTreeMap<String, Shared>,
+    write_budget: Option<u64>,
+    fail_syncs: bool,
+}
+
+/// A directory in memory; clones share it, like openings of the same directory.
+#[derive(Clone, Default)]
+pub struct MemoryDisk {
+    files: Arc<Mutex<Files>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryDisk {
+    /// An empty directory.
+    pub fn new() -> Self {
+        MemoryDisk::default()
+    }
+
+    /// From here on the disk takes `bytes` more and is full then, having taken part of the last write; `None`: never full.
+    pub fn set_write_budget(&self, bytes: Option<u64>) {
+        locked(&self.files).write_budget = bytes;
+    }
+
+    /// Lets every flush of a file fail from here on, or no longer.
+    pub fn set_fail_syncs(&self, fail: bool) {
+        locked(&self.files).fail_syncs = fail;
+    }
+
+    /// The machine loses power: names go back to the last directory flush, and of unflushed writes each page survives for
+    /// which `survives` (called once per page written, in order) says so.
+    pub fn lose_power(&self, mut survives: impl FnMut() -> bool) {
+        let mut files = locked(&self.files);
+        files.names = files.durable_names.clone();
+        for content in files.names.values() {
+            let mut content = locked(content);
+            let mut bytes = std::mem::take(&mut content.durable);
+            for change in std::mem::take(&mut content.pending) {
+                match change {
+                    Change::Truncate(_) => Content::apply(&mut bytes, &change),
+                    Change::Write(mut offset, mut data) => {
+                        while !data.is_empty() {
+                            let to_page_end = PAGE_BYTES - offset as usize % PAGE_BYTES;
+                            let rest = data.split_off(to_page_end.min(data.len()));
+                            let next = offset + data.len() as u64;
+                            if survives() {
+                                Content::apply(&mut bytes, &Change::Write(offset, data));
+                            }
+                            (offset, data) = (next, rest);
+                        }
+                    }
+                }
+            }
+            content.bytes = bytes.clone();
+            content.durable = bytes;
+        }
+    }
+
+    /// The bytes of a file, if it exists.
+    pub fn contents(&self, name: &str) -> Option<Vec<u8>> {
+        let files = locked(&self.files);
+        files
+            .names
+            .get(name)
+            .map(|content| locked(content).bytes.clone())
+    }
+
+    /// Puts a file there, durably, whatever was there before.
+    pub fn set_contents(&self, name: &str, bytes: Vec<u8>) {
+        let content = Content {
+            durable: bytes.clone(),
+            bytes,
+            pending: Vec::new(),
+        };
+        let content = Arc::new(Mutex::new(content));
+        let mut files = locked(&self.files);
+        files
+            .durable_names
+            .insert(name.to_string(), content.clone());
+        files.names.insert(name.to_string(), content);
+    }
+}
+
+struct MemoryFile {
+    files: Arc<Mutex<Files>>,
+    content: Shared,
+}
+
+fn not_found() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+impl Disk for MemoryDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(locked(&self.files).names.keys().cloned().collect())
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let content = Shared::default();
+        locked(&self.files)
+            .names
+            .insert(name.to_string(), content.clone());
+        Ok(Box::new(MemoryFile {
+            files: self.files.clone(),
+            content,
+        }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let content = locked(&self.files)
+            .names
+            .get(name)
+            .cloned()
+            .ok_or_else(not_found)?;
+        Ok(Box::new(MemoryFile {
+            files: self.files.clone(),
+            content,
+        }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut files = locked(&self.files);
+        let content = files.names.remove(from).ok_or_else(not_found)?;
+        files.names.insert(to.to_string(), content);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        locked(&self.files)
+            .names
+            .remove(name)
+            .map(|_| ())
+            .ok_or_else(not_found)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let mut files = locked(&self.files);
+        files.durable_names = files.names.clone();
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        Path::new("/memory").join(name)
+    }
+}
+
+impl DiskFile for MemoryFile {
+    fn length(&self) -> io::Result<u64> {
+        Ok(locked(&self.content).bytes.len() as u64)
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let content = locked(&self.content);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(buf.len());
+        let found = content.bytes.get(start..end);
+        buf.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut files = locked(&self.files);
+        let mut taken = bytes.len();
+        if let Some(budget) = &mut files.write_budget {
+            taken = taken.min(*budget as usize);
+            *budget -= taken as u64;
+        }
+        let change = Change::Write(offset, bytes[..taken].to_vec());
+        let mut content = locked(&self.content);
+        Content::apply(&mut content.bytes, &change);
+        content.pending.push(change);
+        if taken < bytes.len() {
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        let mut content = locked(&self.content);
+        let change = Change::Truncate(length);
+        Content::apply(&mut content.bytes, &change);
+        content.pending.push(change);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if locked(&self.files).fail_syncs {
+            return Err(io::Error::other("simulated flush failure"));
+        }
+        let mut content = locked(&self.content);
+        content.durable = content.bytes.clone();
+        content.pending.clear();
+        Ok(())
+    }
+}

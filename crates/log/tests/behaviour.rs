@@ -1,0 +1,190 @@
+//! What the log promises its owner, on a healthy disk.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk, OsDisk, Outcome};
+
+const IDENTITY: [u8; 16] = [7; 16];
+
+fn config(dir: &Path, size_bytes: u64) -> LogConfig {
+    LogConfig::new(dir.into(), size_bytes, IDENTITY, Durability::Os)
+}
+
+fn outcome(seqno: i64) -> Outcome {
+    Outcome { seqno, flags: 0, depends_on: seqno - 1 }
+}
+
+#[test]
+fn entries_are_readable_at_once_and_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = Log::create(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!((log.next_position(), log.first_position()), (None, None));
+    log.append(5, &[b"ab", b"cd"]).unwrap();
+    assert_eq!(log.read(5).unwrap().unwrap(), b"abcd", "from the buffer");
+    log.append(6, &[b"e"]).unwrap();
+    log.write_out().unwrap();
+    assert_eq!(log.read(5).unwrap().unwrap(), b"abcd", "from the file");
+    assert!(matches!(log.append(8, &[]), Err(LogError::NotContiguous { expected: 7, got: 8 })));
+    assert!(matches!(log.set_outcome(7, outcome(1)), Err(LogError::NoSuchPosition { position: 7 })));
+    log.set_outcome(5, outcome(1)).unwrap();
+    assert!(matches!(log.set_outcome(6, outcome(1)), Err(LogError::SeqnoOrder { .. })));
+    log.set_outcome(6, outcome(2)).unwrap();
+    log.flush().unwrap();
+    drop(log);
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o137, 0, "not more than 0640");
+    }
+    assert_eq!(Log::identity_in(dir.path()).unwrap(), Some(IDENTITY));
+    let (mut log, recovered) = Log::open(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!((recovered.dropped_bytes, recovered.damage.len()), (0, 0));
+    assert_eq!((log.first_position(), log.last_position()), (Some(5), Some(6)));
+    assert_eq!((log.outcome(6), log.position_of_seqno(2)), (Some(outcome(2)), Some(6)));
+    let run = log.read_run_from_seqno(1, 4).unwrap();
+    assert_eq!(run.len(), 1, "the second would exceed max_bytes");
+    assert_eq!(log.read_run_from_seqno(1, 5).unwrap().len(), 2);
+    assert_eq!(log.read_run_from_seqno(1, 0).unwrap(), run, "at least one");
+    log.append(7, &[b"after"]).unwrap();
+    assert_eq!(log.read(7).unwrap().unwrap(), b"after");
+}
+
+#[test]
+fn truncated_entries_never_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = Log::create(config(dir.path(), 1 << 20)).unwrap();
+    for position in 1..=9 {
+        log.append(position, &[b"old"]).unwrap();
+        log.set_outcome(position, outcome(position as i64)).unwrap();
+    }
+    log.truncate_after(20).unwrap();
+    assert_eq!(log.last_position(), Some(9));
+    log.truncate_after(4).unwrap();
+    assert_eq!((log.last_position(), log.last_seqno()), (Some(4), Some(4)));
+    drop(log);
+    let (mut log, _) = Log::open(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!((log.last_position(), log.read(5).unwrap()), (Some(4), None));
+    log.append(5, &[b"new"]).unwrap();
+    log.write_out().unwrap();
+    let (log, _) = Log::open(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!((log.read(5).unwrap().unwrap(), log.outcome(5)), (b"new".to_vec(), None));
+}
+
+#[test]
+fn reset_and_create_begin_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = Log::create(config(dir.path(), 1 << 20)).unwrap();
+    log.append(1, &[b"old"]).unwrap();
+    log.save_state(b"ballot").unwrap();
+    log.reset(1000).unwrap();
+    assert!(matches!(log.append(2, &[]), Err(LogError::NotContiguous { expected: 1000, .. })));
+    drop(log);
+    let (mut log, recovered) = Log::open(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!((recovered.last_position, recovered.next_position), (None, Some(1000)));
+    assert_eq!((log.read(1).unwrap(), log.state()), (None, Some(b"ballot".as_slice())));
+    log.put_snapshot(999, b"from the donor").unwrap();
+    log.append(1000, &[b"new"]).unwrap();
+    log.write_out().unwrap();
+    let stranger = LogConfig { identity: [8; 16], ..config(dir.path(), 1 << 20) };
+    assert!(matches!(Log::open(stranger.clone()), Err(LogError::OtherIdentity { .. })));
+    let (log, _) = Log::open(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!(log.read(1000).unwrap().unwrap(), b"new", "untouched by the stranger");
+    assert_eq!(log.snapshot_at(1000).unwrap(), Some((999, b"from the donor".to_vec())));
+    std::fs::write(dir.path().join("other.log"), "not ours").unwrap();
+    Log::create(stranger.clone()).unwrap();
+    let (log, _) = Log::open(stranger).unwrap();
+    assert_eq!((log.next_position(), log.state()), (None, None));
+    assert!(dir.path().join("other.log").exists());
+}
+
+#[test]
+fn an_absurdly_small_gcache_keeps_and_serves_what_it_must() {
+    for size_bytes in [0, 1, 16 << 10] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::create(config(dir.path(), size_bytes)).unwrap();
+        let payload = [0x55; 1000];
+        for position in 1..=1000 {
+            log.append(position, &[&payload]).unwrap();
+            log.set_outcome(position, outcome(position as i64)).unwrap();
+        }
+        assert_eq!(log.first_position(), Some(1), "nothing goes before pins are set");
+        assert_eq!(log.first_seqno_kept(), Some(1));
+        let served = log.first_seqno();
+        if size_bytes < 1000 {
+            assert_eq!(served, None, "nothing is served");
+        } else {
+            assert!(served > Some(980) && served < Some(995), "{served:?}");
+        }
+        log.set_pins(900).unwrap();
+        let first = log.first_position().unwrap();
+        assert!(first > 700 && first <= 900, "{first}");
+        log.set_pins(u64::MAX).unwrap();
+        assert!(log.bytes_kept() <= 250 << 10, "{}", log.bytes_kept());
+        let names = OsDisk::new(dir.path()).list().unwrap();
+        assert!(names.len() <= 3, "{names:?}");
+        drop(log);
+        let (log, recovered) = Log::open(config(dir.path(), size_bytes)).unwrap();
+        // The unwritten buffer went with the process; all else is whole.
+        assert_eq!((recovered.dropped_bytes, recovered.damage.len()), (0, 0));
+        assert_eq!(log.read(log.last_position().unwrap()).unwrap().unwrap(), payload);
+    }
+}
+
+#[test]
+fn retention_keeps_the_newest_bytes() {
+    let disk = MemoryDisk::new();
+    let mut log = Log::create_on(Box::new(disk.clone()), config(Path::new(""), 1 << 20)).unwrap();
+    for position in 1..=4000u64 {
+        log.append(position, &[&[1; 1000]]).unwrap();
+        log.set_pins(position).unwrap();
+    }
+    assert!((1 << 20..(1 << 20) + (300 << 10)).contains(&log.bytes_kept()), "{}", log.bytes_kept());
+    assert!(log.read(log.first_position().unwrap()).unwrap().is_some());
+    assert_eq!(log.read(1).unwrap(), None);
+    assert!(disk.list().unwrap().len() < 12);
+    log.set_outcome(1, outcome(1)).unwrap();
+    assert_eq!(log.outcome(1), None, "an outcome for what is gone is ignored");
+}
+
+#[test]
+fn a_record_larger_than_a_segment_gets_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = Log::create(config(dir.path(), 1)).unwrap();
+    let big: Vec<u8> = (0..5_000_003u32).map(|i| (i / 7) as u8).collect();
+    log.append(1, &[b"small"]).unwrap();
+    log.append(2, &[&big[..3_000_000], &big[3_000_000..]]).unwrap();
+    log.append(3, &[b"small"]).unwrap();
+    assert_eq!(log.read(2).unwrap().unwrap(), big);
+    log.write_out().unwrap();
+    let (log, _) = Log::open(config(dir.path(), 1)).unwrap();
+    assert_eq!(log.read(2).unwrap().unwrap(), big);
+    assert_eq!(log.read_run(1, u64::MAX).unwrap().len(), 3);
+}
+
+#[test]
+fn a_snapshot_is_wanted_once_per_segment() {
+    let mut log = Log::create_on(Box::new(MemoryDisk::new()), config(Path::new(""), 1)).unwrap();
+    let mut wanted = 0;
+    for position in 1..=1000 {
+        log.append(position, &[&[0; 1000]]).unwrap();
+        if log.wants_snapshot() {
+            wanted += 1;
+            log.put_snapshot(position, &position.to_le_bytes()).unwrap();
+        }
+    }
+    assert!((8..=16).contains(&wanted), "{wanted}");
+    let (at, state) = log.snapshot_at(500).unwrap().unwrap();
+    assert!(at <= 500 && at > 300);
+    assert_eq!(state, at.to_le_bytes());
+    assert!(matches!(log.put_snapshot(1001, b""), Err(LogError::NoSuchPosition { .. })));
+}
+
+#[test]
+fn a_missing_directory_or_log_is_said_clearly() {
+    let dir = tempfile::tempdir().unwrap();
+    let Err(e) = Log::open(config(dir.path(), 1)) else { panic!("opened nothing") };
+    assert!(matches!(e, LogError::NoLog { .. }));
+    let Err(e) = Log::create(config(&dir.path().join("missing"), 1)) else { panic!("created nowhere") };
+    assert!(e.to_string().contains("missing"), "{e}");
+    assert_eq!(Log::identity_in(dir.path()).unwrap(), None);
+}

@@ -1,0 +1,1 @@
+//! libtrireme.so: the wsrep provider.

@@ -1,0 +1,170 @@
+//! What comes out of a node.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::{Incarnation, Position};
+
+use crate::event::Ticket;
+use crate::gtid::Gtid;
+use crate::work::Apply;
+
+/// An output of [`crate::Replicator::handle`], to be carried out in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Wake the caller who holds this ticket.
+    Answer {
+        /// Whom.
+        ticket: Ticket,
+        /// With what.
+        answer: Answer,
+    },
+    /// So many works became ready since the last call: wake as many recv() threads.
+    WakeAppliers {
+        /// How many; `usize::MAX` for all (they are to exit).
+        n: usize,
+    },
+    /// Give this to the group. Numbers count 1, 2, 3.. per incarnation.
+    Submit {
+        /// Its number.
+        number: u64,
+        /// Its bytes.
+        payload: Bytes,
+    },
+    /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
+    SendTo {
+        /// Whom.
+        to: Incarnation,
+        /// What.
+        bytes: Bytes,
+    },
+    /// Ask the group for a read point.
+    Read {
+        /// Comes back.
+        token: u64,
+    },
+    /// Tell the group who has joined (rule 3).
+    SetJoined {
+        /// All of them.
+        members: Vec<Incarnation>,
+    },
+    /// Tell the log what became of an entry; sent along with IST.
+    RecordOutcome {
+        /// The entry.
+        position: Position,
+        /// Its seqno.
+        seqno: Seqno,
+        /// What it depends on.
+        depends_on: Seqno,
+        /// True if it failed certification: others get it as a dummy.
+        failed: bool,
+    },
+    /// The log must keep the entries from here on (rule 12: undelivered, unapplied, or above the
+    /// certification floor).
+    PinLog {
+        /// First position kept.
+        keep_from: Position,
+    },
+    /// Write grastate.dat. Seqno -1 while running.
+    SaveState {
+        /// Position of the database.
+        gtid: Gtid,
+        /// `safe_to_bootstrap`.
+        safe_to_bootstrap: bool,
+    },
+    /// grastate.dat: the database is between two positions (counted; nil uuid from the first to
+    /// the last).
+    MarkUnsafe,
+    /// Ends one [`Action::MarkUnsafe`].
+    MarkSafe,
+    /// grastate.dat: the database has diverged; nil uuid until a full snapshot came.
+    MarkCorrupt,
+    /// A full snapshot has arrived: ends [`Action::MarkCorrupt`].
+    MarkUncorrupt,
+    /// A configuration with this node in it is in force and its control state is known: connect()
+    /// may return OK.
+    Admitted,
+    /// Ask the group to leave. Followed by [`crate::Event::Left`].
+    Leave,
+    /// The final view was delivered, or nobody was there to take it; recv() threads get Exit.
+    Closed,
+    /// Tell whoever looks after the node.
+    Log {
+        /// How loud.
+        level: Level,
+        /// What.
+        text: String,
+    },
+    /// This process cannot go on: log the text and abort.
+    Fatal {
+        /// Why.
+        text: String,
+    },
+}
+
+/// How loud a log line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Needs somebody.
+    Error,
+    /// May need somebody; fails MariaDB's suites unless they expect it.
+    Warn,
+    /// Normal.
+    Info,
+    /// For developers.
+    Debug,
+}
+
+/// `wsrep_status_t`, the numbers included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// Success.
+    Ok = 0,
+    /// Not used routinely: the server logs it.
+    Warning = 1,
+    /// Unknown transaction or history.
+    TrxMissing = 2,
+    /// Failed certification; not primary (sync_wait).
+    TrxFail = 3,
+    /// Aborted by one ordered before it: to be rolled back and replayed.
+    BfAbort = 4,
+    /// Write-set too large.
+    SizeExceeded = 5,
+    /// A definite failure: not ordered.
+    ConnFail = 6,
+    /// Unknown outcome, or this node is inconsistent.
+    NodeFail = 7,
+    /// The server aborts.
+    Fatal = 8,
+    /// No such feature.
+    NotImplemented = 9,
+    /// Refused.
+    NotAllowed = 10,
+}
+
+/// Answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The result.
+    pub code: Code,
+    /// For certify, TOI and replay: position of the write-set whatever the code, or
+    /// [`Gtid::UNDEFINED`] if it has none. For sync_wait: last committed. For pause: where it
+    /// stands. For abort: the victim's (seqno -1 if none).
+    pub gtid: Gtid,
+    /// For certify, TOI and replay: what it depends on, else -1.
+    pub depends_on: Seqno,
+    /// For replay: what to apply.
+    pub replay: Option<Box<Apply>>,
+}
+
+impl Answer {
+    /// An answer without a position.
+    pub fn unordered(code: Code) -> Self {
+        Answer { code, gtid: Gtid::UNDEFINED, depends_on: -1, replay: None }
+    }
+
+    /// An answer with a position.
+    pub fn at(code: Code, gtid: Gtid, depends_on: Seqno) -> Self {
+        Answer { code, gtid, depends_on, replay: None }
+    }
+}

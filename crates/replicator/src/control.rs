@@ -1,0 +1,314 @@
+//! What every node computes alike from the log, and nothing else: equal at equal positions.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use trireme_certification::{Certification, Outcome, Request, Seqno};
+use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
+
+use crate::gtid::Gtid;
+use crate::message::Message;
+use crate::writeset::WriteSet;
+
+/// How many views are remembered, for joiners whose database lies a few views back.
+const RECENT_VIEWS: usize = 64;
+
+/// A member's place in the replicated state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NodeState {
+    /// In the view, without its state: its write-sets are void.
+    Joiner,
+    /// Sends its state, or is desynced.
+    Donor,
+    /// Has its state, lags behind.
+    Joined,
+    /// Has caught up.
+    Synced,
+}
+
+/// What is known of a member.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MemberState {
+    pub state: NodeState,
+    /// How often it was desynced and not resynced.
+    pub desyncs: u32,
+    /// The joiner that it sends its state to.
+    pub donates_to: Option<Incarnation>,
+    /// Everything it submits from now on has seen this.
+    pub cut: Seqno,
+    /// Its cut holds back the group's: Synced and Donor do, Joined only if it did before
+    /// (contract trap 36).
+    pub counts: bool,
+}
+
+impl MemberState {
+    fn new(state: NodeState) -> Self {
+        MemberState { state, desyncs: 0, donates_to: None, cut: 0, counts: false }
+    }
+
+    fn enter(&mut self, state: NodeState) {
+        self.state = state;
+        match state {
+            NodeState::Synced | NodeState::Donor => self.counts = true,
+            NodeState::Joiner => self.counts = false,
+            NodeState::Joined => {}
+        }
+    }
+}
+
+/// What an entry means for this node.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// A write-set took a seqno.
+    WriteSet { id: SubmissionId, write_set: WriteSet, seqno: Seqno, outcome: Outcome },
+    /// A submission without effect: its origin may not write, or nobody can read it.
+    Void { id: SubmissionId, reason: String },
+    /// A view took a seqno.
+    View { seqno: Seqno, lost: Vec<Lost> },
+    /// The weights changed.
+    Weights,
+    /// A joiner asked for a snapshot; None: nobody can send it now.
+    StateRequest { id: SubmissionId, donor: Option<Incarnation>, request: Bytes, preference: String },
+    /// A donor is done.
+    Donated { id: SubmissionId, joiner: Option<Incarnation>, rcode: i32 },
+    /// A member's state or desync count changed, or (`refused`) was not allowed to.
+    Member { id: SubmissionId, message: Message, refused: bool },
+    /// The commit cut was reported.
+    Cut { id: SubmissionId },
+}
+
+/// A donor that left in the middle.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Lost {
+    pub donor: Incarnation,
+    pub joiner: Incarnation,
+}
+
+/// The replicated state after one position.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    /// Cluster uuid.
+    pub history: Uuid,
+    /// Last position processed.
+    pub position: Position,
+    pub certification: Certification,
+    pub configuration: Configuration,
+    /// Exactly the members of the configuration.
+    pub members: BTreeMap<Incarnation, MemberState>,
+    /// Operator's overrides, and the last seqno before each (rule 11).
+    pub forks: Vec<(Uuid, Seqno)>,
+    /// The last views and their seqnos, oldest first.
+    pub views: VecDeque<(Seqno, Configuration)>,
+}
+
+impl Control {
+    /// The state of a component that begins with one member, above `seqno`.
+    pub(crate) fn found(history: Uuid, seqno: Seqno, max_length: u64) -> Self {
+        let max_length = i64::try_from(max_length).unwrap_or(i64::MAX).max(1);
+        Control {
+            history,
+            position: 0,
+            certification: Certification::new(seqno, max_length),
+            configuration: Configuration::default(),
+            members: BTreeMap::new(),
+            forks: Vec::new(),
+            views: VecDeque::new(),
+        }
+    }
+
+    /// Last seqno ordered.
+    pub(crate) fn seqno(&self) -> Seqno {
+        self.certification.position()
+    }
+
+    /// The last position as the server sees it.
+    pub(crate) fn gtid(&self) -> Gtid {
+        Gtid { uuid: self.history, seqno: self.seqno() }
+    }
+
+    /// The state of a member; None if it is none.
+    pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
+        self.members.get(&incarnation).map(|m| m.state)
+    }
+
+    /// Everybody who may have a vote (rule 3).
+    pub(crate) fn joined(&self) -> Vec<Incarnation> {
+        let joined = |m: &&Member| {
+            m.arbitrator || self.state_of(m.incarnation).is_some_and(|s| s != NodeState::Joiner)
+        };
+        self.configuration.members.iter().filter(joined).map(|m| m.incarnation).collect()
+    }
+
+    /// The last view at or below `seqno` that is remembered, else the oldest.
+    pub(crate) fn view_at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
+        self.views.iter().rev().find(|(at, _)| *at <= seqno).or(self.views.front())
+    }
+
+    /// The view with exactly this seqno, if it is remembered.
+    pub(crate) fn view_with(&self, seqno: Seqno) -> Option<&Configuration> {
+        self.views.iter().find(|(at, _)| *at == seqno).map(|(_, configuration)| configuration)
+    }
+
+    /// Takes in the next entry.
+    pub(crate) fn process(&mut self, position: Position, delivery: Delivery) -> Effect {
+        assert!(position > self.position, "position {position} delivered after {}", self.position);
+        self.position = position;
+        match delivery {
+            Delivery::Configuration(configuration) => self.reconfigure(configuration),
+            Delivery::Submission { id, payload } => match Message::decode(&payload) {
+                Ok(message) => self.submission(id, message),
+                // A member of a newer version: everybody here ignores it alike.
+                Err(error) => Effect::Void { id, reason: error.to_string() },
+            },
+        }
+    }
+
+    fn reconfigure(&mut self, configuration: Configuration) -> Effect {
+        let is_view = configuration.number != self.configuration.number || self.views.is_empty();
+        let first = self.views.is_empty();
+        self.configuration = configuration;
+        if !is_view {
+            return Effect::Weights;
+        }
+        let seqno = self.seqno() + 1;
+        if let Some(id) = self.configuration.override_id {
+            if self.forks.iter().all(|(known, _)| *known != id) {
+                self.forks.push((id, self.seqno()));
+            }
+        }
+        self.certification.view(seqno);
+        let lost = self.reseat(first);
+        self.views.push_back((seqno, self.configuration.clone()));
+        if self.views.len() > RECENT_VIEWS {
+            self.views.pop_front();
+        }
+        self.apply_cut();
+        Effect::View { seqno, lost }
+    }
+
+    /// Makes `members` follow the configuration.
+    fn reseat(&mut self, first: bool) -> Vec<Lost> {
+        let before = std::mem::take(&mut self.members);
+        for member in &self.configuration.members {
+            let mut seat = before.get(&member.incarnation).cloned().unwrap_or(MemberState::new(
+                if member.arbitrator { NodeState::Joined } else { NodeState::Joiner },
+            ));
+            if first && !member.arbitrator {
+                // Who founds a history has its state.
+                seat.enter(NodeState::Synced);
+            }
+            self.members.insert(member.incarnation, seat);
+        }
+        let mut lost = Vec::new();
+        for (donor, seat) in before {
+            match seat.donates_to {
+                Some(joiner) if !self.members.contains_key(&donor) => lost.push(Lost { donor, joiner }),
+                _ => {}
+            }
+        }
+        lost
+    }
+
+    fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
+        let from = id.incarnation;
+        let Some(state) = self.state_of(from) else {
+            return Effect::Void { id, reason: "the origin is not a member".into() };
+        };
+        match message {
+            Message::WriteSet(_) if state == NodeState::Joiner => {
+                Effect::Void { id, reason: "the origin has not joined".into() }
+            }
+            Message::WriteSet(write_set) => self.write_set(id, write_set),
+            Message::StateRequest { request, preference, .. } => {
+                let donor = if state == NodeState::Joiner { self.choose_donor(from, &preference) } else { None };
+                if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
+                    seat.enter(NodeState::Donor);
+                    seat.donates_to = Some(from);
+                }
+                Effect::StateRequest { id, donor, request, preference }
+            }
+            Message::Donated { rcode } => {
+                let joiner = self.members.get_mut(&from).and_then(|seat| {
+                    let joiner = seat.donates_to.take();
+                    if joiner.is_some() && seat.desyncs == 0 {
+                        seat.enter(NodeState::Joined);
+                    }
+                    joiner
+                });
+                Effect::Donated { id, joiner, rcode }
+            }
+            Message::Cut(cut) => {
+                if let Some(seat) = self.members.get_mut(&from) {
+                    seat.cut = seat.cut.max(cut);
+                }
+                self.apply_cut();
+                Effect::Cut { id }
+            }
+            Message::Joined | Message::Synced | Message::Desync | Message::Resync => {
+                let refused = !self.transition(from, state, &message);
+                Effect::Member { id, message, refused }
+            }
+        }
+    }
+
+    fn write_set(&mut self, id: SubmissionId, write_set: WriteSet) -> Effect {
+        let seqno = self.seqno() + 1;
+        let outcome = self.certification.certify(&Request {
+            seqno,
+            last_seen: write_set.last_seen,
+            origin: id.incarnation.0.0,
+            epoch: write_set.epoch,
+            isolation: write_set.is_isolation(),
+            pa_unsafe: write_set.flags & crate::flags::PA_UNSAFE != 0,
+            rollback: write_set.flags & crate::flags::ROLLBACK != 0,
+            keys: write_set.keys(),
+        });
+        Effect::WriteSet { id, write_set, seqno, outcome }
+    }
+
+    /// A member's own change of state; false if it is not possible.
+    fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
+        let Some(seat) = self.members.get_mut(&from) else { return false };
+        match (message, state) {
+            (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
+            (Message::Synced, NodeState::Joined) => seat.enter(NodeState::Synced),
+            (Message::Desync, NodeState::Donor | NodeState::Joined | NodeState::Synced) => {
+                seat.desyncs += 1;
+                seat.enter(NodeState::Donor);
+            }
+            (Message::Resync, NodeState::Donor) if seat.desyncs > 0 => {
+                seat.desyncs -= 1;
+                if seat.desyncs == 0 && seat.donates_to.is_none() {
+                    seat.enter(NodeState::Joined);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The donor for a joiner: the first of its preferred names that can; else, if it left the
+    /// choice open, somebody of its segment, else anybody (contract 3.6).
+    fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
+        let segment = self.configuration.member(joiner)?.segment;
+        let able: Vec<&Member> = (self.configuration.members.iter())
+            .filter(|m| m.incarnation != joiner && !m.arbitrator && !m.never_donor)
+            .filter(|m| self.state_of(m.incarnation) == Some(NodeState::Synced))
+            .collect();
+        let named = |name: &str| able.iter().find(|m| m.name == name);
+        let nearest = || able.iter().find(|m| m.segment == segment).or(able.first());
+        preference
+            .split(',')
+            .map(str::trim)
+            .find_map(|name| if name.is_empty() { nearest() } else { named(name) })
+            .map(|m| m.incarnation)
+    }
+
+    /// The group's cut follows the least of those that count.
+    fn apply_cut(&mut self) {
+        let cut = self.members.values().filter(|m| m.counts).map(|m| m.cut).min();
+        if let Some(cut) = cut {
+            self.certification.cut(cut);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The control state as bytes: for joiners and for the log (format: `docs/wire-replicator.md`).
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use trireme_certification::Certification;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::control::{Control, MemberState, NodeState};
+use crate::message::{MessageError, VERSION};
+use crate::wire::{Reader, put_configuration, put_count};
+
+impl Control {
+    /// Equal states give equal bytes: version, digest of what follows, state.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = vec![VERSION];
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&self.history.0);
+        out.extend_from_slice(&self.position.to_le_bytes());
+        put_configuration(&mut out, &self.configuration);
+        put_count(&mut out, self.members.len());
+        for (incarnation, seat) in &self.members {
+            out.extend_from_slice(&incarnation.0.0);
+            out.push(seat.state as u8);
+            out.extend_from_slice(&seat.desyncs.to_le_bytes());
+            out.push(u8::from(seat.donates_to.is_some()));
+            out.extend_from_slice(&seat.donates_to.unwrap_or_default().0.0);
+            out.extend_from_slice(&seat.cut.to_le_bytes());
+            out.push(u8::from(seat.counts));
+        }
+        put_count(&mut out, self.forks.len());
+        for (id, seqno) in &self.forks {
+            out.extend_from_slice(&id.0);
+            out.extend_from_slice(&seqno.to_le_bytes());
+        }
+        put_count(&mut out, self.views.len());
+        for (seqno, configuration) in &self.views {
+            out.extend_from_slice(&seqno.to_le_bytes());
+            put_configuration(&mut out, configuration);
+        }
+        self.certification.encode(&mut out);
+        let digest = xxh3_64(&out[9..]);
+        out[1..9].copy_from_slice(&digest.to_le_bytes());
+        Bytes::from(out)
+    }
+
+    /// The state that was encoded.
+    pub(crate) fn decode(bytes: Bytes) -> Result<Control, MessageError> {
+        let mut reader = Reader::new(bytes.clone());
+        match reader.u8()? {
+            VERSION => {}
+            other => return Err(MessageError::Version(other)),
+        }
+        if reader.u64()? != xxh3_64(&bytes[9..]) {
+            return Err(MessageError::Digest);
+        }
+        let (history, position) = (reader.uuid()?, reader.u64()?);
+        let configuration = reader.configuration()?;
+        let mut members = BTreeMap::new();
+        for _ in 0..reader.count(47)? {
+            members.insert(reader.incarnation()?, seat(&mut reader)?);
+        }
+        let mut forks = Vec::new();
+        for _ in 0..reader.count(24)? {
+            forks.push((reader.uuid()?, reader.i64()?));
+        }
+        let mut views = std::collections::VecDeque::new();
+        for _ in 0..reader.count(21)? {
+            views.push_back((reader.i64()?, reader.configuration()?));
+        }
+        let certification = Certification::decode(&reader.rest())?;
+        Ok(Control { history, position, certification, configuration, members, forks, views })
+    }
+
+    /// A number that is equal for equal states.
+    pub(crate) fn digest(&self) -> u64 {
+        xxh3_64(&self.encode())
+    }
+}
+
+fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
+    let state = match reader.u8()? {
+        0 => NodeState::Joiner,
+        1 => NodeState::Donor,
+        2 => NodeState::Joined,
+        3 => NodeState::Synced,
+        other => return Err(MessageError::Value("member state", u64::from(other))),
+    };
+    let desyncs = reader.u32()?;
+    let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
+    let (cut, counts) = (reader.i64()?, reader.bool()?);
+    Ok(MemberState { state, desyncs, donates_to: has_joiner.then_some(joiner), cut, counts })
+}

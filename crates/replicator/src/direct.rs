@@ -1,0 +1,117 @@
+//! What replicators say to each other outside the order (format: `docs/wire-replicator.md`).
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::Position;
+
+use crate::history::Recorded;
+use crate::message::{MessageError, VERSION};
+use crate::wire::{Reader, put_bytes, put_count, put_recorded};
+
+/// A direct message. All state transfer is pulled: whoever asks repeats itself or asks another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Direct {
+    /// Send me your control state, at or above this position.
+    SnapshotRequest { round: u64, at_least: Position },
+    /// A part of it.
+    SnapshotChunk(SnapshotChunk),
+    /// I have none, or none that is recent enough yet.
+    SnapshotRefused { round: u64 },
+    /// Send me the entries from this seqno on.
+    IstPull { from: Seqno },
+    /// Here they are; none if the log does not have them.
+    IstChunk { from: Seqno, records: Vec<Recorded> },
+    /// My apply queue is too long: do not write for a while (rule 15: a lease).
+    FlowStop,
+    /// Go on.
+    FlowContinue,
+}
+
+/// A part of a control state.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SnapshotChunk {
+    /// That of the request.
+    pub round: u64,
+    /// Where in the whole.
+    pub offset: u64,
+    /// Size of the whole.
+    pub total: u64,
+    /// First seqno that the sender's log can serve, -1 if none.
+    pub first_seqno: Seqno,
+    /// The part.
+    pub part: Bytes,
+}
+
+impl Direct {
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = vec![VERSION];
+        match self {
+            Direct::SnapshotRequest { round, at_least } => {
+                out.push(1);
+                out.extend_from_slice(&round.to_le_bytes());
+                out.extend_from_slice(&at_least.to_le_bytes());
+            }
+            Direct::SnapshotChunk(chunk) => {
+                out.push(2);
+                for number in [chunk.round, chunk.offset, chunk.total] {
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
+                out.extend_from_slice(&chunk.first_seqno.to_le_bytes());
+                put_bytes(&mut out, &chunk.part);
+            }
+            Direct::SnapshotRefused { round } => {
+                out.push(3);
+                out.extend_from_slice(&round.to_le_bytes());
+            }
+            Direct::IstPull { from } => {
+                out.push(4);
+                out.extend_from_slice(&from.to_le_bytes());
+            }
+            Direct::IstChunk { from, records } => {
+                out.push(5);
+                out.extend_from_slice(&from.to_le_bytes());
+                put_count(&mut out, records.len());
+                for record in records {
+                    put_recorded(&mut out, record);
+                }
+            }
+            Direct::FlowStop => out.push(6),
+            Direct::FlowContinue => out.push(7),
+        }
+        Bytes::from(out)
+    }
+
+    pub(crate) fn decode(bytes: Bytes) -> Result<Direct, MessageError> {
+        let mut reader = Reader::new(bytes);
+        match reader.u8()? {
+            VERSION => {}
+            other => return Err(MessageError::Version(other)),
+        }
+        let message = match reader.u8()? {
+            1 => Direct::SnapshotRequest { round: reader.u64()?, at_least: reader.u64()? },
+            2 => Direct::SnapshotChunk(SnapshotChunk {
+                round: reader.u64()?,
+                offset: reader.u64()?,
+                total: reader.u64()?,
+                first_seqno: reader.i64()?,
+                part: reader.bytes()?,
+            }),
+            3 => Direct::SnapshotRefused { round: reader.u64()? },
+            4 => Direct::IstPull { from: reader.i64()? },
+            5 => {
+                let from = reader.i64()?;
+                let count = reader.count(30)?;
+                let mut records = Vec::with_capacity(count);
+                for _ in 0..count {
+                    records.push(reader.recorded()?);
+                }
+                Direct::IstChunk { from, records }
+            }
+            6 => Direct::FlowStop,
+            7 => Direct::FlowContinue,
+            other => return Err(MessageError::Kind(other)),
+        };
+        reader.end()?;
+        Ok(message)
+    }
+}

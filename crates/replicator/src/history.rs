@@ -1,0 +1,41 @@
+//! The node's own log, as far as it can be read back for IST.
+
+use trireme_certification::Seqno;
+use trireme_group::{Delivery, Position};
+
+/// Reads the log. Given to every [`crate::Replicator::handle`].
+pub trait History {
+    /// First seqno from which this node can serve others without a gap; None if it holds nothing.
+    fn first_seqno(&self) -> Option<Seqno>;
+    /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
+    /// if there is one). Empty if `from` is not there.
+    fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded>;
+}
+
+/// An entry with a seqno and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Its position.
+    pub position: Position,
+    /// Its seqno.
+    pub seqno: Seqno,
+    /// What it depends on.
+    pub depends_on: Seqno,
+    /// True if it failed certification.
+    pub failed: bool,
+    /// The entry.
+    pub delivery: Delivery,
+}
+
+/// A log that holds nothing.
+pub struct NoHistory;
+
+impl History for NoHistory {
+    fn first_seqno(&self) -> Option<Seqno> {
+        None
+    }
+
+    fn read(&self, _from: Seqno, _max_bytes: usize) -> Vec<Recorded> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,31 @@
+//! A Trireme node as a pure state machine: joiner, donor, joined, synced; replicate, certify,
+//! apply and commit in order; state transfer, flow control.
+//!
+//! Events go in ([`Event`]), actions come out ([`Action`]); what the server's recv() threads are
+//! to do waits in a queue ([`Replicator::take_work`]). Nothing here blocks, reads a clock or does
+//! I/O: the provider keeps the node under a mutex and does all the waiting.
+//!
+//! The walk of a commit, top down, is in `replicator.rs`; what every node must compute alike is in
+//! `control.rs`; who may apply and commit when is in `order.rs`.
+
+mod action;
+mod event;
+mod gtid;
+mod history;
+mod message;
+mod options;
+mod replicator;
+mod status;
+mod work;
+mod writeset;
+
+pub use action::{Action, Answer, Code, Level};
+pub use event::{Connect, ConnId, Event, Owner, Ticket, TrxId};
+pub use gtid::{Gtid, UNDEFINED_SEQNO};
+pub use history::{History, NoHistory, Recorded};
+pub use options::Options;
+pub use replicator::Replicator;
+pub use status::{LocalState, QueueLength, Status};
+pub use trireme_certification::Seqno;
+pub use work::{Apply, Task, View, Work, WorkId};
+pub use writeset::{WriteSetDraft, flags};

@@ -1,0 +1,126 @@
+//! What members submit to the order (format: `docs/wire-replicator.md`).
+
+use bytes::Bytes;
+use trireme_certification::{DecodeError, KeySetError, Seqno};
+use trireme_group::Uuid;
+
+use crate::gtid::Gtid;
+use crate::wire::{Reader, put_bytes};
+use crate::writeset::WriteSet;
+
+/// Version of all formats of this crate.
+pub(crate) const VERSION: u8 = 1;
+pub(crate) const KIND_WRITE_SET: u8 = 1;
+const KIND_STATE_REQUEST: u8 = 2;
+const KIND_JOINED: u8 = 3;
+const KIND_SYNCED: u8 = 4;
+const KIND_DONATED: u8 = 5;
+const KIND_DESYNC: u8 = 6;
+const KIND_RESYNC: u8 = 7;
+const KIND_CUT: u8 = 8;
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MessageError {
+    #[error("format version {0}, this node knows version {VERSION}")]
+    Version(u8),
+    #[error("unknown kind {0}")]
+    Kind(u8),
+    #[error("ends too early")]
+    Truncated,
+    #[error("{0} more bytes follow")]
+    Trailing(usize),
+    #[error("impossible {0}: {1}")]
+    Value(&'static str, u64),
+    #[error("a text is not UTF-8")]
+    Utf8,
+    #[error(transparent)]
+    Keys(#[from] KeySetError),
+    #[error(transparent)]
+    Certification(#[from] DecodeError),
+    #[error("the digest does not match")]
+    Digest,
+}
+
+/// The payload of a submission. Only a write-set takes a seqno.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    WriteSet(WriteSet),
+    /// A joiner asks for a snapshot.
+    StateRequest {
+        /// The server's request, for the donor's server.
+        request: Bytes,
+        /// What the joiner has.
+        local: Gtid,
+        /// `wsrep_sst_donor`.
+        preference: String,
+    },
+    /// A joiner has its state.
+    Joined,
+    /// A member has caught up.
+    Synced,
+    /// A donor is done; not 0: it failed.
+    Donated {
+        rcode: i32,
+    },
+    Desync,
+    Resync,
+    /// Everything of this member's from now on has seen at least this.
+    Cut(Seqno),
+}
+
+impl Message {
+    /// The wire form of everything but a write-set.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = vec![VERSION];
+        match self {
+            Message::WriteSet(_) => unreachable!("write-sets are encoded by WriteSetDraft"),
+            Message::StateRequest { request, local, preference } => {
+                out.push(KIND_STATE_REQUEST);
+                out.extend_from_slice(&local.uuid.0);
+                out.extend_from_slice(&local.seqno.to_le_bytes());
+                put_bytes(&mut out, preference.as_bytes());
+                put_bytes(&mut out, request);
+            }
+            Message::Joined => out.push(KIND_JOINED),
+            Message::Synced => out.push(KIND_SYNCED),
+            Message::Donated { rcode } => {
+                out.push(KIND_DONATED);
+                out.extend_from_slice(&rcode.to_le_bytes());
+            }
+            Message::Desync => out.push(KIND_DESYNC),
+            Message::Resync => out.push(KIND_RESYNC),
+            Message::Cut(seqno) => {
+                out.push(KIND_CUT);
+                out.extend_from_slice(&seqno.to_le_bytes());
+            }
+        }
+        Bytes::from(out)
+    }
+
+    pub(crate) fn decode(payload: &Bytes) -> Result<Message, MessageError> {
+        let mut reader = Reader::new(payload.clone());
+        match reader.u8()? {
+            VERSION => {}
+            other => return Err(MessageError::Version(other)),
+        }
+        let message = match reader.u8()? {
+            KIND_WRITE_SET => return WriteSet::parse(payload).map(Message::WriteSet),
+            KIND_STATE_REQUEST => {
+                let uuid: Uuid = reader.uuid()?;
+                let local = Gtid { uuid, seqno: reader.i64()? };
+                let preference = reader.string()?;
+                Message::StateRequest { request: reader.bytes()?, local, preference }
+            }
+            KIND_JOINED => Message::Joined,
+            KIND_SYNCED => Message::Synced,
+            KIND_DONATED => Message::Donated { rcode: reader.i32()? },
+            KIND_DESYNC => Message::Desync,
+            KIND_RESYNC => Message::Resync,
+            KIND_CUT => Message::Cut(reader.i64()?),
+            other => return Err(MessageError::Kind(other)),
+        };
+        reader.end()?;
+        Ok(message)
+    }
+}

@@ -1,0 +1,31 @@
+//! Settings of a node.
+
+/// Settings that the node heeds. Those marked (group) must be equal on all members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// `gcs.fc_limit`: length of the apply queue at which the others are asked to wait.
+    pub fc_limit: u64,
+    /// `gcs.fc_factor`: they may go on at this fraction of the limit.
+    pub fc_factor: f64,
+    /// `gcs.fc_single_primary`: do not scale the limit with the number of members.
+    pub fc_single_primary: bool,
+    /// `cert.max_length` (group): how far a write-set's last_seen may lie behind.
+    pub cert_max_length: u64,
+    /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
+    pub sst_donor: String,
+    /// How many bytes of entries go into one IST chunk.
+    pub ist_chunk_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            fc_limit: 16,
+            fc_factor: 1.0,
+            fc_single_primary: false,
+            cert_max_length: 16384,
+            sst_donor: String::new(),
+            ist_chunk_bytes: 1 << 20,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Who may apply and commit when: the low-water mark of what is released, and the commit order
+//! that every seqno passes exactly once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trireme_certification::Seqno;
+
+/// Apply and commit order (contract 0, 2.7 to 2.11, 9.4).
+///
+/// Every seqno above the start takes two steps: it passes commit order (enters and leaves, or is
+/// passed over), strictly by seqno, then it is released, in any order. `W` names a waiter.
+#[derive(Debug)]
+pub(crate) struct Order<W> {
+    /// Everything up to here is released: `last_committed`.
+    low: Seqno,
+    /// Released above `low`.
+    released: BTreeSet<Seqno>,
+    /// Last seqno that belongs to this order.
+    top: Seqno,
+    /// The next one to pass commit order.
+    next: Seqno,
+    /// `next` has entered and not left.
+    inside: bool,
+    /// Above `next`, to be passed over when their turn comes.
+    passed_over: BTreeSet<Seqno>,
+    /// Waiting to enter.
+    waiting: BTreeMap<Seqno, W>,
+    /// Nothing above this enters for now (a donor holds its state still).
+    hold: Option<Seqno>,
+}
+
+impl<W> Order<W> {
+    /// Everything up to `seqno` is released.
+    pub(crate) fn new(seqno: Seqno) -> Self {
+        Order {
+            low: seqno,
+            released: BTreeSet::new(),
+            top: seqno,
+            next: seqno + 1,
+            inside: false,
+            passed_over: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            hold: None,
+        }
+    }
+
+    /// Everything up to here is released.
+    pub(crate) fn low(&self) -> Seqno {
+        self.low
+    }
+
+    /// Last seqno that was added.
+    pub(crate) fn top(&self) -> Seqno {
+        self.top
+    }
+
+    /// Everything that was added is released.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.low == self.top
+    }
+
+    /// The next seqno exists; somebody will pass and release it.
+    pub(crate) fn add(&mut self, seqno: Seqno) {
+        assert!(seqno == self.top + 1, "seqno {seqno} added after {}", self.top);
+        self.top = seqno;
+    }
+
+    /// Lets nothing above `seqno` commit until [`Self::unhold`].
+    pub(crate) fn hold(&mut self, seqno: Seqno) {
+        self.hold = Some(seqno);
+    }
+
+    /// Ends a [`Self::hold`].
+    pub(crate) fn unhold(&mut self) {
+        self.hold = None;
+    }
+
+    /// True if all before `seqno` have left commit order and it may enter.
+    pub(crate) fn may_enter(&self, seqno: Seqno) -> bool {
+        self.next == seqno && !self.inside && self.hold.is_none_or(|hold| seqno <= hold)
+    }
+
+    /// Enters if it may.
+    pub(crate) fn try_enter(&mut self, seqno: Seqno) -> bool {
+        self.check_open(seqno);
+        let may = self.may_enter(seqno);
+        self.inside |= may;
+        may
+    }
+
+    /// Enters later: [`Self::next_granted`] will tell.
+    pub(crate) fn wait(&mut self, seqno: Seqno, waiter: W) {
+        self.check_open(seqno);
+        let before = self.waiting.insert(seqno, waiter);
+        assert!(before.is_none(), "seqno {seqno} waits twice for commit order");
+    }
+
+    /// No longer waits; None if it does not (any more).
+    pub(crate) fn cancel_wait(&mut self, seqno: Seqno) -> Option<W> {
+        self.waiting.remove(&seqno)
+    }
+
+    /// Leaves commit order.
+    pub(crate) fn leave(&mut self, seqno: Seqno) {
+        assert!(self.inside && self.next == seqno, "seqno {seqno} leaves commit order, {} is next", self.next);
+        self.inside = false;
+        self.advance();
+    }
+
+    /// Passes commit order without entering, now or when its turn comes.
+    pub(crate) fn pass(&mut self, seqno: Seqno) {
+        self.check_open(seqno);
+        assert!(!(self.inside && self.next == seqno), "seqno {seqno} is inside commit order");
+        if self.next == seqno { self.advance() } else { drop(self.passed_over.insert(seqno)) }
+    }
+
+    /// True if it has left commit order, or will pass by itself.
+    pub(crate) fn has_passed(&self, seqno: Seqno) -> bool {
+        seqno < self.next || self.passed_over.contains(&seqno)
+    }
+
+    /// True if it is in commit order now.
+    pub(crate) fn is_inside(&self, seqno: Seqno) -> bool {
+        self.inside && self.next == seqno
+    }
+
+    /// Its effects are visible. True if the low-water mark rose.
+    pub(crate) fn release(&mut self, seqno: Seqno) -> bool {
+        assert!(self.has_passed(seqno), "seqno {seqno} released before it passed commit order");
+        assert!(seqno > self.low && seqno <= self.top, "seqno {seqno} released twice or never added");
+        assert!(self.released.insert(seqno), "seqno {seqno} released twice");
+        let before = self.low;
+        while self.released.remove(&(self.low + 1)) {
+            self.low += 1;
+        }
+        self.low > before
+    }
+
+    /// A waiter that may enter now, and has entered. To be asked until None.
+    pub(crate) fn next_granted(&mut self) -> Option<(Seqno, W)> {
+        let next = self.next;
+        if !self.waiting.contains_key(&next) || !self.may_enter(next) {
+            return None;
+        }
+        self.inside = true;
+        self.waiting.remove(&next).map(|waiter| (next, waiter))
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+        while self.passed_over.remove(&self.next) {
+            self.next += 1;
+        }
+    }
+
+    fn check_open(&self, seqno: Seqno) {
+        assert!(seqno <= self.top, "seqno {seqno} is not in the order, which ends at {}", self.top);
+        assert!(!self.has_passed(seqno), "seqno {seqno} passes commit order twice");
+    }
+}

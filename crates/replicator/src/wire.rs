@@ -1,0 +1,192 @@
+//! Reading and writing the primitives of the wire formats. Every length is checked before it is
+//! believed.
+
+use bytes::{Buf, Bytes};
+use trireme_group::{Configuration, Delivery, Incarnation, Member, ReplicaId, SubmissionId, Uuid};
+
+use crate::history::Recorded;
+use crate::message::MessageError;
+
+/// Takes values off the front of bytes.
+pub(crate) struct Reader {
+    bytes: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        Reader { bytes }
+    }
+
+    fn need(&self, count: usize) -> Result<(), MessageError> {
+        if self.bytes.len() < count { Err(MessageError::Truncated) } else { Ok(()) }
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, MessageError> {
+        self.need(1)?;
+        Ok(self.bytes.get_u8())
+    }
+
+    pub(crate) fn bool(&mut self) -> Result<bool, MessageError> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(MessageError::Value("bool", u64::from(other))),
+        }
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, MessageError> {
+        self.need(4)?;
+        Ok(self.bytes.get_u32_le())
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32, MessageError> {
+        Ok(self.u32()? as i32)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, MessageError> {
+        self.need(8)?;
+        Ok(self.bytes.get_u64_le())
+    }
+
+    pub(crate) fn i64(&mut self) -> Result<i64, MessageError> {
+        Ok(self.u64()? as i64)
+    }
+
+    pub(crate) fn uuid(&mut self) -> Result<Uuid, MessageError> {
+        self.need(16)?;
+        let mut raw = [0; 16];
+        self.bytes.copy_to_slice(&mut raw);
+        Ok(Uuid(raw))
+    }
+
+    pub(crate) fn incarnation(&mut self) -> Result<Incarnation, MessageError> {
+        self.uuid().map(Incarnation)
+    }
+
+    /// Bytes with a length in front; a slice, not a copy.
+    pub(crate) fn bytes(&mut self) -> Result<Bytes, MessageError> {
+        let len = self.u32()? as usize;
+        self.need(len)?;
+        Ok(self.bytes.split_to(len))
+    }
+
+    pub(crate) fn string(&mut self) -> Result<String, MessageError> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| MessageError::Utf8)
+    }
+
+    /// A number of things of at least `min_bytes` each.
+    pub(crate) fn count(&mut self, min_bytes: usize) -> Result<usize, MessageError> {
+        let count = self.u32()? as usize;
+        if count.saturating_mul(min_bytes) > self.bytes.len() {
+            return Err(MessageError::Truncated);
+        }
+        Ok(count)
+    }
+
+    pub(crate) fn rest(self) -> Bytes {
+        self.bytes
+    }
+
+    pub(crate) fn end(self) -> Result<(), MessageError> {
+        match self.bytes.len() {
+            0 => Ok(()),
+            more => Err(MessageError::Trailing(more)),
+        }
+    }
+
+    pub(crate) fn configuration(&mut self) -> Result<Configuration, MessageError> {
+        let number = self.u64()?;
+        let override_id = if self.bool()? { Some(self.uuid()?) } else { None };
+        let count = self.count(50)?;
+        let mut members = Vec::with_capacity(count);
+        for _ in 0..count {
+            members.push(self.member()?);
+        }
+        Ok(Configuration { number, members, override_id })
+    }
+
+    fn member(&mut self) -> Result<Member, MessageError> {
+        Ok(Member {
+            replica: ReplicaId(self.uuid()?),
+            incarnation: self.incarnation()?,
+            weight: self.u8()?,
+            full_weight: self.u8()?,
+            voter: self.bool()?,
+            segment: self.u8()?,
+            arbitrator: self.bool()?,
+            never_donor: self.bool()?,
+            app_protocol: self.i32()?,
+            name: self.string()?,
+            incoming: self.string()?,
+            address: self.string()?,
+        })
+    }
+
+    pub(crate) fn recorded(&mut self) -> Result<Recorded, MessageError> {
+        let (position, seqno, depends_on) = (self.u64()?, self.i64()?, self.i64()?);
+        let failed = self.bool()?;
+        let delivery = match self.u8()? {
+            0 => {
+                let id = SubmissionId { incarnation: self.incarnation()?, number: self.u64()? };
+                Delivery::Submission { id, payload: self.bytes()? }
+            }
+            1 => Delivery::Configuration(self.configuration()?),
+            other => return Err(MessageError::Value("delivery", u64::from(other))),
+        };
+        Ok(Recorded { position, seqno, depends_on, failed, delivery })
+    }
+}
+
+/// Appends bytes with their length in front.
+///
+/// # Panics
+/// Above 4 GiB; nothing that is sent comes near (a write-set is limited to 2 GiB).
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let len = u32::try_from(bytes.len()).expect("no field is longer than 4 GiB");
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
+    let count = u32::try_from(count).expect("no list is longer than 4 G");
+    out.extend_from_slice(&count.to_le_bytes());
+}
+
+pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration) {
+    out.extend_from_slice(&configuration.number.to_le_bytes());
+    out.push(u8::from(configuration.override_id.is_some()));
+    if let Some(id) = configuration.override_id {
+        out.extend_from_slice(&id.0);
+    }
+    put_count(out, configuration.members.len());
+    for member in &configuration.members {
+        out.extend_from_slice(&member.replica.0.0);
+        out.extend_from_slice(&member.incarnation.0.0);
+        out.extend_from_slice(&[member.weight, member.full_weight, u8::from(member.voter), member.segment]);
+        out.extend_from_slice(&[u8::from(member.arbitrator), u8::from(member.never_donor)]);
+        out.extend_from_slice(&member.app_protocol.to_le_bytes());
+        for text in [&member.name, &member.incoming, &member.address] {
+            put_bytes(out, text.as_bytes());
+        }
+    }
+}
+
+pub(crate) fn put_recorded(out: &mut Vec<u8>, record: &Recorded) {
+    out.extend_from_slice(&record.position.to_le_bytes());
+    out.extend_from_slice(&record.seqno.to_le_bytes());
+    out.extend_from_slice(&record.depends_on.to_le_bytes());
+    out.push(u8::from(record.failed));
+    match &record.delivery {
+        Delivery::Submission { id, payload } => {
+            out.push(0);
+            out.extend_from_slice(&id.incarnation.0.0);
+            out.extend_from_slice(&id.number.to_le_bytes());
+            put_bytes(out, payload);
+        }
+        Delivery::Configuration(configuration) => {
+            out.push(1);
+            put_configuration(out, configuration);
+        }
+    }
+}

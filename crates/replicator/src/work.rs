@@ -1,0 +1,87 @@
+//! What the server's recv() threads do for a node.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::{Incarnation, Member};
+
+use crate::action::Code;
+use crate::event::{ConnId, TrxId};
+use crate::gtid::Gtid;
+
+/// Names one piece of work within a connection.
+pub type WorkId = u64;
+
+/// One callback into the server. Handed out in order by [`crate::Replicator::take_work`]; several
+/// Apply may be under way at once, every other task runs alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Comes back with the result.
+    pub id: WorkId,
+    /// What to do.
+    pub task: Task,
+}
+
+/// Which callback.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// connected(). Answer with WorkDone.
+    Connected(View),
+    /// view(). Answer with WorkDone. `last_committed` stays below the view's seqno until then.
+    View(View),
+    /// sst_request(). Answer with SstRequested.
+    SstRequest,
+    /// sst_donate(). Answer with Donated.
+    Donate {
+        /// The joiner's request, as its server made it.
+        request: Bytes,
+        /// The state to send.
+        gtid: Gtid,
+        /// True if only the position is to be passed on.
+        bypass: bool,
+    },
+    /// apply(). Answer with WorkDone; the server enters and leaves commit order on the way.
+    Apply(Box<Apply>),
+    /// synced(). Answer with WorkDone.
+    Synced,
+    /// recv() returns this. Not answered. Every thread gets one.
+    Exit {
+        /// OK for the thread that delivered the final view, CONN_FAIL for the others.
+        code: Code,
+    },
+}
+
+/// A write-set to be applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// Its position.
+    pub gtid: Gtid,
+    /// Every seqno up to this one is applied already.
+    pub depends_on: Seqno,
+    /// `WSREP_FLAG_*`, see [`crate::flags`].
+    pub flags: u32,
+    /// Where it comes from.
+    pub source: Incarnation,
+    /// Its transaction there.
+    pub trx: TrxId,
+    /// Its connection there.
+    pub conn: ConnId,
+    /// The server's own bytes; empty for a dummy.
+    pub data: Bytes,
+}
+
+/// `wsrep_view_info_t`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Position of the view; the last one for a non-primary view.
+    pub gtid: Gtid,
+    /// Number of the configuration, -1 for a non-primary one.
+    pub number: i64,
+    /// Primary or not.
+    pub primary: bool,
+    /// Index of this node in `members`.
+    pub my_index: Option<usize>,
+    /// The same order on every node; empty in the final view.
+    pub members: Vec<Member>,
+    /// Application protocol: the least of the members'.
+    pub app_protocol: i32,
+}

@@ -1,0 +1,138 @@
+//! The wire form of a write-set (format: `docs/wire-replicator.md`).
+
+use bytes::Bytes;
+use trireme_certification::{KeySet, KeySetBuilder, Seqno};
+
+use crate::event::{ConnId, TrxId};
+use crate::message::{KIND_WRITE_SET, MessageError, VERSION};
+
+/// `WSREP_FLAG_*` bits.
+pub mod flags {
+    /// Last (or only) fragment: commits.
+    pub const TRX_END: u32 = 0x001;
+    /// Rolls back; with START it is a dummy that only takes its place in the order.
+    pub const ROLLBACK: u32 = 0x002;
+    /// Total-order isolation.
+    pub const ISOLATION: u32 = 0x004;
+    /// Not to be applied beside anything.
+    pub const PA_UNSAFE: u32 = 0x008;
+    /// First (or only) fragment.
+    pub const TRX_START: u32 = 0x040;
+    /// All bits that the wsrep API defines.
+    pub const MASK: u32 = 0x3ff;
+}
+
+const FLAGS_AT: usize = 2;
+const LAST_SEEN_AT: usize = 6;
+const EPOCH_AT: usize = 14;
+const TRX_AT: usize = 22;
+const CONN_AT: usize = 30;
+const KEYS_AT: usize = 38;
+
+/// A write-set of this node, complete but for what only the order knows: `last_seen` and `epoch`
+/// are filled in, in place, at the moment it is sent (contract trap 42).
+#[derive(Clone, Debug)]
+pub struct WriteSetDraft {
+    bytes: Vec<u8>,
+    keys: usize,
+    keys_bytes: usize,
+    data_bytes: usize,
+}
+
+impl WriteSetDraft {
+    /// Encodes a write-set. `data` are consecutive pieces of the server's own bytes. Meant to be
+    /// called outside of every lock.
+    pub fn new(flags: u32, trx: TrxId, conn: ConnId, keys: &KeySetBuilder, data: &[&[u8]]) -> Self {
+        let data_bytes = data.iter().map(|piece| piece.len()).sum();
+        let mut bytes = Vec::with_capacity(KEYS_AT + keys.bytes() + data_bytes);
+        bytes.extend_from_slice(&[VERSION, KIND_WRITE_SET]);
+        bytes.extend_from_slice(&(flags & flags::MASK).to_le_bytes());
+        bytes.extend_from_slice(&(-1i64).to_le_bytes());
+        bytes.extend_from_slice(&0u64.to_le_bytes());
+        bytes.extend_from_slice(&trx.to_le_bytes());
+        bytes.extend_from_slice(&conn.to_le_bytes());
+        keys.encode(&mut bytes);
+        let keys_bytes = bytes.len() - KEYS_AT;
+        for piece in data {
+            bytes.extend_from_slice(piece);
+        }
+        WriteSetDraft { bytes, keys: keys.len(), keys_bytes, data_bytes }
+    }
+
+    /// Size on the wire.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        u32::from_le_bytes(self.bytes[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes of the header"))
+    }
+
+    pub(crate) fn add_flags(&mut self, more: u32) {
+        let flags = self.flags() | more;
+        self.bytes[FLAGS_AT..LAST_SEEN_AT].copy_from_slice(&flags.to_le_bytes());
+    }
+
+    /// (keys, bytes of keys, bytes of data, other bytes)
+    pub(crate) fn sizes(&self) -> [u64; 4] {
+        let other = self.bytes.len() - self.keys_bytes - self.data_bytes;
+        [self.keys as u64, self.keys_bytes as u64, self.data_bytes as u64, other as u64]
+    }
+
+    /// The finished write-set; copies nothing.
+    pub(crate) fn finish(mut self, last_seen: Seqno, epoch: u64) -> Bytes {
+        self.bytes[LAST_SEEN_AT..EPOCH_AT].copy_from_slice(&last_seen.to_le_bytes());
+        self.bytes[EPOCH_AT..TRX_AT].copy_from_slice(&epoch.to_le_bytes());
+        Bytes::from(self.bytes)
+    }
+}
+
+/// A write-set that came in.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteSet {
+    pub flags: u32,
+    pub last_seen: Seqno,
+    pub epoch: u64,
+    pub trx: TrxId,
+    pub conn: ConnId,
+    /// The server's bytes: a part of the payload, not a copy.
+    pub data: Bytes,
+    keys: Bytes,
+}
+
+impl WriteSet {
+    /// Reads the payload of a submission whose version and kind were looked at already.
+    pub(crate) fn parse(payload: &Bytes) -> Result<Self, MessageError> {
+        let header: &[u8; KEYS_AT] = payload.first_chunk().ok_or(MessageError::Truncated)?;
+        let u64_at = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes of the header"));
+        let (_, keys_bytes) = KeySet::parse(&payload[KEYS_AT..])?;
+        Ok(WriteSet {
+            flags: u32::from_le_bytes(header[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes")) & flags::MASK,
+            last_seen: u64_at(LAST_SEEN_AT) as i64,
+            epoch: u64_at(EPOCH_AT),
+            trx: u64_at(TRX_AT),
+            conn: u64_at(CONN_AT),
+            keys: payload.slice(KEYS_AT..KEYS_AT + keys_bytes),
+            data: payload.slice(KEYS_AT + keys_bytes..),
+        })
+    }
+
+    /// Its keys.
+    pub(crate) fn keys(&self) -> KeySet<'_> {
+        KeySet::parse(&self.keys).expect("parse() has checked these bytes").0
+    }
+
+    pub(crate) fn is_isolation(&self) -> bool {
+        self.flags & flags::ISOLATION != 0
+    }
+
+    /// Flags under which a failed write-set reaches the server: it only takes its place
+    /// (contract 3.1).
+    pub(crate) fn dummy_flags(&self) -> u32 {
+        if self.is_isolation() {
+            flags::TRX_START | flags::ROLLBACK
+        } else {
+            flags::TRX_START | flags::TRX_END | flags::ROLLBACK
+        }
+    }
+}

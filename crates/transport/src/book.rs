@@ -1,0 +1,395 @@
+//! The addresses to call, and when.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use crate::{HostPort, PeerId};
+
+/// Learnt addresses kept; beyond that the one that failed for longest gives way.
+const MAX_LEARNT: usize = 256;
+/// A learnt address silent for that long is called at the slow pace.
+const SLOW_AFTER_MS: u64 = 60_000;
+
+/// The pauses between calls to one address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub min_ms: u64,
+    pub max_ms: u64,
+    pub slow_ms: u64,
+}
+
+/// The addresses of `gcomm://` and those learnt from peers.
+///
+/// An address is called as long as the peer known to be there is not connected. So an address that a
+/// peer advertised is called once even though the peer has connected by itself: only then does a
+/// later "connection refused" prove the death of that peer and not a wrong address.
+#[derive(Debug)]
+pub(crate) struct AddressBook {
+    targets: BTreeMap<HostPort, Target>,
+    pace: Pace,
+}
+
+#[derive(Debug)]
+struct Target {
+    seed: bool,
+    /// This node's own address: never called again.
+    oneself: bool,
+    /// Who answered the last call that was answered.
+    peer: Option<PeerId>,
+    next_call_ms: u64,
+    /// The last pause; 0 after success.
+    pause_ms: u64,
+    failing_since_ms: Option<u64>,
+    call: Call,
+}
+
+#[derive(Debug)]
+enum Call {
+    Idle,
+    Resolving,
+    /// A connection is under way; `rest` are the addresses of the name not yet tried, last first.
+    Dialing {
+        rest: Vec<SocketAddr>,
+        all_refused: bool,
+    },
+}
+
+/// What to do after a connection attempt failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum AfterFailure {
+    /// Try the next address of the same name.
+    Next(SocketAddr),
+    /// Every address of the name refused the connection; the peer reached there before, if any.
+    Refused(Option<PeerId>),
+    /// Wait.
+    Pause,
+}
+
+impl AddressBook {
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            targets: BTreeMap::new(),
+            pace,
+        }
+    }
+
+    /// Adds an address, or calls a known one without waiting for its pause to end.
+    pub fn add(&mut self, address: HostPort, seed: bool, now_ms: u64) {
+        if let Some(target) = self.targets.get_mut(&address) {
+            target.seed |= seed;
+            // The length of the pauses stays: a connection that breaks as soon as it stands comes here too.
+            target.next_call_ms = now_ms;
+            return;
+        }
+        if !seed && self.targets.values().filter(|t| !t.seed).count() >= MAX_LEARNT {
+            let failing = self
+                .targets
+                .iter()
+                .filter(|(_, t)| !t.seed && matches!(t.call, Call::Idle));
+            let failing = failing.filter_map(|(address, t)| {
+                t.failing_since_ms.map(|since| (since, address.clone()))
+            });
+            match failing.min() {
+                Some((_, oldest)) => self.targets.remove(&oldest),
+                None => return,
+            };
+        }
+        let target = Target {
+            seed,
+            oneself: false,
+            peer: None,
+            next_call_ms: now_ms,
+            pause_ms: 0,
+            failing_since_ms: None,
+            call: Call::Idle,
+        };
+        self.targets.insert(address, target);
+    }
+
+    /// Forgets a learnt address.
+    pub fn forget(&mut self, address: &HostPort) {
+        if self.targets.get(address).is_some_and(|t| !t.seed) {
+            self.targets.remove(address);
+        }
+    }
+
+    /// The addresses to call now.
+    pub fn due(&self, now_ms: u64, linked: impl Fn(&PeerId) -> bool) -> Vec<HostPort> {
+        let due = self
+            .targets
+            .iter()
+            .filter(|(_, t)| t.wants_call(&linked) && t.next_call_ms <= now_ms);
+        due.map(|(address, _)| address.clone()).collect()
+    }
+
+    /// When [`AddressBook::due`] has something next.
+    pub fn next_call_ms(&self, linked: impl Fn(&PeerId) -> bool) -> Option<u64> {
+        self.targets
+            .values()
+            .filter(|t| t.wants_call(&linked))
+            .map(|t| t.next_call_ms)
+            .min()
+    }
+
+    /// The name is being looked up.
+    pub fn resolving(&mut self, address: &HostPort) {
+        self.set_call(address, Call::Resolving);
+    }
+
+    /// The name was looked up: the first address to try, if there is any. `None` too if nobody asked.
+    pub fn resolved(
+        &mut self,
+        address: &HostPort,
+        mut found: Vec<SocketAddr>,
+    ) -> Option<SocketAddr> {
+        let target = self.targets.get_mut(address)?;
+        if !matches!(target.call, Call::Resolving) {
+            return None;
+        }
+        found.reverse();
+        let first = found.pop()?;
+        target.call = Call::Dialing {
+            rest: found,
+            all_refused: true,
+        };
+        Some(first)
+    }
+
+    /// No connection came about.
+    pub fn connect_failed(
+        &mut self,
+        address: &HostPort,
+        kind: ErrorKind,
+        now_ms: u64,
+    ) -> AfterFailure {
+        let Some(target) = self.targets.get_mut(address) else {
+            return AfterFailure::Pause;
+        };
+        if let Call::Dialing { rest, all_refused } = &mut target.call {
+            *all_refused &= kind == ErrorKind::ConnectionRefused;
+            if let Some(next) = rest.pop() {
+                return AfterFailure::Next(next);
+            }
+            if *all_refused {
+                let peer = target.peer;
+                self.failed(address, now_ms);
+                return AfterFailure::Refused(peer);
+            }
+        }
+        self.failed(address, now_ms);
+        AfterFailure::Pause
+    }
+
+    /// A call led to nothing: pause, longer each time.
+    pub fn failed(&mut self, address: &HostPort, now_ms: u64) {
+        let pace = self.pace;
+        if let Some(target) = self.targets.get_mut(address) {
+            target.fail(pace, now_ms);
+        }
+    }
+
+    /// The peer there does not want this node: no hurry.
+    pub fn slow_down(&mut self, address: &HostPort, now_ms: u64) {
+        let pace = self.pace;
+        if let Some(target) = self.targets.get_mut(address) {
+            target.fail(pace, now_ms);
+            target.pause_ms = pace.slow_ms;
+            target.next_call_ms = now_ms + pace.slow_ms;
+        }
+    }
+
+    /// A called peer has said who it is.
+    pub fn answered(&mut self, address: &HostPort, peer: PeerId) {
+        if let Some(target) = self.targets.get_mut(address) {
+            target.peer = Some(peer);
+            target.failing_since_ms = None;
+        }
+    }
+
+    /// A call has become the connection to the peer.
+    pub fn established(&mut self, address: &HostPort) {
+        self.set_call(address, Call::Idle);
+    }
+
+    /// The address turned out to be this node's own.
+    pub fn is_oneself(&mut self, address: &HostPort) {
+        if let Some(target) = self.targets.get_mut(address) {
+            target.oneself = true;
+        }
+    }
+
+    /// The connection to a peer is gone: its addresses are called at once if it had lasted.
+    pub fn lost(&mut self, peer: PeerId, lasted: bool, now_ms: u64) {
+        let pace = self.pace;
+        for target in self
+            .targets
+            .values_mut()
+            .filter(|t| t.peer == Some(peer) && matches!(t.call, Call::Idle))
+        {
+            if lasted {
+                target.call_at(now_ms);
+            } else {
+                target.fail(pace, now_ms);
+            }
+        }
+    }
+
+    /// The addresses where a peer has answered.
+    pub fn addresses_of(&self, peer: PeerId) -> Vec<HostPort> {
+        let known = self.targets.iter().filter(|(_, t)| t.peer == Some(peer));
+        known.map(|(address, _)| address.clone()).collect()
+    }
+
+    /// Every pause ends now.
+    pub fn call_all(&mut self, now_ms: u64) {
+        self.targets
+            .values_mut()
+            .for_each(|target| target.call_at(now_ms));
+    }
+
+    fn set_call(&mut self, address: &HostPort, call: Call) {
+        if let Some(target) = self.targets.get_mut(address) {
+            target.call = call;
+        }
+    }
+}
+
+impl Target {
+    fn wants_call(&self, linked: impl Fn(&PeerId) -> bool) -> bool {
+        !self.oneself
+            && matches!(self.call, Call::Idle)
+            && !self.peer.is_some_and(|peer| linked(&peer))
+    }
+
+    fn call_at(&mut self, now_ms: u64) {
+        self.pause_ms = 0;
+        self.next_call_ms = now_ms;
+    }
+
+    fn fail(&mut self, pace: Pace, now_ms: u64) {
+        let since_ms = *self.failing_since_ms.get_or_insert(now_ms);
+        let slow = !self.seed && now_ms.saturating_sub(since_ms) >= SLOW_AFTER_MS;
+        let max_ms = if slow { pace.slow_ms } else { pace.max_ms };
+        self.pause_ms = self
+            .pause_ms
+            .saturating_mul(2)
+            .clamp(pace.min_ms, max_ms.max(pace.min_ms));
+        self.next_call_ms = now_ms + self.pause_ms;
+        self.call = Call::Idle;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        min_ms: 50,
+        max_ms: 1000,
+        slow_ms: 10_000,
+    };
+
+    fn at(host: &str) -> HostPort {
+        HostPort {
+            host: host.to_owned(),
+            port: 1,
+        }
+    }
+
+    fn dial(
+        book: &mut AddressBook,
+        address: &HostPort,
+        found: Vec<SocketAddr>,
+    ) -> Option<SocketAddr> {
+        book.resolving(address);
+        book.resolved(address, found)
+    }
+
+    #[test]
+    fn pauses_grow_and_learnt_addresses_fade() {
+        let mut book = AddressBook::new(PACE);
+        book.add(at("seed"), true, 0);
+        book.add(at("learnt"), false, 0);
+        let mut now_ms = 0;
+        let mut pauses = Vec::new();
+        while now_ms < 70_000 {
+            book.failed(&at("seed"), now_ms);
+            let next = book.targets[&at("seed")].next_call_ms;
+            pauses.push(next - now_ms);
+            book.failed(&at("learnt"), now_ms);
+            now_ms = next;
+        }
+        assert_eq!(pauses[..6], [50, 100, 200, 400, 800, 1000]);
+        assert_eq!(*pauses.last().unwrap(), 1000);
+        assert_eq!(book.targets[&at("learnt")].pause_ms, 10_000);
+        assert!(!book.due(now_ms, |_| false).contains(&at("learnt")));
+        book.add(at("learnt"), false, now_ms);
+        assert!(
+            book.due(now_ms, |_| false).contains(&at("learnt")),
+            "news of an address call it at once"
+        );
+    }
+
+    #[test]
+    fn linked_peers_and_oneself_are_not_called() {
+        let mut book = AddressBook::new(PACE);
+        book.add(at("a"), true, 0);
+        book.add(at("b"), true, 0);
+        assert_eq!(
+            book.due(0, |_| true).len(),
+            2,
+            "an address not yet verified is called"
+        );
+        book.answered(&at("a"), [1; 16]);
+        book.is_oneself(&at("b"));
+        assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
+        book.lost([1; 16], true, 7);
+        assert_eq!(
+            (book.due(7, |_| false), book.next_call_ms(|_| false)),
+            (vec![at("a")], Some(7))
+        );
+        book.lost([1; 16], false, 7);
+        assert!(
+            book.due(7, |_| false).is_empty(),
+            "a connection that does not last is no reason to hurry"
+        );
+    }
+
+    #[test]
+    fn refused_means_every_address_of_the_name() {
+        let mut book = AddressBook::new(PACE);
+        let (v6, v4): (SocketAddr, SocketAddr) =
+            ("[::1]:1".parse().unwrap(), "127.0.0.1:1".parse().unwrap());
+        book.add(at("a"), true, 0);
+        assert_eq!(dial(&mut book, &at("a"), vec![v6, v4]), Some(v6));
+        assert_eq!(
+            book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
+            AfterFailure::Next(v4)
+        );
+        assert_eq!(
+            book.connect_failed(&at("a"), ErrorKind::TimedOut, 0),
+            AfterFailure::Pause
+        );
+        book.answered(&at("a"), [3; 16]);
+        dial(&mut book, &at("a"), vec![v4]);
+        let refused = AfterFailure::Refused(Some([3; 16]));
+        assert_eq!(
+            book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
+            refused
+        );
+    }
+
+    #[test]
+    fn learnt_addresses_are_bounded() {
+        let mut book = AddressBook::new(PACE);
+        for i in 0..MAX_LEARNT {
+            book.add(at(&i.to_string()), false, 0);
+        }
+        book.add(at("late"), false, 0);
+        assert!(!book.targets.contains_key(&at("late")));
+        book.failed(&at("7"), 5);
+        book.add(at("late"), false, 9);
+        assert!(book.targets.contains_key(&at("late")) && !book.targets.contains_key(&at("7")));
+    }
+}

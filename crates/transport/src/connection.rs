@@ -1,0 +1,111 @@
+//! One connection, from the call to the end.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use crate::frame::{Frame, FrameDecoder, FrameKind, PREAMBLE};
+use crate::handshake::MAX_HANDSHAKE_BYTES;
+use crate::queue::SendQueue;
+use crate::stream::Stream;
+use crate::{HostPort, PeerInfo};
+
+/// How far a connection has come. See `docs/wire-transport.md` for the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Called; TCP is connecting.
+    Connecting,
+    /// Waiting for the peer's hello.
+    AwaitHello,
+    /// This node decides, and waits to hear whether the peer has another connection.
+    AwaitState,
+    /// The peer decides.
+    AwaitUp,
+    /// The connection to the peer.
+    Up,
+    /// Refused by this node: waiting for the peer to read the refusal and close.
+    Closing,
+}
+
+/// A connection and its buffers.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub stream: Stream,
+    /// The address that was called; `None` if the peer called, or a call that failed is being closed.
+    pub target: Option<HostPort>,
+    pub remote: SocketAddr,
+    pub state: State,
+    /// Known after the hello.
+    pub peer: Option<PeerInfo>,
+    pub decoder: FrameDecoder,
+    pub queue: SendQueue,
+    /// The stream is full; the poller will tell when it takes more.
+    pub write_blocked: bool,
+    /// Listed for the next flush.
+    pub dirty: bool,
+    /// When this state must have been left.
+    pub deadline_ms: Option<u64>,
+    pub up_since_ms: u64,
+    preamble_sent: bool,
+}
+
+impl Connection {
+    pub fn new(
+        stream: Stream,
+        remote: SocketAddr,
+        target: Option<HostPort>,
+        queue_limit_bytes: usize,
+    ) -> Self {
+        Self {
+            stream,
+            state: if target.is_some() {
+                State::Connecting
+            } else {
+                State::AwaitHello
+            },
+            target,
+            remote,
+            peer: None,
+            decoder: FrameDecoder::new(MAX_HANDSHAKE_BYTES),
+            queue: SendQueue::new(queue_limit_bytes),
+            write_blocked: false,
+            dirty: false,
+            deadline_ms: None,
+            up_since_ms: 0,
+            preamble_sent: false,
+        }
+    }
+
+    /// The address that the user knows it by: the one that was called, or the caller's IP address.
+    pub fn label(&self) -> String {
+        match &self.target {
+            Some(target) => target.to_string(),
+            None => self.remote.ip().to_canonical().to_string(),
+        }
+    }
+
+    /// Queues a frame of the mesh's own, behind the preamble if it is the first.
+    pub fn send_control(&mut self, kind: FrameKind, payload: &[u8]) {
+        if !self.preamble_sent {
+            self.queue.push_raw(Bytes::from_static(&PREAMBLE));
+            self.preamble_sent = true;
+        }
+        self.queue.push_unbounded(Frame::control(kind, payload));
+    }
+
+    /// Writes what is queued, as far as the stream takes it.
+    pub fn write(&mut self) -> io::Result<()> {
+        if self.write_blocked || self.state == State::Connecting {
+            return Ok(());
+        }
+        match self.queue.write_to(&mut self.stream) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.write_blocked = true,
+            result => result?,
+        }
+        if self.state == State::Closing && self.queue.is_empty() {
+            self.stream.finish();
+        }
+        Ok(())
+    }
+}

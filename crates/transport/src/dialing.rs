@@ -1,0 +1,159 @@
+//! Calling peers, and giving up.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use crate::book::AfterFailure;
+use crate::connection::{Connection, State};
+use crate::frame::FrameKind;
+use crate::mesh::Mesh;
+use crate::resolver::Resolver;
+use crate::stream::Stream;
+use crate::{DownReason, HostPort, MeshEvent, RejectReason, socket};
+
+impl Mesh {
+    /// Calls every address whose time has come.
+    pub(crate) fn call_due(&mut self) {
+        for address in self
+            .book
+            .due(self.now_ms, |peer| self.links.contains_key(peer))
+        {
+            self.book.resolving(&address);
+            if let Some(literal) = address.literal() {
+                self.resolved(address, vec![literal]);
+            } else if !self.ask_resolver(&address) {
+                self.book.failed(&address, self.now_ms);
+            }
+        }
+    }
+
+    /// Goes on with the names that have been looked up.
+    pub(crate) fn take_answers(&mut self) {
+        while let Some((address, found)) = self.resolver.as_ref().and_then(Resolver::next_answer) {
+            self.resolved(address, found);
+        }
+    }
+
+    fn ask_resolver(&mut self, address: &HostPort) -> bool {
+        if self.resolver.is_none() {
+            // No thread to be had: tried again with the next call.
+            self.resolver = Resolver::start(self.waker.clone()).ok();
+        }
+        self.resolver
+            .as_ref()
+            .is_some_and(|resolver| resolver.ask(address.clone()))
+    }
+
+    fn resolved(&mut self, address: HostPort, found: Vec<SocketAddr>) {
+        match self.book.resolved(&address, found) {
+            Some(first) => self.dial(address, first),
+            // Names that do not exist, or not yet, are no error.
+            None => self.book.failed(&address, self.now_ms),
+        }
+    }
+
+    fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
+        loop {
+            let dialed = socket::dial(remote, self.source_ip).and_then(|tcp| {
+                let target = Some(address.clone());
+                self.add_connection(Connection::new(
+                    Stream::Plain(tcp),
+                    remote,
+                    target,
+                    self.queue_limit_bytes,
+                ))
+            });
+            let Err(error) = dialed else { return };
+            match self.dial_failed(&address, error.kind()) {
+                Some(next) => remote = next,
+                None => return,
+            }
+        }
+    }
+
+    /// The next address to try, if any.
+    fn dial_failed(&mut self, address: &HostPort, kind: ErrorKind) -> Option<SocketAddr> {
+        match self.book.connect_failed(address, kind, self.now_ms) {
+            AfterFailure::Next(next) => return Some(next),
+            AfterFailure::Refused(incarnation) => {
+                self.events.push(MeshEvent::Refused {
+                    address: address.to_string(),
+                    incarnation,
+                });
+            }
+            AfterFailure::Pause => {}
+        }
+        None
+    }
+
+    /// TCP has something to tell of a call; true if it is connected.
+    pub(crate) fn finish_connect(&mut self, token: usize) -> bool {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return false;
+        };
+        match connection.stream.connected() {
+            Ok(false) => false,
+            Ok(true) => {
+                connection.stream.tune(self.user_timeout_ms);
+                connection.state = State::AwaitHello;
+                connection.send_control(FrameKind::Hello, &self.hello.encode());
+                self.write(token);
+                true
+            }
+            Err(error) => {
+                self.connect_failed(token, error.kind());
+                false
+            }
+        }
+    }
+
+    fn connect_failed(&mut self, token: usize, kind: ErrorKind) {
+        let Some(target) = self
+            .connections
+            .remove(&token)
+            .and_then(|connection| connection.target)
+        else {
+            return;
+        };
+        if let Some(next) = self.dial_failed(&target, kind) {
+            self.dial(target, next);
+        }
+    }
+
+    /// Gives up connections whose handshake is late.
+    pub(crate) fn expire(&mut self) {
+        let late = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.deadline_ms.is_some_and(|d| d <= self.now_ms));
+        let late: Vec<usize> = late.map(|(token, _)| *token).collect();
+        for token in late {
+            let Some(connection) = self.connections.get(&token) else {
+                continue;
+            };
+            match connection.state {
+                State::Connecting => {
+                    self.connect_failed(token, ErrorKind::TimedOut);
+                    continue;
+                }
+                State::Closing => {}
+                _ => {
+                    let (label, limit_ms) = (connection.label(), self.handshake_timeout_ms);
+                    let text = if connection.target.is_none() && connection.decoder.is_untouched() {
+                        format!(
+                            "{label} connected and sent nothing for {limit_ms} ms: no Trireme node? (Galera nodes wait \
+                             for the other side; Trireme and Galera nodes cannot share a cluster)"
+                        )
+                    } else {
+                        format!(
+                            "peer {label} did not finish the handshake within {limit_ms} ms: paused, overloaded, or no \
+                             Trireme node; check what runs there"
+                        )
+                    };
+                    self.reject(&label, RejectReason::Timeout, text);
+                }
+            }
+            self.drop_connection(token, DownReason::Local);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The TCP mesh of Trireme: opaque frames between processes.
+//!
+//! This crate finds peers, shakes hands with them, keeps exactly one connection per pair of
+//! processes, reconnects, and bounds what waits to be sent. It does not know what a frame means and
+//! decides nothing about order or membership: that a connection broke ([`MeshEvent::PeerDown`]) is
+//! not a death (rule 10 of the protocol rules).
+//!
+//! # Threads
+//! [`Mesh`] lives inside the node's core, under the core's lock. [`Poller`] belongs to one reactor
+//! thread, which waits without the lock:
+//!
+//! ```no_run
+//! # use std::sync::Mutex;
+//! # use std::time::{Duration, Instant};
+//! # use trireme_transport::*;
+//! # fn reactor(core: &Mutex<Mesh>, mut poller: Poller) -> std::io::Result<()> {
+//! # let start = Instant::now();
+//! let (mut ready, mut events) = (Ready::default(), Vec::new());
+//! loop {
+//!     let now_ms = start.elapsed().as_millis() as u64;
+//!     let deadline_ms = core.lock().unwrap().next_deadline_ms();
+//!     let timeout = deadline_ms.map(|d| Duration::from_millis(d.saturating_sub(now_ms)));
+//!     poller.wait(timeout, &mut ready)?; // accepts, too
+//!     let now_ms = start.elapsed().as_millis() as u64;
+//!     let mut mesh = core.lock().unwrap();
+//!     mesh.handle_ready(&mut ready, now_ms, &mut events);
+//!     mesh.tick(now_ms, &mut events);
+//!     for event in events.drain(..) { /* the core handles it, and calls mesh.send() */ }
+//!     mesh.flush();
+//! }
+//! # }
+//! ```
+//!
+//! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: writes are tried at
+//! once, and the reactor goes on with what did not fit. The only thread that the mesh itself starts
+//! is the name resolver, when a host name has to be looked up; it is joined when the mesh is dropped.
+//!
+//! The bytes on the wire are described in `docs/wire-transport.md`.
+
+mod address;
+mod book;
+mod codec;
+mod config;
+mod connection;
+mod dialing;
+mod error;
+mod event;
+mod frame;
+mod handshake;
+mod links;
+mod mesh;
+mod poller;
+mod queue;
+mod rejections;
+mod resolver;
+mod socket;
+mod stream;
+
+pub use address::HostPort;
+pub use config::{AllowAddress, Identity, MeshConfig};
+pub use error::TransportError;
+pub use event::{DownReason, MeshEvent, PeerId, PeerInfo, RejectReason, SendOutcome};
+pub use frame::{Frame, FrameDecoder, FrameError, FrameKind, HEADER_BYTES, PREAMBLE};
+pub use handshake::{Gossip, Hello, Refusal, RefusalCode};
+pub use mesh::Mesh;
+pub use poller::{Poller, Ready, Waker};

@@ -1,0 +1,414 @@
+//! From bytes to peers: reading, the handshake, and the one connection per pair.
+//!
+//! Two processes may call each other at the same time. The one with the smaller incarnation decides
+//! which connection stands: it alone says `Up`, once per peer, and the other obeys. So there is never
+//! more than one, and never none.
+
+use std::io;
+
+use bytes::Bytes;
+
+use crate::connection::State;
+use crate::frame::{FrameError, FrameKind};
+use crate::handshake::describe_invalid;
+use crate::mesh::Mesh;
+use crate::poller::ReadyConnection;
+use crate::{
+    DownReason, Gossip, Hello, HostPort, MeshEvent, PeerId, Refusal, RefusalCode, RejectReason,
+};
+
+/// Bytes read from one connection before the others get their turn.
+const READ_BUDGET_BYTES: usize = 1 << 20;
+/// A peer that asks for a second connection so soon after the first has not yet heard of the first.
+const CROSSING_MS: u64 = 1_000;
+/// A connection lost after that time is called again at once; earlier, with growing pauses.
+const LASTING_MS: u64 = 1_000;
+/// Time for a peer to read a refusal.
+const CLOSING_MS: u64 = 1_000;
+
+impl Mesh {
+    /// Acts upon the readiness of a connection; one already gone is passed over.
+    pub(crate) fn connection_ready(&mut self, ready: &ReadyConnection) {
+        let Some(connection) = self.connections.get_mut(&ready.token) else {
+            return;
+        };
+        if connection.state == State::Connecting && !self.finish_connect(ready.token) {
+            return;
+        }
+        if ready.writable {
+            if let Some(connection) = self.connections.get_mut(&ready.token) {
+                connection.write_blocked = false;
+                self.write(ready.token);
+            }
+        }
+        if ready.readable {
+            self.read(ready.token, ready.ending);
+        }
+    }
+
+    /// Writes what is queued on a connection.
+    pub(crate) fn write(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        if let Err(error) = connection.write() {
+            // What the peer sent before it closed may still wait to be read; its refusal, for one.
+            self.read(token, true);
+            self.drop_connection(token, DownReason::Io(error.to_string()));
+        } else if connection.state == State::Up && connection.queue.take_drained() {
+            if let Some(peer) = &connection.peer {
+                self.events.push(MeshEvent::Drained {
+                    incarnation: peer.incarnation,
+                });
+            }
+        }
+    }
+
+    /// Reads until the stream is empty or others have waited long enough. `ending`: a short read
+    /// does not tell that the stream is empty.
+    pub(crate) fn read(&mut self, token: usize, ending: bool) {
+        let mut budget_bytes = READ_BUDGET_BYTES;
+        loop {
+            let Some(connection) = self.connections.get_mut(&token) else {
+                return;
+            };
+            match connection.stream.read(&mut self.read_buffer) {
+                Ok(0) => return self.drop_connection(token, DownReason::Closed),
+                Ok(len) => {
+                    let emptied = len < self.read_buffer.len()
+                        && connection.stream.short_read_empties()
+                        && !ending;
+                    if connection.state != State::Closing {
+                        connection.decoder.push(&self.read_buffer[..len]);
+                        self.take_frames(token);
+                    }
+                    if emptied {
+                        return;
+                    }
+                    budget_bytes = budget_bytes.saturating_sub(len);
+                    if budget_bytes == 0 {
+                        self.unread.insert(token);
+                        return;
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return self.drop_connection(token, DownReason::Io(e.to_string())),
+            }
+        }
+    }
+
+    fn take_frames(&mut self, token: usize) {
+        while let Some(connection) = self.connections.get_mut(&token) {
+            let step = match connection.decoder.next_frame() {
+                _ if connection.state == State::Closing => return,
+                Ok(None) => return,
+                Ok(Some((kind, payload))) => self.handle_frame(token, kind, payload),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                return self.handle_invalid(token, error);
+            }
+        }
+    }
+
+    fn handle_frame(
+        &mut self,
+        token: usize,
+        kind: FrameKind,
+        payload: Bytes,
+    ) -> Result<(), FrameError> {
+        let Some(connection) = self.connections.get(&token) else {
+            return Ok(());
+        };
+        match (connection.state, kind) {
+            (State::Up, FrameKind::Data) => {
+                if let Some(peer) = &connection.peer {
+                    self.events.push(MeshEvent::Frame {
+                        from: peer.incarnation,
+                        bytes: payload,
+                    });
+                }
+            }
+            (State::Up, FrameKind::Gossip) => self.learn(Gossip::decode(&payload)?),
+            (State::AwaitHello, FrameKind::Hello) => {
+                self.handle_hello(token, Hello::decode(&payload)?)?
+            }
+            (State::AwaitState, FrameKind::State) => {
+                let has_link = *payload
+                    .first()
+                    .ok_or(FrameError::Malformed("an empty state"))?
+                    != 0;
+                self.decide(token, has_link);
+            }
+            (State::AwaitUp, FrameKind::Up) => self.establish(token),
+            (_, FrameKind::Refuse) => self.handle_refusal(token, Refusal::decode(&payload)?),
+            (_, kind) => return Err(FrameError::Unexpected(kind)),
+        }
+        Ok(())
+    }
+
+    fn handle_hello(&mut self, token: usize, hello: Hello) -> Result<(), FrameError> {
+        let version = match self.hello.judge(&hello) {
+            Ok(version) => version,
+            Err(refusal) => {
+                self.refuse(token, refusal);
+                return Ok(());
+            }
+        };
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return Ok(());
+        };
+        let remote_ip = connection.remote.ip().to_canonical();
+        let mut address = HostPort::parse(&hello.identity.listen_addr, None)
+            .map_err(|_| FrameError::Malformed("the advertised address is none"))?;
+        if address.is_unspecified() {
+            address.host = remote_ip.to_string();
+        }
+        let peer = hello.into_peer(version, remote_ip, address.to_string());
+        let id = peer.incarnation;
+        connection.peer = Some(peer);
+        match &connection.target {
+            Some(target) => self.book.answered(target, id),
+            None => connection.send_control(FrameKind::Hello, &self.hello.encode()),
+        }
+        connection.state = if self.hello.identity.incarnation < id {
+            State::AwaitState
+        } else {
+            connection.send_control(FrameKind::State, &[self.links.contains_key(&id).into()]);
+            State::AwaitUp
+        };
+        self.write(token);
+        Ok(())
+    }
+
+    /// This node has the smaller incarnation: it chooses among the connections to the peer.
+    fn decide(&mut self, token: usize, peer_has_link: bool) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        let Some(id) = connection.peer.as_ref().map(|peer| peer.incarnation) else {
+            return;
+        };
+        let other = self
+            .links
+            .get(&id)
+            .and_then(|other| self.connections.get(other));
+        if let Some(other) = other {
+            let crossing = self.now_ms.saturating_sub(other.up_since_ms) < CROSSING_MS;
+            if peer_has_link || crossing {
+                return self.refuse(
+                    token,
+                    Refusal {
+                        code: RefusalCode::Duplicate,
+                        text: String::new(),
+                    },
+                );
+            }
+            // The peer has lost the other connection, and this node has not noticed yet.
+        }
+        if let Some(connection) = self.connections.get_mut(&token) {
+            connection.send_control(FrameKind::Up, &[]);
+            self.establish(token);
+        }
+    }
+
+    /// The connection stands, in place of any other to the same peer.
+    fn establish(&mut self, token: usize) {
+        let Some(info) = self
+            .connections
+            .get(&token)
+            .and_then(|connection| connection.peer.clone())
+        else {
+            return;
+        };
+        let id = info.incarnation;
+        if let Some(&old) = self.links.get(&id) {
+            self.drop_connection(old, DownReason::Replaced);
+        }
+        let known: Vec<_> = self
+            .peers()
+            .map(|peer| (peer.incarnation, peer.listen_addr.clone()))
+            .collect();
+        let same_replica = self
+            .peers()
+            .find(|peer| peer.replica == info.replica)
+            .map(|peer| peer.incarnation);
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        connection.state = State::Up;
+        connection.deadline_ms = None;
+        connection.up_since_ms = self.now_ms;
+        connection.decoder.set_max_frame_bytes(self.max_frame_bytes);
+        if let Some(target) = &connection.target {
+            self.book.established(target);
+        }
+        if let Ok(address) = HostPort::parse(&info.listen_addr, None) {
+            self.book.add(address, false, self.now_ms);
+        }
+        if !known.is_empty() {
+            connection.send_control(FrameKind::Gossip, &Gossip(known).encode());
+        }
+        let news = Gossip(vec![(id, info.listen_addr.clone())]).encode();
+        let others: Vec<usize> = self.links.values().copied().collect();
+        self.links.insert(id, token);
+        self.events.push(MeshEvent::PeerUp { info, same_replica });
+        self.write(token);
+        for other in others {
+            if let Some(connection) = self.connections.get_mut(&other) {
+                connection.send_control(FrameKind::Gossip, &news);
+                self.write(other);
+            }
+        }
+    }
+
+    /// Calls members that this node is not connected with.
+    fn learn(&mut self, gossip: Gossip) {
+        for (id, address) in gossip.0 {
+            if id == self.hello.identity.incarnation || self.links.contains_key(&id) {
+                continue;
+            }
+            // An address that cannot be read helps nobody, and does no harm.
+            if let Ok(address) = HostPort::parse(&address, None) {
+                self.book.add(address, false, self.now_ms);
+            }
+        }
+    }
+
+    /// Sends a refusal, and waits a moment for the peer to read it.
+    pub(crate) fn refuse(&mut self, token: usize, refusal: Refusal) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        let label = connection.label();
+        connection.state = State::Closing;
+        connection.deadline_ms = Some(self.now_ms + CLOSING_MS);
+        connection.send_control(FrameKind::Refuse, &refusal.encode());
+        let target = connection.target.take();
+        self.write(token);
+        if let Some(reason) = refusal.code.reason() {
+            self.reject(
+                &label,
+                reason,
+                format!("refused peer {label}: {}", refusal.text),
+            );
+        }
+        self.call_over(target, refusal.code);
+    }
+
+    fn handle_refusal(&mut self, token: usize, refusal: Refusal) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        let label = connection.label();
+        if let Some(reason) = refusal.code.reason() {
+            self.reject(
+                &label,
+                reason,
+                format!("peer {label} refused this node: {}", refusal.text),
+            );
+        }
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        let target = connection.target.take();
+        if connection.state == State::Up {
+            let peer = connection.peer.as_ref().map(|peer| peer.incarnation);
+            self.drop_connection(token, DownReason::Refused);
+            for address in peer
+                .map(|peer| self.book.addresses_of(peer))
+                .into_iter()
+                .flatten()
+            {
+                self.book.slow_down(&address, self.now_ms);
+            }
+        } else {
+            self.drop_connection(token, DownReason::Refused);
+        }
+        self.call_over(target, refusal.code);
+    }
+
+    /// A call has ended in a refusal, by either side.
+    fn call_over(&mut self, target: Option<HostPort>, code: RefusalCode) {
+        let Some(target) = target else { return };
+        match code {
+            RefusalCode::Oneself => self.book.is_oneself(&target),
+            RefusalCode::Duplicate | RefusalCode::NotAllowed | RefusalCode::Malformed => {
+                self.book.failed(&target, self.now_ms);
+            }
+            RefusalCode::GroupName
+            | RefusalCode::Version
+            | RefusalCode::History
+            | RefusalCode::Application => {
+                self.book.slow_down(&target, self.now_ms);
+            }
+        }
+    }
+
+    fn handle_invalid(&mut self, token: usize, error: FrameError) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        if connection.state == State::Up {
+            return self.drop_connection(token, DownReason::Invalid(error));
+        }
+        let (reason, text) = describe_invalid(&connection.label(), &error);
+        if reason == RejectReason::Malformed {
+            return self.refuse(
+                token,
+                Refusal {
+                    code: RefusalCode::Malformed,
+                    text: error.to_string(),
+                },
+            );
+        }
+        let (label, target) = (connection.label(), connection.target.take());
+        self.reject(&label, reason, text);
+        self.drop_connection(token, DownReason::Invalid(error));
+        if let Some(target) = target {
+            self.book.slow_down(&target, self.now_ms);
+        }
+    }
+
+    /// Ends a connection.
+    pub(crate) fn drop_connection(&mut self, token: usize, reason: DownReason) {
+        self.unlink(token, reason);
+        self.unread.remove(&token);
+        // Closing takes the socket out of the poller.
+        if let Some(target) = self
+            .connections
+            .remove(&token)
+            .and_then(|connection| connection.target)
+        {
+            self.book.failed(&target, self.now_ms);
+        }
+    }
+
+    /// Ends all connections.
+    pub(crate) fn drop_all(&mut self, reason: &DownReason) {
+        let tokens: Vec<usize> = self.connections.keys().copied().collect();
+        for token in tokens {
+            self.drop_connection(token, reason.clone());
+        }
+    }
+
+    /// If the connection is the one to its peer, it is no longer.
+    pub(crate) fn unlink(&mut self, token: usize, reason: DownReason) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        let id: Option<PeerId> = connection.peer.as_ref().map(|peer| peer.incarnation);
+        let (State::Up, Some(incarnation)) = (connection.state, id) else {
+            return;
+        };
+        connection.target = None;
+        self.links.remove(&incarnation);
+        let lasted = self.now_ms.saturating_sub(connection.up_since_ms) >= LASTING_MS;
+        self.book.lost(incarnation, lasted, self.now_ms);
+        self.events.push(MeshEvent::PeerDown {
+            incarnation,
+            reason,
+        });
+    }
+}

@@ -1,0 +1,338 @@
+//! Peers that do not belong here, and peers that speak nonsense.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::*;
+use trireme_transport::*;
+
+fn call(node: &Node) -> TcpStream {
+    let stream = TcpStream::connect(node.address.literal().unwrap()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Everything until the other side closes.
+fn read_out(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A reset is as good as an end.
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+/// A frame as the documentation of the wire format has it, with a checksum of our own.
+fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_le_bytes();
+    let crc = crc32c::crc32c(&[&len[..], &[kind], payload].concat());
+    [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
+}
+
+/// Joins by hand, as a peer with an incarnation greater than the node's.
+fn join_by_hand(node: &Node, id: u8) -> TcpStream {
+    let mut stream = call(node);
+    let mut who = identity(id);
+    who.listen_addr = "127.0.0.1:1".to_owned();
+    let hello = Hello {
+        versions: (1, 1),
+        identity: who,
+    }
+    .encode();
+    stream
+        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello), &raw_frame(2, &[0])].concat())
+        .unwrap();
+    node.wait_for(
+        "hand-made peer",
+        |e| matches!(e, MeshEvent::PeerUp { info, .. } if info.incarnation == [id; 16]),
+    );
+    stream
+}
+
+#[test]
+fn another_cluster_name_is_refused_on_both_sides() {
+    let a = Node::start(1, &[]);
+    let mut other = identity(2);
+    other.group_name = "elsewhere".to_owned();
+    let b = Node::with(config(&[&a.address]), other);
+    let (at_a, at_b) = (
+        a.wait_rejected(RejectReason::GroupName),
+        b.wait_rejected(RejectReason::GroupName),
+    );
+    for text in [&at_a, &at_b] {
+        assert!(
+            text.contains("\"cluster\"") && text.contains("\"elsewhere\"") && !text.contains('\n'),
+            "{text}"
+        );
+    }
+    assert!(at_b.contains(&a.address.to_string()), "{at_b}");
+    assert!(a.linked().is_empty() && b.linked().is_empty());
+}
+
+#[test]
+fn another_history_is_refused_until_it_changes() {
+    let mut first = identity(1);
+    first.history = [7; 16];
+    let a = Node::with(config(&[]), first);
+    let mut other = identity(2);
+    other.history = [8; 16];
+    let b = Node::with(config(&[&a.address]), other);
+    let text = b.wait_rejected(RejectReason::History);
+    assert!(
+        text.contains("07070707-0707-0707-0707-070707070707"),
+        "{text}"
+    );
+    b.lock().mesh.set_history([0; 16]);
+    wait_meshed(&[&a, &b]);
+}
+
+#[test]
+fn no_common_version() {
+    let mut future = config(&[]);
+    future.versions = (5, 6);
+    let a = Node::with(future, identity(1));
+    let b = Node::start(2, &[&a.address]);
+    let text = b.wait_rejected(RejectReason::Version);
+    assert!(text.contains("5 to 6") && text.contains("1 to 1"), "{text}");
+}
+
+#[test]
+fn garbage_is_reported_once_and_the_node_goes_on() {
+    let a = Node::start(1, &[]);
+    for _ in 0..3 {
+        let mut stream = call(&a);
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(read_out(stream), b"");
+    }
+    let text = a.wait_rejected(RejectReason::ForeignProtocol);
+    assert!(
+        text.contains("127.0.0.1 speaks another protocol (Galera?)"),
+        "{text}"
+    );
+    assert_eq!(a.count(|e| matches!(e, MeshEvent::Rejected { .. })), 0);
+    let b = Node::start(2, &[&a.address]);
+    wait_meshed(&[&a, &b]);
+}
+
+#[test]
+fn a_galera_node_is_recognised() {
+    // It speaks first when called: a 4-byte length with version bits, a checksum, then its handshake.
+    let galera = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = HostPort::from(galera.local_addr().unwrap());
+    let a = Node::start(1, &[&address]);
+    let (mut stream, _) = galera.accept().unwrap();
+    stream
+        .write_all(&[0x24, 0, 0, 0x10, 0x8b, 0x30, 0x02, 0x91, 0, 1, 0x10, 0])
+        .unwrap();
+    let text = a.wait_rejected(RejectReason::ForeignProtocol);
+    assert!(
+        text.contains(&address.to_string()) && text.contains("Galera nodes cannot share a cluster"),
+        "{text}"
+    );
+    // It says nothing when it calls.
+    let silent = call(&a);
+    assert!(
+        a.wait_rejected(RejectReason::Timeout)
+            .contains("sent nothing for 500 ms")
+    );
+    assert_eq!(read_out(silent), b"");
+}
+
+#[test]
+fn a_tls_peer_is_recognised() {
+    let a = Node::start(1, &[]);
+    call(&a)
+        .write_all(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc])
+        .unwrap();
+    assert!(
+        a.wait_rejected(RejectReason::ForeignProtocol)
+            .contains("socket.ssl")
+    );
+}
+
+#[test]
+fn malformed_handshakes_are_refused() {
+    let a = Node::start(1, &[]);
+    let mut hello = Hello {
+        versions: (1, 1),
+        identity: identity(2),
+    }
+    .encode();
+    hello.truncate(60);
+    for frame in [
+        raw_frame(1, &hello),
+        raw_frame(16, b"data before the handshake"),
+        raw_frame(99, b""),
+    ] {
+        let mut stream = call(&a);
+        stream.write_all(&[&PREAMBLE[..], &frame].concat()).unwrap();
+        let answer = read_out(stream);
+        assert_eq!(answer[..8], PREAMBLE);
+        assert_eq!(answer[8 + 8], FrameKind::Refuse as u8);
+    }
+    a.wait_rejected(RejectReason::Malformed);
+}
+
+#[test]
+fn damaged_and_endless_frames_break_the_connection() {
+    let a = Node::start(1, &[]);
+    let mut damaged = raw_frame(16, b"0123456789");
+    damaged[12] ^= 1;
+    let endless = [&u32::MAX.to_le_bytes()[..], &[0; 4], &[16]].concat();
+    for (bytes, wanted) in [
+        (damaged, "checksum"),
+        (endless, "4294967295 bytes"),
+        (raw_frame(1, b""), "unexpected"),
+    ] {
+        let mut stream = join_by_hand(&a, 9);
+        stream.write_all(&raw_frame(16, b"good")).unwrap();
+        assert_eq!(a.wait_frame([9; 16]), b"good");
+        stream.write_all(&bytes).unwrap();
+        let reason = a.wait_down([9; 16]);
+        assert!(
+            matches!(&reason, DownReason::Invalid(e) if e.to_string().contains(wanted)),
+            "{reason}"
+        );
+        read_out(stream);
+    }
+    // Cut off in the middle of a frame.
+    let mut stream = join_by_hand(&a, 9);
+    stream
+        .write_all(&raw_frame(16, b"half of it")[..12])
+        .unwrap();
+    drop(stream);
+    a.wait_down([9; 16]);
+    assert_eq!(a.count(|e| matches!(e, MeshEvent::Frame { .. })), 0);
+}
+
+#[test]
+fn a_lost_connection_that_one_side_did_not_notice_is_replaced() {
+    let a = Node::start(1, &[]);
+    let _first = join_by_hand(&a, 9);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let mut second = join_by_hand(&a, 9);
+    assert_eq!(a.linked(), [[9; 16]]);
+    second.write_all(&raw_frame(16, b"by the second")).unwrap();
+    assert_eq!(a.wait_frame([9; 16]), b"by the second");
+}
+
+#[test]
+fn a_second_connection_is_refused_while_the_first_stands() {
+    let a = Node::start(1, &[]);
+    let mut first = join_by_hand(&a, 9);
+    let mut second = call(&a);
+    let mut who = identity(9);
+    who.listen_addr = "127.0.0.1:1".to_owned();
+    let hello = Hello {
+        versions: (1, 1),
+        identity: who,
+    }
+    .encode();
+    second
+        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello), &raw_frame(2, &[1])].concat())
+        .unwrap();
+    let answer = read_out(second);
+    assert_eq!(
+        answer[answer.len() - 4..],
+        [FrameKind::Refuse as u8, RefusalCode::Duplicate as u8, 0, 0]
+    );
+    first.write_all(&raw_frame(16, b"still here")).unwrap();
+    assert_eq!(a.wait_frame([9; 16]), b"still here");
+}
+
+#[test]
+fn the_allowlist_decides_and_both_sides_say_so() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&asked);
+    let mut guarded = config(&[]);
+    guarded.allow = Some(Box::new(move |ip| {
+        heard.lock().unwrap().push(ip.to_owned());
+        ip != "127.0.0.3"
+    }));
+    let a = Node::with(guarded, identity(1));
+    let at = |ip: &str, id: u8| {
+        let mut config = config(&[&a.address]);
+        config.listen = HostPort {
+            host: ip.to_owned(),
+            port: 0,
+        };
+        let mut identity = identity(id);
+        identity.listen_addr = format!("{ip}:0");
+        Node::with(config, identity)
+    };
+    let b = at("127.0.0.2", 2);
+    wait_meshed(&[&a, &b]);
+    let c = at("127.0.0.3", 3);
+    assert!(
+        c.wait_rejected(RejectReason::NotAllowed)
+            .contains("127.0.0.3 is not in the allowlist")
+    );
+    assert!(
+        a.wait_rejected(RejectReason::NotAllowed)
+            .contains("Connection not allowed")
+    );
+    assert!(c.linked().is_empty());
+    assert!(
+        asked.lock().unwrap().contains(&"127.0.0.2".to_owned()),
+        "called from the address listened on"
+    );
+}
+
+#[test]
+fn silent_callers_are_bounded() {
+    let mut patient = config(&[]);
+    patient.handshake_timeout_ms = 60_000;
+    let a = Node::with(patient, identity(1));
+    let mut first = call(&a);
+    let crowd: Vec<TcpStream> = (0..64).map(|_| call(&a)).collect();
+    assert_eq!(first.read(&mut [0]).unwrap_or(0), 0, "the oldest gives way");
+    let b = Node::start(2, &[&a.address]);
+    wait_meshed(&[&a, &b]);
+    drop(crowd);
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line() {
+    let a = Node::start(1, &[]);
+    let mut same = config(&[]);
+    same.listen = a.address.clone();
+    let error = Mesh::bind(same, identity(2)).err().unwrap().to_string();
+    assert!(
+        error.contains(&a.address.to_string()) && error.contains("port is in use"),
+        "{error}"
+    );
+    let mut long = identity(3);
+    long.extra = vec![0; 5000];
+    assert!(matches!(
+        Mesh::bind(config(&[]), long),
+        Err(TransportError::IdentityTooLong { .. })
+    ));
+    let mut bad = identity(4);
+    bad.listen_addr = "a:b:c".to_owned();
+    assert!(matches!(
+        Mesh::bind(config(&[]), bad),
+        Err(TransportError::InvalidAddress { .. })
+    ));
+}
+
+#[test]
+fn nobody_calls_an_ephemeral_port_into_a_talk_with_itself() {
+    // The kernel may connect a caller with itself; the node must not take that for its own address.
+    let free: SocketAddr = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let a = Node::start(1, &[&free.into()]);
+    for _ in 0..2 {
+        let refused = a.wait_for("refusal", |e| matches!(e, MeshEvent::Refused { .. }));
+        assert_eq!(
+            refused,
+            MeshEvent::Refused {
+                address: free.to_string(),
+                incarnation: None
+            }
+        );
+    }
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# `make test`: every step runs, even after a failed one, so that one run shows all that is broken; a summary ends it.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/packages.sh test || exit 1
+
+summary=()
+failed=0
+step() {
+    local title=$1 begin=$SECONDS status=0
+    shift
+    echo
+    echo "=== $title"
+    "$@" || status=$?
+    if [ "$status" = 0 ]; then verdict=ok; else verdict=FAILED failed=1; fi
+    summary+=("$(printf '%-7s %4d s  %s' "$verdict" $((SECONDS - begin)) "$title")")
+    return "$status"
+}
+
+# The development profile checks debug assertions and arithmetic overflow.
+step "unit, property and simulator tests" cargo test --workspace --no-fail-fast
+
+if step "release build" make --no-print-directory build; then
+    # Tests with real servers are the files crates/cli/tests/real_*.rs; they do nothing without TRIREME_REAL.
+    if compgen -G 'crates/cli/tests/real_*.rs' >/dev/null; then
+        step "clusters of real servers" env TRIREME_REAL=1 \
+            cargo test --release --package trireme-cli --no-fail-fast --test 'real_*' -- --test-threads=1
+    fi
+    step "core of MariaDB's suites" scripts/mtr-core.sh
+fi
+
+echo
+echo "=== summary"
+printf '%s\n' "${summary[@]}"
+exit "$failed"
