@@ -5,9 +5,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/release
 
-# Options, as in `make fuzz SECONDS=600`.
+# Options, as in `make fuzz SECONDS=600`; ARGS are passed on to the program that the target runs.
 SECONDS ?= 60
-SEEDS ?= 10000
+MINUTES ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -21,10 +21,10 @@ build:  ## release build of libtrireme.so and of the trireme program
 	cargo build --release --package trireme-provider --package trireme-cli
 	@echo "built $(BIN)/libtrireme.so and $(BIN)/trireme"
 
-demo:  ## three nodes on this machine, with kills and a workload (KEEP=1 leaves them running)
+demo:  ## three nodes on this machine under load, one is killed and comes back (KEEP=1 leaves them running)
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
-	$(BIN)/trireme demo $(if $(KEEP),--keep) $(ARGS)
+	$(BIN)/trireme demo $(ARGS)
 
 test:  ## what CI runs: unit, property and simulator tests, real servers, the core of MariaDB's suites
 	@scripts/test.sh
@@ -34,18 +34,20 @@ conformance:  ## MariaDB's whole Galera suites (hours), compared with what Galer
 	@$(MAKE) --no-print-directory build
 	scripts/conformance.sh $(ARGS)
 
-soak:  ## the simulator over many seeds (SEEDS=10000)
-	@scripts/packages.sh build
-	cargo run --release --package trireme-simulator -- --seeds $(SEEDS) $(ARGS)
-
-bench:  ## the benchmark (ARGS=... are passed on)
+soak:  ## mixed load on three nodes for MINUTES=10: crashes, errors, memory, identical rows
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
-	$(BIN)/trireme bench $(ARGS)
+	$(BIN)/trireme soak --minutes $(MINUTES) $(ARGS)
+
+bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..." are passed on)
+	@scripts/packages.sh demo
+	@$(MAKE) --no-print-directory build
+	$(BIN)/trireme bench sysbench $(ARGS)
 
 lint:  ## formatting, clippy, licences and advisories
 	@scripts/packages.sh lint
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	@if command -v cargo-deny >/dev/null; then cargo deny check; \
 	else echo "lint: cargo-deny is not installed (cargo install --locked cargo-deny): licences and advisories unchecked"; fi

@@ -16,6 +16,7 @@ use crate::interrupt::Interrupted;
 use crate::node::{self, Node, NodeError, StartMode};
 use crate::packages::{self, PackageError};
 use crate::ports::{self, NodePorts, PortError};
+use crate::rsync_as_root;
 use crate::settings::Settings;
 use crate::sql::Sql;
 use crate::status::NodeStatus;
@@ -141,6 +142,10 @@ impl Cluster {
         }
         let cluster = Self { settings, nodes, detached: false, progress };
         cluster.fill_datadirs()?;
+        if rustix::process::getuid().is_root() && cluster.settings.nodes > 1 {
+            let file = rsync_as_root::file(&cluster.settings.dir);
+            rsync_as_root::install(&cluster.settings.dir).map_err(io_error("write", &file))?;
+        }
         cluster.save()?;
         Ok(cluster)
     }
@@ -243,7 +248,8 @@ impl Cluster {
     pub fn spawn_node(&mut self, i: usize, mode: StartMode) -> Result<(), ClusterError> {
         self.write_config(i)?;
         let wsrep = self.settings.provider.is_some();
-        self.nodes[i].spawn(mode, wsrep, &self.settings.mariadbd_args)?;
+        let bash_env = Some(rsync_as_root::file(&self.settings.dir)).filter(|file| file.exists());
+        self.nodes[i].spawn(mode, wsrep, &self.settings.mariadbd_args, bash_env.as_deref())?;
         self.save()
     }
 
@@ -357,6 +363,7 @@ impl Cluster {
                 _ => {}
             }
         }
+        let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));
         let file = self.settings.dir.join(CLUSTER_FILE);
         fs::remove_file(&file).map_err(io_error("remove", &file))?;
         // Somebody's own files may lie there too; then the directory stays.

@@ -17,6 +17,7 @@ pub mod packages;
 pub mod ports;
 pub mod process;
 pub mod recovery;
+mod rsync_as_root;
 pub mod settings;
 pub mod soak;
 pub mod sql;

@@ -15,6 +15,7 @@ use crate::packages::{self, PackageError};
 use crate::ports::NodePorts;
 use crate::process;
 use crate::recovery::{self, Position};
+use crate::rsync_as_root;
 use crate::sql::{Sql, SqlError};
 use crate::status::NodeStatus;
 
@@ -164,8 +165,15 @@ impl Node {
         NodeStatus::read(&mut sql).map_err(|source| self.sql_error(source))
     }
 
-    /// Starts the server, with the position recovered first if it has run before; does not wait for it.
-    pub(crate) fn spawn(&mut self, mode: StartMode, wsrep: bool, args: &[String]) -> Result<(), NodeError> {
+    /// Starts the server, with the position recovered first if it has run before; does not wait for it. `bash_env` is
+    /// a file that the server's bash scripts read first (see `rsync_as_root`).
+    pub(crate) fn spawn(
+        &mut self,
+        mode: StartMode,
+        wsrep: bool,
+        args: &[String],
+        bash_env: Option<&Path>,
+    ) -> Result<(), NodeError> {
         if self.pid().is_some() {
             return Err(NodeError::State { node: self.name.clone(), running: true });
         }
@@ -177,6 +185,9 @@ impl Node {
         }
         if wsrep && mode == StartMode::Bootstrap {
             command.arg("--wsrep-new-cluster");
+        }
+        if let Some(file) = bash_env {
+            command.env(rsync_as_root::VARIABLE, file);
         }
         let log = File::options()
             .create(true)

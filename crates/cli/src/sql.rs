@@ -79,9 +79,8 @@ impl Sql {
         let opts = opts
             .user(Some("root"))
             .prefer_socket(false)
-            // Known values spare the queries for them, which a node outside the primary component refuses.
+            // A known value spares the query for it.
             .max_allowed_packet(Some(16 << 20))
-            .wait_timeout(Some(28_800))
             .read_timeout(Some(timeout))
             .write_timeout(Some(timeout));
         Ok(Self { conn: Conn::new(opts)? })

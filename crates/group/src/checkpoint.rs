@@ -35,7 +35,11 @@ impl Checkpoint {
 
     /// Accounts for a committed entry that follows this state.
     pub fn apply(&mut self, entry: &Entry) {
-        assert_eq!(entry.position, self.position + 1, "entries are committed in order");
+        assert_eq!(
+            entry.position,
+            self.position + 1,
+            "entries are committed in order"
+        );
         self.position = entry.position;
         self.ballot = entry.ballot;
         match &entry.body {
@@ -60,7 +64,9 @@ pub type Numbers = BTreeMap<ReplicaId, (Incarnation, u64)>;
 /// A new incarnation of a replica starts to count anew; the same one counts on.
 pub fn seat(numbers: &mut Numbers, configuration: &Configuration) {
     for member in &configuration.members {
-        let known = numbers.entry(member.replica).or_insert((member.incarnation, 0));
+        let known = numbers
+            .entry(member.replica)
+            .or_insert((member.incarnation, 0));
         if known.0 != member.incarnation {
             *known = (member.incarnation, 0);
         }

@@ -8,7 +8,13 @@ use crate::ids::{Ballot, Incarnation, Position};
 use crate::message::Standing;
 
 impl Group {
-    pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position, _commit: Position) {
+    pub(crate) fn ack(
+        &mut self,
+        from: Incarnation,
+        ballot: Ballot,
+        position: Position,
+        _commit: Position,
+    ) {
         self.record_ack(from, ballot, position);
         if let Role::Sequencer(office) = &mut self.role {
             if ballot == self.promised {
@@ -20,11 +26,21 @@ impl Group {
     /// Acknowledgements count for their own ballot only (rule 1) and for the latest incarnation of
     /// their replica (rule 14).
     pub(crate) fn record_ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
-        let Some(peer) = self.peers.get(&from).filter(|peer| peer.up) else { return };
+        let Some(peer) = self.peers.get(&from).filter(|peer| peer.up) else {
+            return;
+        };
         let replica = peer.replica;
-        let known = self.acks.entry(replica).or_insert(PeerAck { incarnation: from, ballot, position });
+        let known = self.acks.entry(replica).or_insert(PeerAck {
+            incarnation: from,
+            ballot,
+            position,
+        });
         if known.incarnation != from || ballot > known.ballot {
-            *known = PeerAck { incarnation: from, ballot, position };
+            *known = PeerAck {
+                incarnation: from,
+                ballot,
+                position,
+            };
         } else if ballot == known.ballot {
             known.position = known.position.max(position);
         }
@@ -39,7 +55,10 @@ impl Group {
                 let position = if member.replica == self.my_replica() {
                     self.own_ack()
                 } else {
-                    self.acks.get(&member.replica).filter(|ack| ack.ballot == self.promised).map_or(0, |a| a.position)
+                    self.acks
+                        .get(&member.replica)
+                        .filter(|ack| ack.ballot == self.promised)
+                        .map_or(0, |a| a.position)
                 };
                 (position, u64::from(member.weight))
             })
@@ -79,7 +98,9 @@ impl Group {
             };
             let allowed = allowed.min(self.tail.end());
             // Entries of older ballots are committed only through one of this ballot (rule 1).
-            if allowed <= self.committed.position || self.tail.ballot_at(allowed) != Some(self.promised) {
+            if allowed <= self.committed.position
+                || self.tail.ballot_at(allowed) != Some(self.promised)
+            {
                 return;
             }
             self.commit_to(allowed);
@@ -110,9 +131,14 @@ impl Group {
         let position = entry.position;
         let delivery = match &entry.body {
             Body::Submission { id, payload } if in_force.member(id.incarnation).is_some() => {
-                Some(Delivery::Submission { id: *id, payload: payload.clone() })
+                Some(Delivery::Submission {
+                    id: *id,
+                    payload: payload.clone(),
+                })
             }
-            Body::Configuration(configuration) => Some(Delivery::Configuration(configuration.clone())),
+            Body::Configuration(configuration) => {
+                Some(Delivery::Configuration(configuration.clone()))
+            }
             _ => None,
         };
         if let Some(id) = entry.submission() {
@@ -142,13 +168,21 @@ impl Group {
             office.configured(now);
             self.announce();
         }
-        let left: Vec<Incarnation> =
-            before.members.iter().map(|m| m.incarnation).filter(|m| now.member(*m).is_none()).collect();
+        let left: Vec<Incarnation> = before
+            .members
+            .iter()
+            .map(|m| m.incarnation)
+            .filter(|m| now.member(*m).is_none())
+            .collect();
         for incarnation in left {
-            self.peers.retain(|known, peer| *known != incarnation || peer.up);
+            self.peers
+                .retain(|known, peer| *known != incarnation || peer.up);
         }
         if now.member(me).is_some() {
-            if now.number != before.number && now.number > self.left_number && self.standing != Standing::Primary {
+            if now.number != before.number
+                && now.number > self.left_number
+                && self.standing != Standing::Primary
+            {
                 self.standing = Standing::Primary;
                 self.primary_heard_at = self.now;
                 self.resend_own(0);

@@ -67,7 +67,9 @@ impl Configuration {
 
     /// Index in member order (`wsrep_local_index`).
     pub fn index_of(&self, incarnation: Incarnation) -> Option<usize> {
-        self.members.iter().position(|m| m.incarnation == incarnation)
+        self.members
+            .iter()
+            .position(|m| m.incarnation == incarnation)
     }
 
     /// Keeps the member order that every node agrees on.
@@ -77,6 +79,9 @@ impl Configuration {
 
     /// True if both have the same incarnations.
     pub fn same_members(&self, other: &Configuration) -> bool {
-        self.members.iter().map(|m| m.incarnation).eq(other.members.iter().map(|m| m.incarnation))
+        self.members
+            .iter()
+            .map(|m| m.incarnation)
+            .eq(other.members.iter().map(|m| m.incarnation))
     }
 }

@@ -38,7 +38,8 @@ impl Group {
         match &self.role {
             Role::Sequencer(_) => return,
             Role::Candidate(candidacy) => {
-                let forced_due = candidacy.forced.is_some() && self.now >= candidacy.started_at + FORCED_WAIT_MS;
+                let forced_due =
+                    candidacy.forced.is_some() && self.now >= candidacy.started_at + FORCED_WAIT_MS;
                 if forced_due {
                     self.count_promises();
                 }
@@ -54,8 +55,11 @@ impl Group {
         if self.now < self.election_at || !self.may_stand() || self.now < self.missed_at() {
             return;
         }
-        let number = self.promised.number + 1;
-        let ballot = Ballot { number, replica: self.my_replica() };
+        let number = self.promised.number.max(self.number_seen) + 1;
+        let ballot = Ballot {
+            number,
+            replica: self.my_replica(),
+        };
         self.role = Role::Candidate(Candidacy {
             ballot,
             started_at: self.now,
@@ -72,9 +76,16 @@ impl Group {
     fn missed_at(&self) -> TimeMs {
         let rank = self.latest().index_of(self.me()).unwrap_or(0) as TimeMs;
         let holder = self.promised.replica;
-        let dead = self.peers.values().any(|peer| peer.replica == holder && peer.dead)
+        let dead = self
+            .peers
+            .values()
+            .any(|peer| peer.replica == holder && peer.dead)
             || self.latest().replica(holder).is_none();
-        let patience_ms = if dead { 0 } else { self.config.office_timeout_ms };
+        let patience_ms = if dead {
+            0
+        } else {
+            self.config.office_timeout_ms
+        };
         self.sequencer_heard_at + patience_ms + rank * STAGGER_MS
     }
 
@@ -82,16 +93,23 @@ impl Group {
     fn may_stand(&self) -> bool {
         self.standing != Standing::Outside
             && self.leaving.is_none()
-            && self.latest().member(self.me()).is_some_and(|m| m.weight > 0)
+            && self
+                .latest()
+                .member(self.me())
+                .is_some_and(|m| m.weight > 0)
     }
 
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
     fn electors(&self) -> Vec<Incarnation> {
         let me = self.my_replica();
         let seated = |replica| {
-            self.latest().replica(replica).is_some() || self.committed.configuration.replica(replica).is_some()
+            self.latest().replica(replica).is_some()
+                || self.committed.configuration.replica(replica).is_some()
         };
-        let peers = self.peers.iter().filter(|(_, peer)| peer.up && peer.replica != me && seated(peer.replica));
+        let peers = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.up && peer.replica != me && seated(peer.replica));
         peers.map(|(incarnation, _)| *incarnation).collect()
     }
 
@@ -105,7 +123,10 @@ impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
         let missed = self.now >= self.sequencer_heard_at + self.config.office_timeout_ms
-            || self.peers.values().any(|peer| peer.replica == self.promised.replica && peer.dead)
+            || self
+                .peers
+                .values()
+                .any(|peer| peer.replica == self.promised.replica && peer.dead)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.promised.replica != self.my_replica();
         let granted = !in_office && missed && ballot.number > self.promised.number;
@@ -118,7 +139,9 @@ impl Group {
     }
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+            return;
+        };
         if let Role::Candidate(candidacy) = &mut self.role {
             if candidacy.ballot == ballot && candidacy.promises.is_none() && granted {
                 candidacy.granted.insert(replica);
@@ -128,14 +151,20 @@ impl Group {
     }
 
     fn count_pre_votes(&mut self) {
-        let Role::Candidate(candidacy) = &self.role else { return };
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
         if candidacy.promises.is_some() {
             return;
         }
         let enough = |configuration: &Configuration| {
-            configuration.is_majority(weight_of(configuration, |replica| candidacy.granted.contains(&replica)))
+            configuration.is_majority(weight_of(configuration, |replica| {
+                candidacy.granted.contains(&replica)
+            }))
         };
-        if enough(&self.committed.configuration) && self.uncommitted().is_none_or(|(_, latest)| enough(latest)) {
+        if enough(&self.committed.configuration)
+            && self.uncommitted().is_none_or(|(_, latest)| enough(latest))
+        {
             let number = candidacy.ballot.number;
             self.ask_promises(number, None);
         }
@@ -143,8 +172,11 @@ impl Group {
 
     /// Promises the new ballot itself and asks the others to.
     fn ask_promises(&mut self, number: u64, forced: Option<Uuid>) {
-        let number = number.max(self.promised.number + 1);
-        let ballot = Ballot { number, replica: self.my_replica() };
+        let number = number.max(self.promised.number.max(self.number_seen) + 1);
+        let ballot = Ballot {
+            number,
+            replica: self.my_replica(),
+        };
         self.promise_ballot(ballot);
         let own = self.own_promise(ballot);
         self.role = Role::Candidate(Candidacy {
@@ -168,7 +200,8 @@ impl Group {
             configurations.push((committed.position, committed.configuration.clone()));
         }
         let later = self.tail.configurations(committed.position);
-        configurations.extend(later.map(|(position, configuration)| (position, configuration.clone())));
+        configurations
+            .extend(later.map(|(position, configuration)| (position, configuration.clone())));
         Promise {
             ballot,
             summary: self.tail.summary(committed.position),
@@ -179,11 +212,15 @@ impl Group {
     }
 
     pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+            return;
+        };
         if ballot.replica != replica {
             return;
         }
-        if ballot <= self.promised || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority()) {
+        if ballot <= self.promised
+            || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority())
+        {
             let promised = self.promised;
             self.send(from, Message::Refuse { promised });
             return;
@@ -198,7 +235,9 @@ impl Group {
     }
 
     pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+            return;
+        };
         if let Role::Candidate(candidacy) = &mut self.role {
             if candidacy.ballot == promise.ballot {
                 if let Some(promises) = &mut candidacy.promises {
@@ -216,42 +255,48 @@ impl Group {
         if promised <= self.promised {
             return;
         }
-        let seated = self.peers.get(&from).is_some_and(|peer| self.latest().replica(peer.replica).is_some());
+        self.number_seen = self.number_seen.max(promised.number);
+        let seated = self
+            .peers
+            .get(&from)
+            .is_some_and(|peer| self.latest().replica(peer.replica).is_some());
         match &self.role {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
-            Role::Sequencer(office) if seated && !office.closing => self.ask_promises(promised.number + 1, None),
-            Role::Candidate(candidacy) => {
-                let (forced, asking) = (candidacy.forced, candidacy.promises.is_some());
-                if asking && forced.is_some() {
-                    self.ask_promises(promised.number + 1, forced);
+            Role::Sequencer(office) if seated && !office.closing => {
+                if self.standing == Standing::Primary {
+                    self.ask_promises(self.number_seen + 1, None);
                 } else {
-                    self.give_up();
-                    self.skip_to(promised.number);
+                    // The others have gone on without this one: it follows, or is elected anew.
+                    self.role = Role::Follower;
+                    self.matched = false;
                 }
             }
+            Role::Candidate(candidacy) => match (candidacy.forced, &candidacy.promises) {
+                (Some(forced), Some(_)) => self.ask_promises(self.number_seen + 1, Some(forced)),
+                _ => self.give_up(),
+            },
             _ => {}
         }
     }
 
-    /// The next own ballot shall be above `number`; remembered as a promise to oneself.
-    fn skip_to(&mut self, number: u64) {
-        let ballot = Ballot { number, replica: self.my_replica() };
-        if ballot > self.promised {
-            self.promise_ballot(ballot);
-        }
-    }
-
     pub(crate) fn take_office(&mut self, number: u64, forced: Option<Uuid>) {
-        if self.standing == Standing::Outside || self.leaving.is_some() || matches!(self.role, Role::Sequencer(_)) {
+        if self.standing == Standing::Outside
+            || self.leaving.is_some()
+            || matches!(self.role, Role::Sequencer(_))
+        {
             return;
         }
         self.ask_promises(number, forced);
     }
 
     /// Decides the attempt once enough promises are in.
-    fn count_promises(&mut self) {
-        let Role::Candidate(candidacy) = &self.role else { return };
-        let Some(promises) = &candidacy.promises else { return };
+    pub(crate) fn count_promises(&mut self) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        let Some(promises) = &candidacy.promises else {
+            return;
+        };
         if self.persisted < candidacy.ballot {
             return;
         }
@@ -260,17 +305,27 @@ impl Group {
         let enough = match forced {
             Some(_) => {
                 let waited = self.now >= candidacy.started_at + FORCED_WAIT_MS;
-                waited || self.electors().iter().all(|e| promises.contains_key(&self.peers[e].replica))
+                waited
+                    || self
+                        .electors()
+                        .iter()
+                        .all(|e| promises.contains_key(&self.peers[e].replica))
             }
-            None => required.iter().all(|configuration| valid(configuration, promises)),
+            None => required
+                .iter()
+                .all(|configuration| valid(configuration, promises)),
         };
         if !enough {
             return;
         }
         let log_of = |summary: &Summary| (summary.end_ballot, summary.end);
         let own = log_of(&promises[&self.my_replica()].1.summary);
-        let best = promises.values().max_by_key(|(_, promise)| log_of(&promise.summary));
-        let (best_owner, best_log) = best.map(|(owner, p)| (*owner, log_of(&p.summary))).unwrap_or((self.me(), own));
+        let best = promises
+            .values()
+            .max_by_key(|(_, promise)| log_of(&promise.summary));
+        let (best_owner, best_log) = best
+            .map(|(owner, p)| (*owner, log_of(&p.summary)))
+            .unwrap_or((self.me(), own));
         if best_log > own {
             let number = candidacy.ballot.number + 1;
             self.role = Role::Follower;
@@ -282,16 +337,28 @@ impl Group {
     }
 
     fn win(&mut self, required: Vec<Configuration>, forced: Option<Uuid>) {
-        let Role::Candidate(Candidacy { promises: Some(promises), .. }) = std::mem::replace(&mut self.role, Role::Follower)
+        let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            ..
+        }) = std::mem::replace(&mut self.role, Role::Follower)
         else {
             return;
         };
-        let commit = promises.values().map(|(_, p)| p.summary.commit).max().unwrap_or(0);
-        let withdrawn: BTreeSet<SubmissionId> = promises.values().flat_map(|(_, p)| p.withdrawn.iter().copied()).collect();
+        let commit = promises
+            .values()
+            .map(|(_, p)| p.summary.commit)
+            .max()
+            .unwrap_or(0);
+        let withdrawn: BTreeSet<SubmissionId> = promises
+            .values()
+            .flat_map(|(_, p)| p.withdrawn.iter().copied())
+            .collect();
         let void = |entry: &Entry| {
             entry.position > commit
                 && entry.submission().is_some_and(|id| withdrawn.contains(&id))
-                && required.iter().all(|c| provably_uncommitted(c, &promises, entry.position, entry.ballot))
+                && required
+                    .iter()
+                    .all(|c| provably_uncommitted(c, &promises, entry.position, entry.ballot))
         };
         self.open_office(&void);
         for (incarnation, promise) in promises.values() {
@@ -301,7 +368,11 @@ impl Group {
         }
         if let Some(override_id) = forced {
             let mut next = self.latest().clone();
-            next.members.retain(|m| promises.get(&m.replica).is_some_and(|(i, _)| *i == m.incarnation));
+            next.members.retain(|m| {
+                promises
+                    .get(&m.replica)
+                    .is_some_and(|(i, _)| *i == m.incarnation)
+            });
             for member in &mut next.members {
                 member.voter = true;
                 member.weight = member.full_weight;
@@ -309,7 +380,10 @@ impl Group {
             next.number += 1;
             next.override_id = Some(override_id);
             self.out.push(Action::Note {
-                text: format!("made {} members primary without a majority (override {override_id})", next.members.len()),
+                text: format!(
+                    "made {} members primary without a majority (override {override_id})",
+                    next.members.len()
+                ),
             });
             self.put_configuration(next);
         } else if self.standing == Standing::NonPrimary {
@@ -331,28 +405,54 @@ impl Group {
 }
 
 fn weight_of(configuration: &Configuration, has: impl Fn(ReplicaId) -> bool) -> u64 {
-    configuration.members.iter().filter(|m| has(m.replica)).map(|m| u64::from(m.weight)).sum()
+    configuration
+        .members
+        .iter()
+        .filter(|m| has(m.replica))
+        .map(|m| u64::from(m.weight))
+        .sum()
 }
 
 /// The last committed configuration and every later one in the best log (rule 3).
-fn required_configurations<'a>(promises: impl Iterator<Item = &'a Promise> + Clone) -> Vec<Configuration> {
-    let best = promises.clone().max_by_key(|p| (p.summary.end_ballot, p.summary.end));
-    let commit = promises.clone().map(|p| p.summary.commit).max().unwrap_or(0);
+fn required_configurations<'a>(
+    promises: impl Iterator<Item = &'a Promise> + Clone,
+) -> Vec<Configuration> {
+    let best = promises
+        .clone()
+        .max_by_key(|p| (p.summary.end_ballot, p.summary.end));
+    let commit = promises
+        .clone()
+        .map(|p| p.summary.commit)
+        .max()
+        .unwrap_or(0);
     let committed = promises
         .filter(|p| p.summary.commit == commit)
-        .find_map(|p| p.configurations.first().map(|(_, configuration)| configuration.clone()));
+        .find_map(|p| {
+            p.configurations
+                .first()
+                .map(|(_, configuration)| configuration.clone())
+        });
     let mut required: Vec<Configuration> = committed.into_iter().collect();
     if let Some(best) = best {
-        let later = best.configurations.iter().skip(1).filter(|(position, _)| *position > commit);
+        let later = best
+            .configurations
+            .iter()
+            .skip(1)
+            .filter(|(position, _)| *position > commit);
         required.extend(later.map(|(_, configuration)| configuration.clone()));
     }
     required
 }
 
 /// More than half of the votes have promised, and the intact ones weigh at least half (rule 4).
-fn valid(configuration: &Configuration, promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>) -> bool {
+fn valid(
+    configuration: &Configuration,
+    promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
+) -> bool {
     let promised = weight_of(configuration, |replica| promises.contains_key(&replica));
-    let intact = weight_of(configuration, |replica| promises.get(&replica).is_some_and(|(_, p)| !p.amnesiac));
+    let intact = weight_of(configuration, |replica| {
+        promises.get(&replica).is_some_and(|(_, p)| !p.amnesiac)
+    });
     configuration.is_majority(promised) && intact * 2 >= configuration.total_weight()
 }
 
@@ -366,8 +466,12 @@ fn provably_uncommitted(
     let may_hold = weight_of(configuration, |replica| match promises.get(&replica) {
         None => true,
         Some((_, promise)) => {
-            let run = |(b, first, last): &(Ballot, Position, Position)| *b == ballot && (*first..=*last).contains(&position);
-            promise.amnesiac || promise.summary.commit >= position || promise.summary.runs.iter().any(run)
+            let run = |(b, first, last): &(Ballot, Position, Position)| {
+                *b == ballot && (*first..=*last).contains(&position)
+            };
+            promise.amnesiac
+                || promise.summary.commit >= position
+                || promise.summary.runs.iter().any(run)
         }
     });
     !configuration.is_majority(may_hold)

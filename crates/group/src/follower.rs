@@ -27,12 +27,17 @@ impl Group {
     /// The connected process that holds (or seeks) the office of the promised ballot.
     pub(crate) fn sequencer(&self) -> Option<Incarnation> {
         let holder = self.promised.replica;
-        self.peers.iter().find(|(_, peer)| peer.up && peer.replica == holder).map(|(incarnation, _)| *incarnation)
+        self.peers
+            .iter()
+            .find(|(_, peer)| peer.up && peer.replica == holder)
+            .map(|(incarnation, _)| *incarnation)
     }
 
     /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
     pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
-        let Some(peer) = self.peers.get(&from) else { return false };
+        let Some(peer) = self.peers.get(&from) else {
+            return false;
+        };
         if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
             return false;
         }
@@ -53,12 +58,18 @@ impl Group {
 
     /// Asks the sequencer to feed this member from where the two logs agree.
     pub(crate) fn ask_catch_up(&mut self, sequencer: Incarnation) {
-        if self.summary_sent_at.is_some_and(|at| self.now < at + SUMMARY_RETRY_MS) {
+        if self
+            .summary_sent_at
+            .is_some_and(|at| self.now < at + SUMMARY_RETRY_MS)
+        {
             return;
         }
         self.summary_sent_at = Some(self.now);
         self.counters.summaries_sent += 1;
-        let message = Message::Summary { ballot: self.promised, summary: self.tail.summary(self.committed.position) };
+        let message = Message::Summary {
+            ballot: self.promised,
+            summary: self.tail.summary(self.committed.position),
+        };
         self.send(sequencer, message);
     }
 
@@ -67,9 +78,15 @@ impl Group {
             return;
         }
         self.primary_heard_at = self.now;
-        let expected = self.incoming.back().map_or(self.tail.end(), |entry| entry.position);
+        let expected = self
+            .incoming
+            .back()
+            .map_or(self.tail.end(), |entry| entry.position);
         let prev_known = append.prev_position <= self.committed.position
-            || self.incoming.iter().any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
+            || self
+                .incoming
+                .iter()
+                .any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
             || self.tail.ballot_at(append.prev_position) == Some(append.prev_ballot);
         if append.prev_position > expected || !prev_known {
             self.ask_catch_up(from);
@@ -127,14 +144,24 @@ impl Group {
                 WireBody::Full(body) => body.clone(),
                 WireBody::Reference { id, len, digest } => {
                     match self.submissions.payload(self.config.me.incarnation, *id) {
-                        Some(payload) if payload.len() == *len as usize && crc32c::crc32c(payload) == *digest => {
-                            Body::Submission { id: *id, payload: payload.clone() }
+                        Some(payload)
+                            if payload.len() == *len as usize
+                                && crc32c::crc32c(payload) == *digest =>
+                        {
+                            Body::Submission {
+                                id: *id,
+                                payload: payload.clone(),
+                            }
                         }
                         _ => break,
                     }
                 }
             };
-            let entry = Entry { position: front.position, ballot: front.ballot, body };
+            let entry = Entry {
+                position: front.position,
+                ballot: front.ballot,
+                body,
+            };
             self.incoming.pop_front();
             if let Some(id) = entry.submission() {
                 self.submissions.ordered(id);
@@ -151,7 +178,9 @@ impl Group {
 
     /// Called by the tick: a payload that does not come is pulled from the sequencer (rule 8).
     pub(crate) fn pull_holes(&mut self) {
-        let hole = self.hole_since.is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS);
+        let hole = self
+            .hole_since
+            .is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS);
         if hole || !self.matched {
             if let Some(sequencer) = self.sequencer_in_office() {
                 self.ask_catch_up(sequencer);
@@ -176,7 +205,9 @@ impl Group {
     ) {
         // A log that an override has forked gives way whatever its length (rule 11).
         let forked = checkpoint.overrides != self.committed.overrides;
-        if !self.accept_ballot(from, ballot) || (checkpoint.position <= self.committed.position && !forked) {
+        if !self.accept_ballot(from, ballot)
+            || (checkpoint.position <= self.committed.position && !forked)
+        {
             return;
         }
         self.counters.installs += 1;
@@ -205,17 +236,26 @@ impl Group {
     /// Sends the acknowledgement of this batch to whom it can matter.
     pub(crate) fn acknowledge(&mut self) {
         let position = self.own_ack();
-        if matches!(self.role, Role::Sequencer(_)) || !self.matched || self.last_ack_sent == (self.promised, position) {
+        if matches!(self.role, Role::Sequencer(_))
+            || !self.matched
+            || self.last_ack_sent == (self.promised, position)
+        {
             return;
         }
-        let Some(sequencer) = self.sequencer() else { return };
+        let Some(sequencer) = self.sequencer() else {
+            return;
+        };
         self.last_ack_sent = (self.promised, position);
         if self.amnesiac && self.intact_at.is_some_and(|at| position >= at) {
             self.amnesiac = false;
         }
         let mut to = vec![sequencer];
         to.extend(self.acks_matter_to(sequencer));
-        let message = Message::Ack { ballot: self.promised, position, commit: self.committed.position };
+        let message = Message::Ack {
+            ballot: self.promised,
+            position,
+            commit: self.committed.position,
+        };
         self.send_all(to, message);
     }
 
@@ -230,7 +270,10 @@ impl Group {
         if latest.member(me).is_none_or(|m| m.weight == 0) && !pending {
             return Vec::new();
         }
-        let others = latest.members.iter().filter(|m| m.incarnation != me && m.incarnation != sequencer);
+        let others = latest
+            .members
+            .iter()
+            .filter(|m| m.incarnation != me && m.incarnation != sequencer);
         others
             .filter(|m| pending || !latest.is_majority(office + u64::from(m.weight)))
             .map(|m| m.incarnation)

@@ -148,6 +148,8 @@ pub struct Group {
     pub(crate) end_at_status: Option<Position>,
     pub(crate) election_at: TimeMs,
     pub(crate) elections_failed: u32,
+    /// Highest ballot number that anybody was heard to have promised.
+    pub(crate) number_seen: u64,
     pub(crate) component: Vec<Incarnation>,
     /// View number known when non-primary was declared; 0: never was in a view.
     pub(crate) left_number: u64,
@@ -190,6 +192,7 @@ impl Group {
             end_at_status: None,
             election_at: 0,
             elections_failed: 0,
+            number_seen: 0,
             component: Vec::new(),
             left_number: 0,
             last_ack_sent: (Ballot::default(), 0),
@@ -204,7 +207,10 @@ impl Group {
         self.now = self.now.max(now);
         match event {
             Event::Bootstrap { history } => self.bootstrap(history),
-            Event::PeerUp { replica, incarnation } => self.peer_up(replica, incarnation),
+            Event::PeerUp {
+                replica,
+                incarnation,
+            } => self.peer_up(replica, incarnation),
             Event::PeerDown { incarnation } => self.peer_down(incarnation),
             Event::PeerDead { incarnation } => {
                 if let Some(peer) = self.peers.get_mut(&incarnation) {
@@ -213,7 +219,9 @@ impl Group {
             }
             Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
             Event::Message { from, message } => self.message(from, message),
-            Event::Appended { position } => self.durable = self.durable.max(position.min(self.tail.end())),
+            Event::Appended { position } => {
+                self.durable = self.durable.max(position.min(self.tail.end()))
+            }
             Event::Persisted { promised } => self.persisted(promised),
             Event::Tick => self.tick(),
             Event::Leave => self.leave(),
@@ -253,7 +261,9 @@ impl Group {
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
-        let Some(peer) = self.peers.get_mut(&from) else { return };
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return;
+        };
         peer.heard_at = self.now;
         if peer.replica == self.promised.replica && self.now > self.sequencer_heard_at {
             self.sequencer_heard_at = self.now;
@@ -262,9 +272,17 @@ impl Group {
             Message::Status(status) => self.status(from, status),
             Message::Submit { number, payload } => self.take_submission(from, number, payload),
             Message::Append(append) => self.append_received(from, append),
-            Message::Ack { ballot, position, commit } => self.ack(from, ballot, position, commit),
+            Message::Ack {
+                ballot,
+                position,
+                commit,
+            } => self.ack(from, ballot, position, commit),
             Message::Summary { ballot, summary } => self.summary(from, ballot, &summary),
-            Message::Install { ballot, checkpoint, intact_at } => self.install(from, ballot, checkpoint, intact_at),
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            } => self.install(from, ballot, checkpoint, intact_at),
             Message::PreVote { ballot } => self.pre_vote(from, ballot),
             Message::PreVoteReply { ballot, granted } => self.pre_vote_reply(from, ballot, granted),
             Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
@@ -280,7 +298,9 @@ impl Group {
             Message::Leave => self.leave_requested(from),
             Message::Weight { weight } => self.weight_requested(from, weight),
             Message::LogEnd { round } => self.log_end_asked(from, round),
-            Message::LogEndReply { round, ballot, end } => self.log_end_reply(from, round, ballot, end),
+            Message::LogEndReply { round, ballot, end } => {
+                self.log_end_reply(from, round, ballot, end)
+            }
         }
     }
 
@@ -299,7 +319,9 @@ impl Group {
         self.tail
             .configurations(self.committed.position)
             .last()
-            .map_or(&self.committed.configuration, |(_, configuration)| configuration)
+            .map_or(&self.committed.configuration, |(_, configuration)| {
+                configuration
+            })
     }
 
     /// The uncommitted configuration in the log, if there is one.
@@ -309,12 +331,18 @@ impl Group {
 
     pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
         if self.peers.get(&to).is_some_and(|peer| peer.up) {
-            self.out.push(Action::Send { to: vec![to], message });
+            self.out.push(Action::Send {
+                to: vec![to],
+                message,
+            });
         }
     }
 
     pub(crate) fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
-        let to: Vec<_> = to.into_iter().filter(|peer| self.peers.get(peer).is_some_and(|p| p.up)).collect();
+        let to: Vec<_> = to
+            .into_iter()
+            .filter(|peer| self.peers.get(peer).is_some_and(|p| p.up))
+            .collect();
         if !to.is_empty() {
             self.out.push(Action::Send { to, message });
         }
@@ -355,6 +383,7 @@ impl Group {
                 self.held.push((ballot, to, message));
             }
         }
+        self.count_promises();
     }
 
     /// Appends to the own log.
@@ -369,7 +398,10 @@ impl Group {
 
     /// Drops the suffix above `after`, which conflicts with the sequencer's log.
     pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
-        assert!(after >= self.committed.position, "a committed entry is never dropped (rule 1)");
+        assert!(
+            after >= self.committed.position,
+            "a committed entry is never dropped (rule 1)"
+        );
         let dropped = self.tail.truncate(after);
         self.durable = self.durable.min(after);
         if !dropped.is_empty() {

@@ -130,15 +130,26 @@ mod tests {
     fn uuid_round_trips_and_rejects_garbage() {
         let text = "3b1c0d9e-0a0b-11ef-8000-0123456789ab";
         assert_eq!(text.parse::<Uuid>().unwrap().to_string(), text);
-        for bad in ["", "3b1c", "3b1c0d9e-0a0b-11ef-8000-0123456789ag", "é3b1c0d9-0a0b-11ef-8000-0123456789a"] {
+        for bad in [
+            "",
+            "3b1c",
+            "3b1c0d9e-0a0b-11ef-8000-0123456789ag",
+            "é3b1c0d9-0a0b-11ef-8000-0123456789a",
+        ] {
             assert!(bad.parse::<Uuid>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn ballots_order_by_number_first() {
-        let low = Ballot { number: 1, replica: ReplicaId(Uuid([9; 16])) };
-        let high = Ballot { number: 2, replica: ReplicaId(Uuid([1; 16])) };
+        let low = Ballot {
+            number: 1,
+            replica: ReplicaId(Uuid([9; 16])),
+        };
+        let high = Ballot {
+            number: 2,
+            replica: ReplicaId(Uuid([1; 16])),
+        };
         assert!(low < high);
     }
 }

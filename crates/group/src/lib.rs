@@ -29,7 +29,9 @@ mod submissions;
 mod tail;
 
 pub use checkpoint::{Checkpoint, Numbers};
-pub use codec::{DecodeError, decode, decode_checkpoint, decode_entry, encode, encode_checkpoint, encode_entry};
+pub use codec::{
+    DecodeError, decode, decode_checkpoint, decode_entry, encode, encode_checkpoint, encode_entry,
+};
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered};

@@ -33,34 +33,65 @@ pub(crate) struct Leaving {
 impl Group {
     /// Starts a component of one.
     pub(crate) fn bootstrap(&mut self, history: Uuid) {
-        assert_eq!(self.standing, Standing::Outside, "only a process outside of every view bootstraps");
-        let me = Member { weight: self.config.me.full_weight, voter: true, ..self.config.me.clone() };
+        assert_eq!(
+            self.standing,
+            Standing::Outside,
+            "only a process outside of every view bootstraps"
+        );
+        let me = Member {
+            weight: self.config.me.full_weight,
+            voter: true,
+            ..self.config.me.clone()
+        };
         self.committed.history = history;
         // The founder needs nobody's vote for its first view.
-        self.committed.configuration = Configuration { number: 0, members: vec![me.clone()], override_id: None };
+        self.committed.configuration = Configuration {
+            number: 0,
+            members: vec![me.clone()],
+            override_id: None,
+        };
         self.amnesiac = false;
         let number = self.promised.number + 1;
-        self.promise_ballot(Ballot { number, replica: self.my_replica() });
+        self.promise_ballot(Ballot {
+            number,
+            replica: self.my_replica(),
+        });
         self.open_office(&|_| false);
-        self.put_configuration(Configuration { number: 1, members: vec![me], override_id: None });
+        self.put_configuration(Configuration {
+            number: 1,
+            members: vec![me],
+            override_id: None,
+        });
     }
 
     /// Proposes one configuration with all that is wished for and due, if none is under way.
     pub(crate) fn propose_changes(&mut self) {
-        let Role::Sequencer(office) = &self.role else { return };
+        let Role::Sequencer(office) = &self.role else {
+            return;
+        };
         if self.uncommitted().is_some() || self.committed.position < office.start() {
             return;
         }
         let current = self.committed.configuration.clone();
-        let mut next = Configuration { override_id: None, ..current.clone() };
+        let mut next = Configuration {
+            override_id: None,
+            ..current.clone()
+        };
         self.remove_the_dead(&mut next);
-        let Role::Sequencer(office) = &mut self.role else { return };
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
         let changes = std::mem::take(&mut office.changes);
-        next.members.retain(|m| !changes.leave.contains(&m.incarnation));
+        next.members
+            .retain(|m| !changes.leave.contains(&m.incarnation));
         for (incarnation, member) in changes.admit {
             next.members.retain(|m| m.replica != member.replica);
             if current.member(incarnation).is_none() {
-                next.members.push(Member { weight: 0, voter: false, ..member });
+                next.members.push(Member {
+                    weight: 0,
+                    voter: false,
+                    ..member
+                });
             }
         }
         for member in &mut next.members {
@@ -82,7 +113,9 @@ impl Group {
     /// Leaves out members that are proven dead or silent for too long, as long as the remainder
     /// keeps the majority (rule 10).
     fn remove_the_dead(&self, next: &mut Configuration) {
-        let Role::Sequencer(office) = &self.role else { return };
+        let Role::Sequencer(office) = &self.role else {
+            return;
+        };
         let since = office.since();
         let gone = |incarnation: Incarnation| match self.peers.get(&incarnation) {
             _ if incarnation == self.me() => false,
@@ -90,14 +123,21 @@ impl Group {
             Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
             None => self.now >= since + self.config.suspect_timeout_ms,
         };
-        let stay = next.members.iter().filter(|m| !gone(m.incarnation)).map(|m| u64::from(m.weight)).sum();
+        let stay = next
+            .members
+            .iter()
+            .filter(|m| !gone(m.incarnation))
+            .map(|m| u64::from(m.weight))
+            .sum();
         if next.is_majority(stay) {
             next.members.retain(|m| !gone(m.incarnation));
         }
     }
 
     pub(crate) fn join_requested(&mut self, from: Incarnation, join: Join) {
-        if join.member.incarnation != from || self.peers.get(&from).map(|p| p.replica) != Some(join.member.replica) {
+        if join.member.incarnation != from
+            || self.peers.get(&from).map(|p| p.replica) != Some(join.member.replica)
+        {
             return;
         }
         if !matches!(self.role, Role::Sequencer(_)) {
@@ -110,7 +150,9 @@ impl Group {
         let latest = self.latest();
         let seated = latest.member(from).is_some();
         let number = latest.number;
-        let Role::Sequencer(office) = &mut self.role else { return };
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
         if !seated {
             office.changes.admit.insert(from, join.member);
         } else if join.known_number == number {
@@ -141,7 +183,10 @@ impl Group {
             ));
         }
         if join.member.replica == self.my_replica() {
-            return Err(format!("replica id {} is this node's own: a copied data directory", join.member.replica));
+            return Err(format!(
+                "replica id {} is this node's own: a copied data directory",
+                join.member.replica
+            ));
         }
         Ok(())
     }
@@ -215,14 +260,21 @@ impl Group {
 
     /// A leaver votes until the view without it is committed (rule 3).
     pub(crate) fn go_on_leaving(&mut self) {
-        let Some(mut leaving) = self.leaving.take() else { return };
+        let Some(mut leaving) = self.leaving.take() else {
+            return;
+        };
         let me = self.me();
         let others: Vec<(Incarnation, bool)> = self
             .latest()
             .members
             .iter()
             .filter(|m| m.incarnation != me)
-            .map(|m| (m.incarnation, m.weight > 0 && self.peers.get(&m.incarnation).is_some_and(|p| p.up)))
+            .map(|m| {
+                (
+                    m.incarnation,
+                    m.weight > 0 && self.peers.get(&m.incarnation).is_some_and(|p| p.up),
+                )
+            })
             .collect();
         let nobody = !others.iter().any(|(_, reachable_voter)| *reachable_voter);
         if self.standing != Standing::Primary || nobody {
@@ -234,15 +286,18 @@ impl Group {
         if let Role::Sequencer(office) = &mut self.role {
             office.closing = true;
             let end = self.tail.end();
-            let candidates = others.iter().filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
+            let candidates = others
+                .iter()
+                .filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
             let best = candidates.map(|(m, _)| (office.acked(*m), *m)).max();
             match best {
-                Some((acked, successor)) if due(HANDOVER_MS) && (acked == end || leaving.asked_at.is_some()) => {
+                Some((acked, successor))
+                    if due(HANDOVER_MS) && (acked == end || leaving.asked_at.is_some()) =>
+                {
                     leaving.asked_at = Some(self.now);
                     leaving.passed_over.push(successor);
                     self.hand_over_to(successor);
                 }
-                Some(_) if leaving.asked_at.is_none() => {}
                 Some(_) => {}
                 None => leaving.passed_over.clear(),
             }

@@ -193,7 +193,11 @@ pub enum WireBody {
 impl WireEntry {
     /// With its payload.
     pub fn full(entry: &Entry) -> WireEntry {
-        WireEntry { position: entry.position, ballot: entry.ballot, body: WireBody::Full(entry.body.clone()) }
+        WireEntry {
+            position: entry.position,
+            ballot: entry.ballot,
+            body: WireBody::Full(entry.body.clone()),
+        }
     }
 }
 

@@ -56,7 +56,8 @@ impl Office {
     }
 
     pub fn configured(&mut self, configuration: &Configuration) {
-        self.progress.retain(|incarnation, _| configuration.member(*incarnation).is_some());
+        self.progress
+            .retain(|incarnation, _| configuration.member(*incarnation).is_some());
     }
 
     pub fn forget(&mut self, incarnation: Incarnation) {
@@ -73,20 +74,30 @@ impl Office {
     }
 
     pub fn acked(&self, member: Incarnation) -> Position {
-        self.progress.get(&member).map_or(0, |progress| progress.acked)
+        self.progress
+            .get(&member)
+            .map_or(0, |progress| progress.acked)
     }
 }
 
 impl Group {
     /// Takes the office of the promised ballot, whose promises are in.
     pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> bool) {
-        assert_eq!(self.promised.replica, self.my_replica(), "an office belongs to its ballot's replica");
+        assert_eq!(
+            self.promised.replica,
+            self.my_replica(),
+            "an office belongs to its ballot's replica"
+        );
         self.counters.offices_taken += 1;
         self.elections_failed = 0;
         self.matched = true;
         let mut numbers = self.committed.numbers.clone();
         // A withdrawn submission and all after it are re-appended under this ballot (rule 7).
-        let first_void = self.tail.above(self.committed.position).find(|e| withdrawn(e)).map(|e| e.position);
+        let first_void = self
+            .tail
+            .above(self.committed.position)
+            .find(|e| withdrawn(e))
+            .map(|e| e.position);
         let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
         for entry in self.tail.above(self.committed.position) {
             account(&mut numbers, entry);
@@ -119,7 +130,11 @@ impl Group {
 
     /// Appends an entry of the own ballot.
     fn put(&mut self, body: Body) {
-        let entry = Entry { position: self.tail.end() + 1, ballot: self.promised, body };
+        let entry = Entry {
+            position: self.tail.end() + 1,
+            ballot: self.promised,
+            body,
+        };
         if let Role::Sequencer(office) = &mut self.role {
             account(&mut office.numbers, &entry);
         }
@@ -128,10 +143,14 @@ impl Group {
 
     /// True while this sequencer hears a majority: what it orders now it can also commit (rule 7).
     pub(crate) fn may_order(&self) -> bool {
-        let Role::Sequencer(office) = &self.role else { return false };
+        let Role::Sequencer(office) = &self.role else {
+            return false;
+        };
         !office.closing
             && self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
-            && self.uncommitted().is_none_or(|(_, latest)| self.hears_majority(self.config.office_timeout_ms, latest))
+            && self.uncommitted().is_none_or(|(_, latest)| {
+                self.hears_majority(self.config.office_timeout_ms, latest)
+            })
     }
 
     /// Gives positions to what has come in, and proposes membership changes.
@@ -142,7 +161,12 @@ impl Group {
         let fresh = self.tail.end() + 1;
         self.propose_changes();
         if self.standing == Standing::Primary {
-            let origins: Vec<_> = self.latest().members.iter().map(|m| (m.replica, m.incarnation)).collect();
+            let origins: Vec<_> = self
+                .latest()
+                .members
+                .iter()
+                .map(|m| (m.replica, m.incarnation))
+                .collect();
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);
             }
@@ -154,13 +178,20 @@ impl Group {
 
     fn order_submissions_of(&mut self, replica: crate::ids::ReplicaId, incarnation: Incarnation) {
         loop {
-            let Role::Sequencer(office) = &self.role else { return };
+            let Role::Sequencer(office) = &self.role else {
+                return;
+            };
             let last = match office.numbers.get(&replica) {
                 Some((known, last)) if *known == incarnation => *last,
                 _ => return,
             };
-            let Some((number, payload)) = self.submissions.take_next(incarnation, last) else { return };
-            let id = SubmissionId { incarnation, number };
+            let Some((number, payload)) = self.submissions.take_next(incarnation, last) else {
+                return;
+            };
+            let id = SubmissionId {
+                incarnation,
+                number,
+            };
             self.put(match payload {
                 Some(payload) => Body::Submission { id, payload },
                 None => Body::Void { id },
@@ -171,11 +202,17 @@ impl Group {
     /// Appends a configuration of the own ballot.
     pub(crate) fn put_configuration(&mut self, mut configuration: Configuration) {
         configuration.sort();
-        let members: Vec<Incarnation> = configuration.members.iter().map(|m| m.incarnation).collect();
+        let members: Vec<Incarnation> = configuration
+            .members
+            .iter()
+            .map(|m| m.incarnation)
+            .collect();
         self.put(Body::Configuration(configuration));
         for member in members {
             // New members have told already where their logs end.
-            let Role::Sequencer(office) = &mut self.role else { return };
+            let Role::Sequencer(office) = &mut self.role else {
+                return;
+            };
             if let Some(summary) = office.waiting.remove(&member) {
                 self.start_feeding(member, &summary);
             }
@@ -194,14 +231,30 @@ impl Group {
     }
 
     pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
-        let Some(peer) = self.peers.get(&member) else { return };
-        let forked = peer.status.as_ref().is_some_and(|status| status.overrides != self.committed.overrides);
+        let Some(peer) = self.peers.get(&member) else {
+            return;
+        };
+        let forked = peer
+            .status
+            .as_ref()
+            .is_some_and(|status| status.overrides != self.committed.overrides);
         // Nothing that both logs have for certain: the member gets a checkpoint.
-        let next = if summary.end == 0 || forked { 0 } else { self.tail.matching(summary) + 1 };
+        let next = if summary.end == 0 || forked {
+            0
+        } else {
+            self.tail.matching(summary) + 1
+        };
         let known_member = self.latest().member(member).is_some();
         if let Role::Sequencer(office) = &mut self.role {
             if known_member {
-                office.progress.insert(member, Progress { next, acked: 0, ahead_bytes: 0 });
+                office.progress.insert(
+                    member,
+                    Progress {
+                        next,
+                        acked: 0,
+                        ahead_bytes: 0,
+                    },
+                );
             } else {
                 office.waiting.insert(member, summary.clone());
             }
@@ -210,25 +263,45 @@ impl Group {
 
     /// Sends every member what it lacks, within its window.
     pub(crate) fn feed(&mut self, log: &dyn LogReader) {
-        let Role::Sequencer(office) = &mut self.role else { return };
-        let end = self.tail.end();
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
         let fresh = std::mem::replace(&mut office.fresh, Position::MAX);
-        let window = self.config.window_bytes;
-        let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
-        for (member, progress) in &office.progress {
-            if progress.next <= end && progress.ahead_bytes < window {
-                due.entry(progress.next).or_default().push(*member);
+        // A second round for those that were given a checkpoint in the first.
+        for _ in 0..2 {
+            for (next, members) in self.members_to_feed() {
+                self.feed_from(next, members, fresh, log);
             }
-        }
-        for (next, members) in due {
-            self.feed_from(next, members, fresh, log);
         }
     }
 
-    fn feed_from(&mut self, mut next: Position, members: Vec<Incarnation>, fresh: Position, log: &dyn LogReader) {
+    /// Members within their window that lack something, by where they stand.
+    fn members_to_feed(&self) -> BTreeMap<Position, Vec<Incarnation>> {
+        let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
+        if let Role::Sequencer(office) = &self.role {
+            for (member, progress) in &office.progress {
+                if progress.next <= self.tail.end()
+                    && progress.ahead_bytes < self.config.window_bytes
+                {
+                    due.entry(progress.next).or_default().push(*member);
+                }
+            }
+        }
+        due
+    }
+
+    fn feed_from(
+        &mut self,
+        mut next: Position,
+        members: Vec<Incarnation>,
+        fresh: Position,
+        log: &dyn LogReader,
+    ) {
         let mut sent_bytes = 0;
         while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
-            let Some(prev_ballot) = next.checked_sub(1).filter(|_| next > 0).and_then(|prev| self.ballot_of(prev, log))
+            let Some(prev_ballot) = next
+                .checked_sub(1)
+                .and_then(|prev| self.ballot_of(prev, log))
             else {
                 self.install_at(members);
                 return;
@@ -266,7 +339,10 @@ impl Group {
         let mut entries = Vec::new();
         let mut bytes = 0;
         let mut position = next;
-        while position <= self.tail.end() && entries.len() < APPEND_ENTRIES_MAX && bytes < APPEND_BYTES_MAX {
+        while position <= self.tail.end()
+            && entries.len() < APPEND_ENTRIES_MAX
+            && bytes < APPEND_BYTES_MAX
+        {
             let stored;
             let entry = match self.tail.get(position) {
                 Some(entry) => entry,
@@ -304,7 +380,9 @@ impl Group {
         if position == self.committed.position {
             return Some(self.committed.ballot);
         }
-        self.tail.ballot_at(position).or_else(|| log.read(position).map(|entry| entry.ballot))
+        self.tail
+            .ballot_at(position)
+            .or_else(|| log.read(position).map(|entry| entry.ballot))
     }
 
     /// Members whose logs end below everything that can be read here begin anew at the commit point.
@@ -314,13 +392,29 @@ impl Group {
         }
         let checkpoint = self.committed.clone();
         let intact_at = self.tail.end();
-        let Role::Sequencer(office) = &mut self.role else { return };
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
         for member in &members {
             let next = checkpoint.position + 1;
-            office.progress.insert(*member, Progress { next, acked: 0, ahead_bytes: 0 });
+            office.progress.insert(
+                *member,
+                Progress {
+                    next,
+                    acked: 0,
+                    ahead_bytes: 0,
+                },
+            );
         }
         let ballot = self.promised;
-        self.send_all(members, Message::Install { ballot, checkpoint, intact_at });
+        self.send_all(
+            members,
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            },
+        );
     }
 
     /// Tells everybody at once who holds the office.
@@ -333,8 +427,16 @@ impl Group {
     /// Asks a leaving sequencer's successor to take over, once its log is complete.
     pub(crate) fn hand_over_to(&mut self, successor: Incarnation) {
         let number = self.promised.number + 1;
-        self.out.push(Action::Note { text: format!("handing the sequencer's office over to {successor}") });
-        self.send(successor, Message::TakeOffice { number, forced: None });
+        self.out.push(Action::Note {
+            text: format!("handing the sequencer's office over to {successor}"),
+        });
+        self.send(
+            successor,
+            Message::TakeOffice {
+                number,
+                forced: None,
+            },
+        );
     }
 }
 

@@ -42,7 +42,12 @@ impl Reads {
 impl Group {
     /// One round at a time; readers who come meanwhile share the next.
     pub(crate) fn start_reads(&mut self) {
-        if self.reads.round.as_ref().is_some_and(|round| self.now >= round.asked_at + RETRY_MS) {
+        if self
+            .reads
+            .round
+            .as_ref()
+            .is_some_and(|round| self.now >= round.asked_at + RETRY_MS)
+        {
             self.reads.restart();
         }
         if self.reads.waiting.is_empty() || self.reads.round.is_some() {
@@ -55,9 +60,19 @@ impl Group {
         self.reads.last_round += 1;
         let id = self.reads.last_round;
         let tokens = std::mem::take(&mut self.reads.waiting);
-        self.reads.round = Some(Round { id, tokens, ends: BTreeMap::new(), asked_at: self.now });
+        self.reads.round = Some(Round {
+            id,
+            tokens,
+            ends: BTreeMap::new(),
+            asked_at: self.now,
+        });
         let me = self.me();
-        let voters = self.committed.configuration.members.iter().filter(|m| m.weight > 0 && m.incarnation != me);
+        let voters = self
+            .committed
+            .configuration
+            .members
+            .iter()
+            .filter(|m| m.weight > 0 && m.incarnation != me);
         let voters = voters.map(|m| m.incarnation).collect();
         self.finish_reads();
         if self.reads.round.is_some() {
@@ -67,17 +82,34 @@ impl Group {
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
         if self.matched || matches!(self.role, Role::Sequencer(_)) {
-            let message = Message::LogEndReply { round, ballot: self.promised, end: self.tail.end() };
+            let message = Message::LogEndReply {
+                round,
+                ballot: self.promised,
+                end: self.tail.end(),
+            };
             self.send(from, message);
         }
     }
 
-    pub(crate) fn log_end_reply(&mut self, from: Incarnation, round: u64, ballot: Ballot, end: Position) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+    pub(crate) fn log_end_reply(
+        &mut self,
+        from: Incarnation,
+        round: u64,
+        ballot: Ballot,
+        end: Position,
+    ) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+            return;
+        };
         if ballot != self.promised {
             return;
         }
-        if let Some(current) = self.reads.round.as_mut().filter(|current| current.id == round) {
+        if let Some(current) = self
+            .reads
+            .round
+            .as_mut()
+            .filter(|current| current.id == round)
+        {
             current.ends.insert(replica, end);
             self.finish_reads();
         }
@@ -88,11 +120,17 @@ impl Group {
             return;
         }
         let configuration = &self.committed.configuration;
-        let Some(round) = &self.reads.round else { return };
-        let mut weight = configuration.replica(self.my_replica()).map_or(0, |m| u64::from(m.weight));
+        let Some(round) = &self.reads.round else {
+            return;
+        };
+        let mut weight = configuration
+            .replica(self.my_replica())
+            .map_or(0, |m| u64::from(m.weight));
         let mut position = self.tail.end();
         for (replica, end) in &round.ends {
-            weight += configuration.replica(*replica).map_or(0, |m| u64::from(m.weight));
+            weight += configuration
+                .replica(*replica)
+                .map_or(0, |m| u64::from(m.weight));
             position = position.max(*end);
         }
         if configuration.is_majority(weight) {

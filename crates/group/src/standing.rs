@@ -16,7 +16,11 @@ impl Group {
             history: self.committed.history,
             overrides: self.committed.overrides.clone(),
             configuration_number: configuration.number,
-            members: configuration.members.iter().map(|m| m.incarnation).collect(),
+            members: configuration
+                .members
+                .iter()
+                .map(|m| m.incarnation)
+                .collect(),
             ack: self.own_ack(),
             end: self.tail.end(),
             commit: self.committed.position,
@@ -24,13 +28,24 @@ impl Group {
     }
 
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
-        let peer = Peer { replica, up: true, dead: false, heard_at: self.now, status: None };
+        let peer = Peer {
+            replica,
+            up: true,
+            dead: false,
+            heard_at: self.now,
+            status: None,
+        };
         self.peers.insert(incarnation, peer);
-        if self.acks.get(&replica).is_some_and(|ack| ack.incarnation != incarnation) {
+        if self
+            .acks
+            .get(&replica)
+            .is_some_and(|ack| ack.incarnation != incarnation)
+        {
             self.acks.remove(&replica);
         }
         // Its old process is gone: a data directory belongs to one process at a time (rule 14).
-        self.peers.retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
+        self.peers
+            .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
     }
@@ -54,7 +69,10 @@ impl Group {
             office.forget(incarnation);
         }
         // A status after none makes the other side ask.
-        let status = Message::Status(Status { ballot: Default::default(), ..self.own_status() });
+        let status = Message::Status(Status {
+            ballot: Default::default(),
+            ..self.own_status()
+        });
         self.send(incarnation, status);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
@@ -62,13 +80,21 @@ impl Group {
     }
 
     pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
-        let Some(peer) = self.peers.get_mut(&from) else { return };
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return;
+        };
         let replica = peer.replica;
-        let news = peer.status.as_ref().is_none_or(|known| known.ballot != status.ballot || known.sequencer != status.sequencer);
+        let news = peer.status.as_ref().is_none_or(|known| {
+            known.ballot != status.ballot || known.sequencer != status.sequencer
+        });
         peer.status = Some(status.clone());
         self.record_ack(from, status.ballot, status.ack);
-        let same_history = self.committed.history.is_nil() || self.committed.history == status.history;
-        if !status.sequencer || status.ballot.replica != replica || status.standing == Standing::Outside {
+        let same_history =
+            self.committed.history.is_nil() || self.committed.history == status.history;
+        if !status.sequencer
+            || status.ballot.replica != replica
+            || status.standing == Standing::Outside
+        {
             return;
         }
         if self.standing != Standing::Outside && !same_history {
@@ -76,10 +102,14 @@ impl Group {
         }
         if !self.concerns_me(&status) {
             // A component that this process is not in (any more): it asks for admission.
-            if self.standing == Standing::Primary && self.committed.configuration.number < status.configuration_number {
+            if self.standing == Standing::Primary
+                && self.committed.configuration.number < status.configuration_number
+            {
                 self.declare_non_primary();
             }
-            if self.standing == Standing::Primary || !status.overrides.starts_with(&self.committed.overrides) {
+            if self.standing == Standing::Primary
+                || !status.overrides.starts_with(&self.committed.overrides)
+            {
                 return;
             }
         }
@@ -97,7 +127,10 @@ impl Group {
             self.declare_non_primary();
         }
         // Order records travel ahead of this status on the same connection: what is missing was lost.
-        let expected = self.incoming.back().map_or(self.tail.end(), |entry| entry.position);
+        let expected = self
+            .incoming
+            .back()
+            .map_or(self.tail.end(), |entry| entry.position);
         let stalled = status.end > expected && self.end_at_status == Some(expected);
         self.end_at_status = Some(expected);
         if news {
@@ -117,7 +150,8 @@ impl Group {
     fn concerns_me(&self, status: &Status) -> bool {
         let me = self.me();
         status.members.contains(&me)
-            || self.latest().member(me).is_some() && status.configuration_number <= self.latest().number
+            || self.latest().member(me).is_some()
+                && status.configuration_number <= self.latest().number
             || self.standing == Standing::Outside
     }
 
@@ -126,10 +160,17 @@ impl Group {
         let heard = |member: &&Member| {
             member.replica == self.my_replica()
                 || self.peers.values().any(|peer| {
-                    peer.replica == member.replica && peer.up && self.now < peer.heard_at + within_ms
+                    peer.replica == member.replica
+                        && peer.up
+                        && self.now < peer.heard_at + within_ms
                 })
         };
-        let weight = configuration.members.iter().filter(heard).map(|m| u64::from(m.weight)).sum();
+        let weight = configuration
+            .members
+            .iter()
+            .filter(heard)
+            .map(|m| u64::from(m.weight))
+            .sum();
         configuration.is_majority(weight)
     }
 
@@ -159,7 +200,10 @@ impl Group {
                 }
             }
         }
-        if self.standing == Standing::Primary && self.now >= self.primary_heard_at + timeout_ms && self.leaving.is_none() {
+        if self.standing == Standing::Primary
+            && self.now >= self.primary_heard_at + timeout_ms
+            && self.leaving.is_none()
+        {
             if self.may_go_on_alone() {
                 // pc.ignore_sb, pc.ignore_quorum: an override that the operator ordered beforehand.
                 self.primary_heard_at = self.now;
@@ -176,7 +220,12 @@ impl Group {
         let reachable = |m: &&Member| {
             m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
         };
-        let weight: u64 = configuration.members.iter().filter(reachable).map(|m| u64::from(m.weight)).sum();
+        let weight: u64 = configuration
+            .members
+            .iter()
+            .filter(reachable)
+            .map(|m| u64::from(m.weight))
+            .sum();
         self.config.ignore_quorum
             || self.config.ignore_split_brain && weight * 2 >= configuration.total_weight()
     }
@@ -184,7 +233,10 @@ impl Group {
     /// Names an override without an operator: unique by ballot number and process.
     fn automatic_override(&self) -> Uuid {
         let mut bytes = self.me().0.0;
-        for (byte, number) in bytes.iter_mut().zip((self.promised.number + 1).to_be_bytes()) {
+        for (byte, number) in bytes
+            .iter_mut()
+            .zip((self.promised.number + 1).to_be_bytes())
+        {
             *byte ^= number;
         }
         Uuid(bytes)
@@ -209,11 +261,21 @@ impl Group {
         }
         let me = self.me();
         let with_me = |m: &&Member| {
-            let status = self.peers.get(&m.incarnation).filter(|p| p.up).and_then(|p| p.status.as_ref());
+            let status = self
+                .peers
+                .get(&m.incarnation)
+                .filter(|p| p.up)
+                .and_then(|p| p.status.as_ref());
             m.incarnation == me || status.is_some_and(|s| s.standing == Standing::NonPrimary)
         };
-        let mut component: Vec<Member> =
-            self.committed.configuration.members.iter().filter(with_me).cloned().collect();
+        let mut component: Vec<Member> = self
+            .committed
+            .configuration
+            .members
+            .iter()
+            .filter(with_me)
+            .cloned()
+            .collect();
         if !component.iter().any(|m| m.incarnation == me) {
             component.push(self.config.me.clone());
             component.sort_by_key(|m| m.incarnation);

@@ -36,7 +36,11 @@ impl Submissions {
     /// Payload of a submission that an order record refers to.
     pub fn payload(&self, me: Incarnation, id: SubmissionId) -> Option<&Bytes> {
         if id.incarnation == me {
-            if let Some(payload) = self.own.get(&id.number).and_then(|own| own.payload.as_ref()) {
+            if let Some(payload) = self
+                .own
+                .get(&id.number)
+                .and_then(|own| own.payload.as_ref())
+            {
                 return Some(payload);
             }
         }
@@ -45,7 +49,10 @@ impl Submissions {
 
     /// Keeps a payload that came in from its origin.
     pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
-        self.pending.entry(origin).or_default().insert(number, payload);
+        self.pending
+            .entry(origin)
+            .or_default()
+            .insert(number, payload);
     }
 
     /// The next submission of `origin` after `last`, removed.
@@ -57,7 +64,10 @@ impl Submissions {
     /// Forgets everything at or below `number`, which is in the log.
     pub fn ordered(&mut self, id: SubmissionId) {
         if let Some(queue) = self.pending.get_mut(&id.incarnation) {
-            while queue.first_key_value().is_some_and(|(number, _)| *number <= id.number) {
+            while queue
+                .first_key_value()
+                .is_some_and(|(number, _)| *number <= id.number)
+            {
                 queue.pop_first();
             }
         }
@@ -76,7 +86,12 @@ impl Submissions {
     /// Own submissions that were reported as failed.
     pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
         let failed = self.own.iter().filter(|(_, own)| own.payload.is_none());
-        failed.map(|(number, _)| SubmissionId { incarnation: me, number: *number }).collect()
+        failed
+            .map(|(number, _)| SubmissionId {
+                incarnation: me,
+                number: *number,
+            })
+            .collect()
     }
 }
 
@@ -85,26 +100,66 @@ impl Group {
     /// comes back as a delivery or as [`Action::Failed`].
     pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
         self.now = self.now.max(now);
-        assert_eq!(number, self.submissions.last_number + 1, "submissions are numbered without gaps");
+        assert_eq!(
+            number,
+            self.submissions.last_number + 1,
+            "submissions are numbered without gaps"
+        );
         self.submissions.last_number = number;
-        let id = SubmissionId { incarnation: self.me(), number };
+        let id = SubmissionId {
+            incarnation: self.me(),
+            number,
+        };
         if self.standing != Standing::Primary {
-            self.submissions.own.insert(number, Own { payload: None, sent_at: self.now });
-            self.out.push(Action::Failed { id, fate: Fate::Withdrawn });
+            self.submissions.own.insert(
+                number,
+                Own {
+                    payload: None,
+                    sent_at: self.now,
+                },
+            );
+            self.out.push(Action::Failed {
+                id,
+                fate: Fate::Withdrawn,
+            });
             return;
         }
-        self.submissions.own.insert(number, Own { payload: Some(payload.clone()), sent_at: self.now });
+        self.submissions.own.insert(
+            number,
+            Own {
+                payload: Some(payload.clone()),
+                sent_at: self.now,
+            },
+        );
         if matches!(self.role, Role::Sequencer(_)) {
             // Travels with its order record.
             self.submissions.keep(id.incarnation, number, Some(payload));
         } else {
-            let others = self.latest().members.iter().map(|m| m.incarnation).filter(|m| *m != self.me());
-            self.send_all(others.collect(), Message::Submit { number, payload: Some(payload) });
+            let others = self
+                .latest()
+                .members
+                .iter()
+                .map(|m| m.incarnation)
+                .filter(|m| *m != self.me());
+            self.send_all(
+                others.collect(),
+                Message::Submit {
+                    number,
+                    payload: Some(payload),
+                },
+            );
         }
     }
 
-    pub(crate) fn take_submission(&mut self, from: Incarnation, number: u64, payload: Option<Bytes>) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else { return };
+    pub(crate) fn take_submission(
+        &mut self,
+        from: Incarnation,
+        number: u64,
+        payload: Option<Bytes>,
+    ) {
+        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+            return;
+        };
         let ordered = self.committed.last_number(replica, from).unwrap_or(0);
         let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
         if believable && self.latest().member(from).is_some() {
@@ -149,9 +204,18 @@ impl Group {
 
     /// The last of `origin`'s numbers in the own log.
     fn tail_number(&self, origin: Incarnation) -> u64 {
-        let committed = self.committed.last_number(self.my_replica(), origin).unwrap_or(0);
-        let in_tail = self.tail.above(self.committed.position).filter_map(|entry| entry.submission());
-        in_tail.filter(|id| id.incarnation == origin).map(|id| id.number).fold(committed, u64::max)
+        let committed = self
+            .committed
+            .last_number(self.my_replica(), origin)
+            .unwrap_or(0);
+        let in_tail = self
+            .tail
+            .above(self.committed.position)
+            .filter_map(|entry| entry.submission());
+        in_tail
+            .filter(|id| id.incarnation == origin)
+            .map(|id| id.number)
+            .fold(committed, u64::max)
     }
 
     /// No majority: every waiting client learns what can be known (rule 7).
@@ -167,8 +231,15 @@ impl Group {
             .fold(in_log, u64::max);
         for (number, own) in &mut self.submissions.own {
             if own.payload.take().is_some() {
-                let fate = if *number <= in_order { Fate::Unknown } else { Fate::Withdrawn };
-                let id = SubmissionId { incarnation: me, number: *number };
+                let fate = if *number <= in_order {
+                    Fate::Unknown
+                } else {
+                    Fate::Withdrawn
+                };
+                let id = SubmissionId {
+                    incarnation: me,
+                    number: *number,
+                };
                 self.out.push(Action::Failed { id, fate });
             }
         }

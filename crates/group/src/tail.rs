@@ -22,7 +22,11 @@ pub struct Tail {
 impl Tail {
     /// An empty tail above a committed position.
     pub fn new(base: Position, base_ballot: Ballot) -> Tail {
-        Tail { base, base_ballot, ..Tail::default() }
+        Tail {
+            base,
+            base_ballot,
+            ..Tail::default()
+        }
     }
 
     /// Last position, 0 if there never was an entry.
@@ -66,7 +70,10 @@ impl Tail {
     /// Adds the next entry.
     pub fn push(&mut self, entry: Entry) {
         assert_eq!(entry.position, self.end() + 1, "the log is contiguous");
-        assert!(entry.ballot >= self.end_ballot(), "ballots never fall within a log");
+        assert!(
+            entry.ballot >= self.end_ballot(),
+            "ballots never fall within a log"
+        );
         if self.runs.last().is_none_or(|run| run.0 != entry.ballot) {
             self.runs.push((entry.ballot, entry.position));
         }
@@ -87,7 +94,9 @@ impl Tail {
     /// Forgets entries at or below `upto`, which must be committed.
     pub fn trim(&mut self, upto: Position) {
         while self.base < upto {
-            let Some(entry) = self.entries.pop_front() else { return };
+            let Some(entry) = self.entries.pop_front() else {
+                return;
+            };
             self.size_bytes -= entry.size_bytes();
             self.base = entry.position;
             self.base_ballot = entry.ballot;
@@ -108,7 +117,10 @@ impl Tail {
     }
 
     /// Configurations above `from`, with their positions.
-    pub fn configurations(&self, from: Position) -> impl Iterator<Item = (Position, &Configuration)> {
+    pub fn configurations(
+        &self,
+        from: Position,
+    ) -> impl Iterator<Item = (Position, &Configuration)> {
         self.above(from).filter_map(|entry| match &entry.body {
             Body::Configuration(configuration) => Some((entry.position, configuration)),
             _ => None,
@@ -122,10 +134,18 @@ impl Tail {
             runs.push((self.base_ballot, self.base, self.base));
         }
         for (index, run) in self.runs.iter().enumerate() {
-            let last = self.runs.get(index + 1).map_or(self.end(), |next| next.1 - 1);
+            let last = self
+                .runs
+                .get(index + 1)
+                .map_or(self.end(), |next| next.1 - 1);
             runs.push((run.0, run.1, last));
         }
-        Summary { commit, end: self.end(), end_ballot: self.end_ballot(), runs }
+        Summary {
+            commit,
+            end: self.end(),
+            end_ballot: self.end_ballot(),
+            runs,
+        }
     }
 
     /// Highest position up to which a log with this summary is known to equal this one: one where
@@ -150,13 +170,20 @@ mod tests {
     use crate::ids::{ReplicaId, Uuid};
 
     fn ballot(number: u64) -> Ballot {
-        Ballot { number, replica: ReplicaId(Uuid([number as u8; 16])) }
+        Ballot {
+            number,
+            replica: ReplicaId(Uuid([number as u8; 16])),
+        }
     }
 
     fn tail(ballots: &[u64]) -> Tail {
         let mut tail = Tail::default();
         for (index, number) in ballots.iter().enumerate() {
-            tail.push(Entry { position: index as u64 + 1, ballot: ballot(*number), body: Body::BallotStart });
+            tail.push(Entry {
+                position: index as u64 + 1,
+                ballot: ballot(*number),
+                body: Body::BallotStart,
+            });
         }
         tail
     }
@@ -182,7 +209,11 @@ mod tests {
         assert_eq!(mine.matching(&tail(&[1, 1, 1]).summary(3)), 3);
         mine.trim(5);
         assert_eq!(mine.end_ballot(), ballot(3));
-        mine.push(Entry { position: 6, ballot: ballot(4), body: Body::BallotStart });
+        mine.push(Entry {
+            position: 6,
+            ballot: ballot(4),
+            body: Body::BallotStart,
+        });
         assert_eq!(mine.ballot_at(6), Some(ballot(4)));
     }
 
@@ -191,7 +222,11 @@ mod tests {
         let mut mine = tail(&[1, 1, 2, 2]);
         assert_eq!(mine.truncate(2).len(), 2);
         assert_eq!((mine.end(), mine.end_ballot()), (2, ballot(1)));
-        mine.push(Entry { position: 3, ballot: ballot(3), body: Body::BallotStart });
+        mine.push(Entry {
+            position: 3,
+            ballot: ballot(3),
+            body: Body::BallotStart,
+        });
         assert_eq!(mine.ballot_at(3), Some(ballot(3)));
     }
 }

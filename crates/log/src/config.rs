@@ -28,7 +28,7 @@ pub struct LogConfig {
     pub segment_bytes: u64,
     /// The history's uuid; a log of another one is refused.
     pub identity: [u8; 16],
-    /// Recorded in each segment header. With `Disk` a segment is flushed before the next is begun.
+    /// Recorded in each segment header. With `Disk` what stays is flushed before old segments are removed.
     pub durability: Durability,
 }
 

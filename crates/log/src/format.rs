@@ -35,8 +35,8 @@ pub(crate) fn is_damaged_name(name: &str) -> bool {
 /// The number of the segment called `name`; `None` for every other file.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("trireme-")?.strip_suffix(".log")?;
-    let number = digits.parse().ok()?;
-    (segment_name(number) == name).then_some(number)
+    let plain = digits.len() == 12 && digits.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| digits.parse().ok()).flatten()
 }
 
 /// `length` rounded up to a multiple of 8.
@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(segment_number("trireme-000000000042.log"), Some(42));
         for other in [
             "trireme-42.log",
+            "trireme-18446744073709551615.log",
             "trireme-state.log",
             "trireme-000000000042.log.1",
             "trireme-+00000000042.log",

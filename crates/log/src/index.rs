@@ -28,7 +28,8 @@ pub(crate) struct Segment {
 impl Segment {
     /// Address of the byte after the segment.
     pub(crate) fn end(&self) -> u64 {
-        self.start + self.len
+        // A header made up by somebody may say anything.
+        self.start.saturating_add(self.len)
     }
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct Place {
 /// The log's contents without the payloads.
 #[derive(Default)]
 pub(crate) struct Index {
-    /// Oldest first. First positions never fall from one to the next, and the entries of the segments follow on one another.
+    /// Oldest first. First positions never fall from one to the next, and the entries of the segments follow on one
+    /// another.
     pub segments: VecDeque<Segment>,
     pub outcomes: Outcomes,
     /// Position and place of each snapshot, in order of position.

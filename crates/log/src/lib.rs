@@ -1,8 +1,9 @@
 //! Trireme's write-set log: every entry of the total order, in segment files at the top of `gcache.dir`.
 //!
 //! The log knows positions, opaque payloads and, appended later, the outcome (seqno, verdict, depends_on) of a
-//! position. It does not know what a write-set means, keeps no clock and starts no thread. One owner writes; the strength of an
-//! acknowledgement is the owner's choice of call: [`Log::append`] (memory), [`Log::write_out`] (os), [`Log::flush`] (disk).
+//! position. It does not know what a write-set means, keeps no clock and starts no thread. One owner writes; the
+//! strength of an acknowledgement is the owner's choice of call: [`Log::append`] (memory), [`Log::write_out`] (os),
+//! [`Log::flush`] (disk).
 //!
 //! `docs/log-format.md` specifies the files byte by byte.
 
@@ -20,6 +21,7 @@ mod repair;
 mod retention;
 mod scan;
 mod state_file;
+mod write;
 
 pub use config::{Durability, LogConfig};
 pub use disk::{Disk, DiskFile, OsDisk};

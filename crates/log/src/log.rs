@@ -2,27 +2,23 @@
 
 use std::path::Path;
 
-use crate::MAX_PAYLOAD_BYTES;
-use crate::config::{Durability, LogConfig};
+use crate::config::LogConfig;
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::LogError;
-use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::{self, SEGMENT_HEADER_BYTES};
 use crate::index::Index;
 use crate::outcome::Outcome;
 use crate::recovery::{self, Recovered};
 use crate::state_file::{STATE_NAME, StateFile};
 
-/// Larger records are written straight from the caller's memory, not by way of the buffer.
-const DIRECT_BYTES: u64 = 256 << 10;
-/// A buffer of this size is written out unasked.
-const BUFFER_BYTES: usize = 1 << 20;
 /// The largest segment that may be configured: record offsets are kept in 32 bits.
 const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The write-set log of one history, in one directory, with one owner.
 ///
-/// An error of any writing call other than a refused argument (position, seqno, size) poisons the log: later
-/// writes fail with [`LogError::Poisoned`], reads go on.
+/// A failed write or flush poisons the log: later writes fail with [`LogError::Poisoned`], reads go on. A refused
+/// argument (position, seqno, size) or an old segment that cannot be removed does not poison it; such a call has
+/// changed nothing.
 pub struct Log {
     pub(crate) config: LogConfig,
     pub(crate) disk: Box<dyn Disk>,
@@ -34,14 +30,15 @@ pub struct Log {
     pub(crate) buffer_at: u64,
     /// Everything below this address is on stable storage.
     pub(crate) flushed: u64,
-    directory_changed: bool,
-    poisoned: Option<String>,
+    pub(crate) directory_changed: bool,
+    pub(crate) poisoned: Option<String>,
     pub(crate) keep_from: u64,
     state: StateFile,
 }
 
 impl Log {
-    /// Starts a new, empty log; segments and state in the directory, of whatever history, are removed. The first entry may have any position.
+    /// Starts a new, empty log; segments and state in the directory, of whatever history, are removed. The first
+    /// entry may have any position.
     pub fn create(config: LogConfig) -> Result<Log, LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::create_on(disk, config)
@@ -131,9 +128,10 @@ impl Log {
         }
     }
 
-    /// Appends the entry of `position`, its payload given in parts. It is in memory on return (readable, lost with the process).
+    /// Appends the entry of `position`, its payload given in parts. It is in memory on return (readable, lost with
+    /// the process).
     ///
-    /// Refused: a position other than the next, a payload above [`MAX_PAYLOAD_BYTES`].
+    /// Refused: a position other than the next, a payload above [`MAX_PAYLOAD_BYTES`](crate::MAX_PAYLOAD_BYTES).
     pub fn append(&mut self, position: u64, payload: &[&[u8]]) -> Result<(), LogError> {
         let expected = self.index.next_position.unwrap_or(position);
         if position != expected {
@@ -157,7 +155,8 @@ impl Log {
     /// Records what became of the entry at `position`; to be repeated with other flags at will. Without effect for an
     /// entry that retention has dropped.
     ///
-    /// Refused: a position not appended yet, a seqno that does not grow with positions or differs from the one recorded.
+    /// Refused: a position not appended yet, a seqno that does not grow with positions or differs from the one
+    /// recorded.
     pub fn set_outcome(&mut self, position: u64, outcome: Outcome) -> Result<(), LogError> {
         if self.index.next_position.is_none_or(|next| position >= next) {
             return Err(LogError::NoSuchPosition { position });
@@ -182,14 +181,18 @@ impl Log {
                 position,
                 &[&outcome.body()],
             )?;
-            self.index.outcomes.set(position, outcome);
+            // The record may have begun a segment, and with it the entry's own may have gone.
+            if self.index.place(position).is_some() {
+                self.index.outcomes.set(position, outcome);
+            }
         }
         Ok(())
     }
 
     /// Records the replicated control state as it is after `position`, for a replay from there.
     ///
-    /// Refused: a position not appended yet (that before the first entry to come is fine), a size above [`MAX_PAYLOAD_BYTES`].
+    /// Refused: a position not appended yet (that before the first entry to come is fine), a size above
+    /// [`MAX_PAYLOAD_BYTES`](crate::MAX_PAYLOAD_BYTES).
     pub fn put_snapshot(&mut self, position: u64, state: &[u8]) -> Result<(), LogError> {
         if self
             .index
@@ -211,8 +214,8 @@ impl Log {
             .is_some_and(|last| !self.index.has_snapshot(last.number))
     }
 
-    /// Drops all entries above `position`, with their outcomes and snapshots; the log continues at `position + 1`. Written out on
-    /// return. It needs no flush of its own: nothing appended later can survive without it.
+    /// Drops all entries above `position`, with their outcomes and snapshots; the log continues at `position + 1`.
+    /// Written out on return. It needs no flush of its own: nothing appended later can survive without it.
     pub fn truncate_after(&mut self, position: u64) -> Result<(), LogError> {
         if self
             .index
@@ -248,52 +251,9 @@ impl Log {
         self.remove_segments(&old)
     }
 
-    /// Writes everything appended to the operating system, in one call: it then survives the death of the process.
-    pub fn write_out(&mut self) -> Result<(), LogError> {
-        self.check()?;
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        let result = self.active.write_all_at(&self.buffer, self.buffer_at);
-        self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
-        self.buffer_at += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Writes out and flushes to stable storage everything appended: it then survives power loss.
-    pub fn flush(&mut self) -> Result<(), LogError> {
-        self.write_out()?;
-        let last = self.active_number();
-        let pending: Vec<u64> = self
-            .index
-            .segments
-            .iter()
-            .filter(|s| s.end() > self.flushed)
-            .map(|s| s.number)
-            .collect();
-        for number in pending {
-            let result = if number == last {
-                self.active.sync_data()
-            } else {
-                // A flush through another descriptor flushes the same pages; old segments need none kept open.
-                self.disk
-                    .open(&format::segment_name(number))
-                    .and_then(|file| file.sync_data())
-            };
-            self.poison_on_error("flush", number, 0, result)?;
-        }
-        if self.directory_changed {
-            let result = self.disk.sync_directory();
-            self.poison_on_error("flush the directory of", last, 0, result)?;
-            self.directory_changed = false;
-        }
-        self.flushed = self.index.end();
-        Ok(())
-    }
-
     /// Replaces the member's own state (ballot, promise, session, clean flag, as the caller encodes them; at most
-    /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data is not flushed with it.
+    /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data
+    /// is not flushed with it.
     pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
         self.check()?;
         let result = self.state.save(self.disk.as_ref(), state);
@@ -306,136 +266,5 @@ impl Log {
     /// The state saved last; it outlives [`Log::reset`], not [`Log::create`].
     pub fn state(&self) -> Option<&[u8]> {
         self.state.get()
-    }
-
-    /// Puts a record into the last segment (a new one if it is full); returns its header and offset.
-    fn put(
-        &mut self,
-        kind: u8,
-        tag: u8,
-        position: u64,
-        body: &[&[u8]],
-    ) -> Result<(RecordHeader, u64), LogError> {
-        self.check()?;
-        let bytes: u64 = body.iter().map(|part| part.len() as u64).sum();
-        if bytes > MAX_PAYLOAD_BYTES {
-            return Err(LogError::TooLarge {
-                what: "payload",
-                bytes,
-                limit: MAX_PAYLOAD_BYTES,
-            });
-        }
-        let body_crc = format::body_crc(body);
-        let mut header = RecordHeader {
-            kind,
-            tag,
-            body_len: bytes as u32,
-            body_crc,
-            position,
-            flushed: self.flushed,
-        };
-        let record_bytes = header.record_bytes();
-        let offset = self.active_len();
-        if offset > SEGMENT_HEADER_BYTES && offset + record_bytes > self.capacity() {
-            self.roll()?;
-        }
-        let offset = self.active_len();
-        header.flushed = self.flushed;
-        let head = header.encode(self.index.end());
-        let pad = [format::padding(bytes)];
-        let parts = || {
-            std::iter::once(head.as_slice())
-                .chain(body.iter().copied())
-                .chain(pad)
-        };
-        if record_bytes > DIRECT_BYTES {
-            self.write_out()?;
-            for part in parts() {
-                let result = self.active.write_all_at(part, self.buffer_at);
-                self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
-                self.buffer_at += part.len() as u64;
-            }
-        } else {
-            parts().for_each(|part| self.buffer.extend_from_slice(part));
-        }
-        if let Some(last) = self.index.segments.back_mut() {
-            last.len += record_bytes;
-        }
-        if self.buffer.len() >= BUFFER_BYTES {
-            self.write_out()?;
-        }
-        Ok((header, offset))
-    }
-
-    /// Closes the last segment and begins the next.
-    fn roll(&mut self) -> Result<(), LogError> {
-        self.write_out()?;
-        if self.config.durability == Durability::Disk {
-            self.flush()?;
-        }
-        self.drop_old()?;
-        let (number, start) = (self.active_number() + 1, self.index.end());
-        let base = self
-            .index
-            .segments
-            .front()
-            .map_or(number, |oldest| oldest.number);
-        self.active = self.create_segment(number)?;
-        self.begin_segment(number, start, base);
-        Ok(())
-    }
-
-    fn create_segment(&mut self, number: u64) -> Result<Box<dyn DiskFile>, LogError> {
-        let result = self.disk.create(&format::segment_name(number));
-        self.directory_changed = true;
-        self.poison_on_error("create", number, 0, result)
-    }
-
-    /// Puts the header of a new last segment into the buffer.
-    fn begin_segment(&mut self, number: u64, start: u64, base: u64) {
-        let header = SegmentHeader {
-            identity: self.config.identity,
-            number,
-            base,
-            start,
-            flushed: self.flushed,
-            next_position: self.index.next_position,
-            durability: self.config.durability,
-        };
-        self.buffer.extend_from_slice(&header.encode());
-        self.buffer_at = 0;
-        self.index.begin_segment(number, start);
-    }
-
-    pub(crate) fn active_number(&self) -> u64 {
-        self.index.segments.back().map_or(0, |last| last.number)
-    }
-
-    fn active_len(&self) -> u64 {
-        self.index.segments.back().map_or(0, |last| last.len)
-    }
-
-    fn check(&self) -> Result<(), LogError> {
-        match &self.poisoned {
-            Some(cause) => Err(LogError::Poisoned {
-                cause: cause.clone(),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn poison_on_error<T>(
-        &mut self,
-        action: &'static str,
-        number: u64,
-        offset: u64,
-        result: std::io::Result<T>,
-    ) -> Result<T, LogError> {
-        result.map_err(|e| {
-            let file = self.disk.path(&format::segment_name(number));
-            let error = LogError::io(action, file, offset, e);
-            self.poisoned = Some(error.to_string());
-            error
-        })
     }
 }

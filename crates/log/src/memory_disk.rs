@@ -38,10 +38,14 @@ impl Content {
 
 type Shared = Arc<Mutex<Content>>;
 
+type Names = BTreeMap<String, Shared>;
+
 #[derive(Default)]
 struct Files {
-    names: BTreeMap<String, Shared>,
-    durable_names: BTreeMap<String, Shared>,
+    names: Names,
+    durable_names: Names,
+    /// The names after each change since the last directory flush.
+    pending_names: Vec<Names>,
     write_budget: Option<u64>,
     fail_syncs: bool,
 }
@@ -56,13 +60,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Files {
+    /// Notes that the names have changed, not durably.
+    fn names_changed(&mut self) {
+        self.pending_names.push(self.names.clone());
+    }
+}
+
 impl MemoryDisk {
     /// An empty directory.
     pub fn new() -> Self {
         MemoryDisk::default()
     }
 
-    /// From here on the disk takes `bytes` more and is full then, having taken part of the last write; `None`: never full.
+    /// From here on the disk takes `bytes` more and is full then, having taken part of the last write; `None`: never
+    /// full.
     pub fn set_write_budget(&self, bytes: Option<u64>) {
         locked(&self.files).write_budget = bytes;
     }
@@ -72,11 +84,20 @@ impl MemoryDisk {
         locked(&self.files).fail_syncs = fail;
     }
 
-    /// The machine loses power: names go back to the last directory flush, and of unflushed writes each page survives for
-    /// which `survives` (called once per page written, in order) says so.
+    /// The machine loses power. Of what was not flushed survive: the changes of names up to the first for which
+    /// `survives` says no (as a journal does it), and each page written for which it says yes. It is called in order
+    /// of time.
     pub fn lose_power(&self, mut survives: impl FnMut() -> bool) {
         let mut files = locked(&self.files);
-        files.names = files.durable_names.clone();
+        let mut names = std::mem::take(&mut files.durable_names);
+        for later in std::mem::take(&mut files.pending_names) {
+            if !survives() {
+                break;
+            }
+            names = later;
+        }
+        files.durable_names = names.clone();
+        files.names = names;
         for content in files.names.values() {
             let mut content = locked(content);
             let mut bytes = std::mem::take(&mut content.durable);
@@ -142,9 +163,9 @@ impl Disk for MemoryDisk {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let content = Shared::default();
-        locked(&self.files)
-            .names
-            .insert(name.to_string(), content.clone());
+        let mut files = locked(&self.files);
+        files.names.insert(name.to_string(), content.clone());
+        files.names_changed();
         Ok(Box::new(MemoryFile {
             files: self.files.clone(),
             content,
@@ -167,20 +188,21 @@ impl Disk for MemoryDisk {
         let mut files = locked(&self.files);
         let content = files.names.remove(from).ok_or_else(not_found)?;
         files.names.insert(to.to_string(), content);
+        files.names_changed();
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        locked(&self.files)
-            .names
-            .remove(name)
-            .map(|_| ())
-            .ok_or_else(not_found)
+        let mut files = locked(&self.files);
+        files.names.remove(name).ok_or_else(not_found)?;
+        files.names_changed();
+        Ok(())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
         let mut files = locked(&self.files);
         files.durable_names = files.names.clone();
+        files.pending_names.clear();
         Ok(())
     }
 

@@ -40,8 +40,8 @@ impl Log {
         self.index.outcomes.position_of(seqno)
     }
 
-    /// Entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it. Entries
-    /// beyond [`Log::served_from`] are given as well: what to serve to whom is the caller's decision.
+    /// Entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it.
+    /// Entries beyond [`Log::served_from`] are given as well: what to serve to whom is the caller's decision.
     pub fn read_run(&self, position: u64, max_bytes: u64) -> Result<Vec<RunItem>, LogError> {
         let (mut run, mut bytes, mut opened) = (Vec::new(), 0, None);
         for position in position..=u64::MAX {

@@ -31,7 +31,8 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Whether flushed entries at the log's end are gone: in any durability mode this member may have forgotten what it acknowledged.
+    /// Whether flushed entries at the log's end are gone: in any durability mode this member may have forgotten what
+    /// it acknowledged.
     pub fn may_have_forgotten(&self) -> bool {
         self.damage
             .iter()
@@ -102,8 +103,8 @@ pub(crate) fn identity_on(disk: &dyn Disk) -> Result<Option<[u8; 16]>, LogError>
     Ok(newest(&found).map(|header| header.identity))
 }
 
-/// Reads the log; returns its index, the last segment's file and the report. Nothing is changed if it fails because of
-/// another identity or a newer format.
+/// Reads the log; returns its index, the last segment's file and the report. Nothing is changed if it fails because
+/// of another identity or a newer format.
 pub(crate) fn recover(
     disk: &dyn Disk,
     config: &LogConfig,
@@ -230,8 +231,8 @@ fn read_headers(disk: &dyn Disk) -> Result<Vec<Found>, LogError> {
     Ok(found)
 }
 
-/// Reads all segments into an index, up to the first place that is not as it should be. The second value is the highest flushed
-/// address noted anywhere before it.
+/// Reads all segments into an index, up to the first place that is not as it should be. The second value is the
+/// highest flushed address noted anywhere before it.
 fn scan_all(disk: &dyn Disk, found: &[Found]) -> Result<(Index, u64, Option<Stop>), LogError> {
     let (mut index, mut flushed) = (Index::default(), 0);
     for (at, segment) in found.iter().enumerate() {
@@ -363,8 +364,8 @@ fn apply(
     Ok(())
 }
 
-/// Looks for valid data behind the place where reading stopped; returns the highest flushed address noted there, `None` if
-/// there is no valid data.
+/// Looks for valid data behind the place where reading stopped; returns the highest flushed address noted there,
+/// `None` if there is no valid data.
 fn search_after(disk: &dyn Disk, found: &[Found], stop: &Stop) -> Result<Option<u64>, LogError> {
     let mut evidence = None;
     for (at, segment) in found.iter().enumerate().skip(stop.at) {
@@ -373,7 +374,8 @@ fn search_after(disk: &dyn Disk, found: &[Found], stop: &Stop) -> Result<Option<
                 evidence = evidence.max(Some(header.flushed));
                 (header.start, 0)
             }
-            Ok(header) => (header.start, stop.offset),
+            // Not the bad record itself: a torn one may have a valid header.
+            Ok(header) => (header.start, stop.offset + 8),
             // Without a header only the place behind the previous segment can be guessed.
             Err(_) if at == stop.at => (stop.address, 0),
             Err(_) => continue,

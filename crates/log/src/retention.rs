@@ -1,20 +1,21 @@
 //! What the log keeps, what it serves, and the removal of the rest (rule 12).
 
-use crate::config::MAX_SEGMENT_BYTES;
+use crate::config::{Durability, MAX_SEGMENT_BYTES};
 use crate::error::LogError;
 use crate::format::segment_name;
 use crate::log::Log;
 
 impl Log {
-    /// The member's own retention: entries at `keep_from` and above stay, whatever their size (undelivered, unapplied,
-    /// above the certification floor, too young). Below it the newest `size_bytes` stay, in whole segments. Until the first call everything stays.
+    /// The member's own retention: entries at `keep_from` and above stay, whatever their size (undelivered,
+    /// unapplied, above the certification floor, too young). Below it the newest `size_bytes` stay, in whole
+    /// segments. Until the first call everything stays.
     pub fn set_pins(&mut self, keep_from: u64) -> Result<(), LogError> {
         self.keep_from = keep_from;
         self.drop_old()
     }
 
-    /// The lowest position within the newest `size_bytes`, which is what other members may ask for; whatever is kept beyond is for
-    /// this member itself. The next position if nothing is served.
+    /// The lowest position within the newest `size_bytes`, which is what other members may ask for; whatever is kept
+    /// beyond is for this member itself. The next position if nothing is served.
     pub fn served_from(&self) -> u64 {
         self.index
             .first_from(self.index.end().saturating_sub(self.config.size_bytes))
@@ -60,6 +61,11 @@ impl Log {
                 break;
             }
             let number = oldest.number;
+            // What stays must be a log by itself after a crash: its last header may be in the buffer still.
+            match self.config.durability {
+                Durability::Disk => self.flush()?,
+                Durability::Os | Durability::Memory => self.write_out()?,
+            }
             self.remove_segments(&[number])?;
             self.index.drop_oldest();
         }

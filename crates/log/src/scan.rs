@@ -57,8 +57,8 @@ impl SegmentReader {
         Ok(&self.chunk[start..start + len as usize])
     }
 
-    /// Walks the records of a segment that starts at address `start`, calling `visit` with each header, its offset and the
-    /// body's first bytes. Returns the offset reached and how the walk ended. Errors are those of reading.
+    /// Walks the records of a segment that starts at address `start`, calling `visit` with each header, its offset
+    /// and the body's first bytes. Returns the offset reached and how the walk ended. Errors are those of reading.
     pub(crate) fn walk(
         &mut self,
         start: u64,
@@ -92,8 +92,8 @@ impl SegmentReader {
         }
     }
 
-    /// Looks for valid record headers at every multiple of 8 from `offset` on; `None`: there is none, otherwise the highest flushed
-    /// address among them.
+    /// Looks for valid record headers at every multiple of 8 from `offset` on; `None`: there is none, otherwise the
+    /// highest flushed address among them.
     pub(crate) fn search(&mut self, start: u64, offset: u64) -> io::Result<Option<u64>> {
         let mut found = None;
         let mut offset = offset.max(SEGMENT_HEADER_BYTES).next_multiple_of(8);

@@ -12,7 +12,11 @@ fn config(dir: &Path, size_bytes: u64) -> LogConfig {
 }
 
 fn outcome(seqno: i64) -> Outcome {
-    Outcome { seqno, flags: 0, depends_on: seqno - 1 }
+    Outcome {
+        seqno,
+        flags: 0,
+        depends_on: seqno - 1,
+    }
 }
 
 #[test]
@@ -25,10 +29,22 @@ fn entries_are_readable_at_once_and_after_reopening() {
     log.append(6, &[b"e"]).unwrap();
     log.write_out().unwrap();
     assert_eq!(log.read(5).unwrap().unwrap(), b"abcd", "from the file");
-    assert!(matches!(log.append(8, &[]), Err(LogError::NotContiguous { expected: 7, got: 8 })));
-    assert!(matches!(log.set_outcome(7, outcome(1)), Err(LogError::NoSuchPosition { position: 7 })));
+    assert!(matches!(
+        log.append(8, &[]),
+        Err(LogError::NotContiguous {
+            expected: 7,
+            got: 8
+        })
+    ));
+    assert!(matches!(
+        log.set_outcome(7, outcome(1)),
+        Err(LogError::NoSuchPosition { position: 7 })
+    ));
     log.set_outcome(5, outcome(1)).unwrap();
-    assert!(matches!(log.set_outcome(6, outcome(1)), Err(LogError::SeqnoOrder { .. })));
+    assert!(matches!(
+        log.set_outcome(6, outcome(1)),
+        Err(LogError::SeqnoOrder { .. })
+    ));
     log.set_outcome(6, outcome(2)).unwrap();
     log.flush().unwrap();
     drop(log);
@@ -39,8 +55,14 @@ fn entries_are_readable_at_once_and_after_reopening() {
     assert_eq!(Log::identity_in(dir.path()).unwrap(), Some(IDENTITY));
     let (mut log, recovered) = Log::open(config(dir.path(), 1 << 20)).unwrap();
     assert_eq!((recovered.dropped_bytes, recovered.damage.len()), (0, 0));
-    assert_eq!((log.first_position(), log.last_position()), (Some(5), Some(6)));
-    assert_eq!((log.outcome(6), log.position_of_seqno(2)), (Some(outcome(2)), Some(6)));
+    assert_eq!(
+        (log.first_position(), log.last_position()),
+        (Some(5), Some(6))
+    );
+    assert_eq!(
+        (log.outcome(6), log.position_of_seqno(2)),
+        (Some(outcome(2)), Some(6))
+    );
     let run = log.read_run_from_seqno(1, 4).unwrap();
     assert_eq!(run.len(), 1, "the second would exceed max_bytes");
     assert_eq!(log.read_run_from_seqno(1, 5).unwrap().len(), 2);
@@ -67,7 +89,10 @@ fn truncated_entries_never_come_back() {
     log.append(5, &[b"new"]).unwrap();
     log.write_out().unwrap();
     let (log, _) = Log::open(config(dir.path(), 1 << 20)).unwrap();
-    assert_eq!((log.read(5).unwrap().unwrap(), log.outcome(5)), (b"new".to_vec(), None));
+    assert_eq!(
+        (log.read(5).unwrap().unwrap(), log.outcome(5)),
+        (b"new".to_vec(), None)
+    );
 }
 
 #[test]
@@ -77,24 +102,82 @@ fn reset_and_create_begin_anew() {
     log.append(1, &[b"old"]).unwrap();
     log.save_state(b"ballot").unwrap();
     log.reset(1000).unwrap();
-    assert!(matches!(log.append(2, &[]), Err(LogError::NotContiguous { expected: 1000, .. })));
+    assert!(matches!(
+        log.append(2, &[]),
+        Err(LogError::NotContiguous { expected: 1000, .. })
+    ));
     drop(log);
     let (mut log, recovered) = Log::open(config(dir.path(), 1 << 20)).unwrap();
-    assert_eq!((recovered.last_position, recovered.next_position), (None, Some(1000)));
-    assert_eq!((log.read(1).unwrap(), log.state()), (None, Some(b"ballot".as_slice())));
+    assert_eq!(
+        (recovered.last_position, recovered.next_position),
+        (None, Some(1000))
+    );
+    assert_eq!(
+        (log.read(1).unwrap(), log.state()),
+        (None, Some(b"ballot".as_slice()))
+    );
     log.put_snapshot(999, b"from the donor").unwrap();
     log.append(1000, &[b"new"]).unwrap();
     log.write_out().unwrap();
-    let stranger = LogConfig { identity: [8; 16], ..config(dir.path(), 1 << 20) };
-    assert!(matches!(Log::open(stranger.clone()), Err(LogError::OtherIdentity { .. })));
+    let stranger = LogConfig {
+        identity: [8; 16],
+        ..config(dir.path(), 1 << 20)
+    };
+    assert!(matches!(
+        Log::open(stranger.clone()),
+        Err(LogError::OtherIdentity { .. })
+    ));
     let (log, _) = Log::open(config(dir.path(), 1 << 20)).unwrap();
-    assert_eq!(log.read(1000).unwrap().unwrap(), b"new", "untouched by the stranger");
-    assert_eq!(log.snapshot_at(1000).unwrap(), Some((999, b"from the donor".to_vec())));
+    assert_eq!(
+        log.read(1000).unwrap().unwrap(),
+        b"new",
+        "untouched by the stranger"
+    );
+    assert_eq!(
+        log.snapshot_at(1000).unwrap(),
+        Some((999, b"from the donor".to_vec()))
+    );
     std::fs::write(dir.path().join("other.log"), "not ours").unwrap();
     Log::create(stranger.clone()).unwrap();
     let (log, _) = Log::open(stranger).unwrap();
     assert_eq!((log.next_position(), log.state()), (None, None));
     assert!(dir.path().join("other.log").exists());
+}
+
+/// A crash in the middle of `reset` or `create` leaves old segments behind.
+#[test]
+fn remnants_of_an_earlier_log_are_removed() {
+    let disk = MemoryDisk::new();
+    let create = |identity| {
+        let config = LogConfig {
+            identity,
+            ..config(Path::new(""), 1 << 20)
+        };
+        Log::create_on(Box::new(disk.clone()), config).unwrap()
+    };
+    let mut log = create([1; 16]);
+    log.append(1, &[b"old"]).unwrap();
+    log.flush().unwrap();
+    let old = (
+        "trireme-000000000001.log",
+        disk.contents("trireme-000000000001.log").unwrap(),
+    );
+    log.reset(10).unwrap();
+    assert_eq!(disk.list().unwrap(), ["trireme-000000000002.log"]);
+    for name in ["trireme-000000000003.log", "trireme-000000000004.log"] {
+        // First the remnant of a reset, then those of creating a log of another identity.
+        let identity = [if name.contains('3') { 1 } else { 2 }; 16];
+        drop(create(identity));
+        assert_eq!(disk.list().unwrap(), [name]);
+        disk.set_contents(old.0, old.1.clone());
+        let config = LogConfig {
+            identity,
+            ..config(Path::new(""), 1 << 20)
+        };
+        let (log, recovered) = Log::open_on(Box::new(disk.clone()), config).unwrap();
+        assert_eq!((recovered.damage.len(), log.read(1).unwrap()), (0, None));
+        assert_eq!(disk.list().unwrap(), [name]);
+    }
 }
 
 #[test]
@@ -107,7 +190,11 @@ fn an_absurdly_small_gcache_keeps_and_serves_what_it_must() {
             log.append(position, &[&payload]).unwrap();
             log.set_outcome(position, outcome(position as i64)).unwrap();
         }
-        assert_eq!(log.first_position(), Some(1), "nothing goes before pins are set");
+        assert_eq!(
+            log.first_position(),
+            Some(1),
+            "nothing goes before pins are set"
+        );
         assert_eq!(log.first_seqno_kept(), Some(1));
         let served = log.first_seqno();
         if size_bytes < 1000 {
@@ -126,7 +213,10 @@ fn an_absurdly_small_gcache_keeps_and_serves_what_it_must() {
         let (log, recovered) = Log::open(config(dir.path(), size_bytes)).unwrap();
         // The unwritten buffer went with the process; all else is whole.
         assert_eq!((recovered.dropped_bytes, recovered.damage.len()), (0, 0));
-        assert_eq!(log.read(log.last_position().unwrap()).unwrap().unwrap(), payload);
+        assert_eq!(
+            log.read(log.last_position().unwrap()).unwrap().unwrap(),
+            payload
+        );
     }
 }
 
@@ -138,12 +228,37 @@ fn retention_keeps_the_newest_bytes() {
         log.append(position, &[&[1; 1000]]).unwrap();
         log.set_pins(position).unwrap();
     }
-    assert!((1 << 20..(1 << 20) + (300 << 10)).contains(&log.bytes_kept()), "{}", log.bytes_kept());
+    assert!(
+        (1 << 20..(1 << 20) + (300 << 10)).contains(&log.bytes_kept()),
+        "{}",
+        log.bytes_kept()
+    );
     assert!(log.read(log.first_position().unwrap()).unwrap().is_some());
     assert_eq!(log.read(1).unwrap(), None);
     assert!(disk.list().unwrap().len() < 12);
     log.set_outcome(1, outcome(1)).unwrap();
-    assert_eq!(log.outcome(1), None, "an outcome for what is gone is ignored");
+    assert_eq!(
+        log.outcome(1),
+        None,
+        "an outcome for what is gone is ignored"
+    );
+}
+
+/// The outcome record may itself begin the segment that pushes its entry out.
+#[test]
+fn an_outcome_does_not_outlive_its_entry() {
+    let config = LogConfig {
+        segment_bytes: 0,
+        ..config(Path::new(""), 1)
+    };
+    let mut log = Log::create_on(Box::new(MemoryDisk::new()), config).unwrap();
+    log.set_pins(u64::MAX).unwrap();
+    for position in 1..=3 {
+        log.append(position, &[b"payload"]).unwrap();
+    }
+    log.set_outcome(2, outcome(1)).unwrap();
+    assert_eq!((log.read(2).unwrap(), log.outcome(2)), (None, None));
+    assert_eq!((log.last_seqno(), log.position_of_seqno(1)), (None, None));
 }
 
 #[test]
@@ -152,7 +267,8 @@ fn a_record_larger_than_a_segment_gets_its_own() {
     let mut log = Log::create(config(dir.path(), 1)).unwrap();
     let big: Vec<u8> = (0..5_000_003u32).map(|i| (i / 7) as u8).collect();
     log.append(1, &[b"small"]).unwrap();
-    log.append(2, &[&big[..3_000_000], &big[3_000_000..]]).unwrap();
+    log.append(2, &[&big[..3_000_000], &big[3_000_000..]])
+        .unwrap();
     log.append(3, &[b"small"]).unwrap();
     assert_eq!(log.read(2).unwrap().unwrap(), big);
     log.write_out().unwrap();
@@ -176,15 +292,22 @@ fn a_snapshot_is_wanted_once_per_segment() {
     let (at, state) = log.snapshot_at(500).unwrap().unwrap();
     assert!(at <= 500 && at > 300);
     assert_eq!(state, at.to_le_bytes());
-    assert!(matches!(log.put_snapshot(1001, b""), Err(LogError::NoSuchPosition { .. })));
+    assert!(matches!(
+        log.put_snapshot(1001, b""),
+        Err(LogError::NoSuchPosition { .. })
+    ));
 }
 
 #[test]
 fn a_missing_directory_or_log_is_said_clearly() {
     let dir = tempfile::tempdir().unwrap();
-    let Err(e) = Log::open(config(dir.path(), 1)) else { panic!("opened nothing") };
+    let Err(e) = Log::open(config(dir.path(), 1)) else {
+        panic!("opened nothing")
+    };
     assert!(matches!(e, LogError::NoLog { .. }));
-    let Err(e) = Log::create(config(&dir.path().join("missing"), 1)) else { panic!("created nowhere") };
+    let Err(e) = Log::create(config(&dir.path().join("missing"), 1)) else {
+        panic!("created nowhere")
+    };
     assert!(e.to_string().contains("missing"), "{e}");
     assert_eq!(Log::identity_in(dir.path()).unwrap(), None);
 }

@@ -1,1 +1,38 @@
-//! libtrireme.so: the wsrep provider.
+//! libtrireme.so: the wsrep provider that MariaDB loads.
+//!
+//! [`entry`] has the functions that the server calls; [`connect`] what a connection consists of;
+//! [`recv`] what the server's applier threads do; [`core`] the node itself under its lock. No
+//! replication logic lives here: it is in the group and the replicator.
+
+mod border;
+mod connect;
+mod convert;
+mod core;
+mod entry;
+mod grastate;
+mod logging;
+mod node;
+mod options;
+mod reactor;
+mod recv;
+mod runtime;
+mod services;
+mod stats;
+mod status;
+mod storage;
+mod transaction;
+mod url;
+mod votes;
+mod waiting;
+
+use trireme_wsrep_abi::cap;
+
+/// What this provider can do. Streaming, the pre-ordered interface, NBO and snapshots are not among it.
+pub const CAPABILITIES: u32 = cap::MULTI_MASTER
+    | cap::CERTIFICATION
+    | cap::PARALLEL_APPLYING
+    | cap::TRX_REPLAY
+    | cap::ISOLATION
+    | cap::PAUSE
+    | cap::CAUSAL_READS
+    | cap::INCREMENTAL_WRITESET;

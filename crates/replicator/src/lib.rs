@@ -9,15 +9,38 @@
 //! `control.rs`; who may apply and commit when is in `order.rs`.
 
 mod action;
+mod calls;
+mod causal;
+mod client;
+mod control;
+mod control_codec;
+mod counters;
+mod cut;
+mod delivery;
+mod direct;
+mod donor;
 mod event;
+mod flow;
 mod gtid;
 mod history;
+mod isolation;
+mod joiner;
+mod life;
 mod message;
 mod options;
+mod order;
 mod replicator;
+mod reporting;
+mod snapshot;
 mod status;
+mod submissions;
+mod transactions;
+mod wire;
 mod work;
+mod works;
 mod writeset;
+#[cfg(test)]
+mod tests;
 
 pub use action::{Action, Answer, Code, Level};
 pub use event::{Connect, ConnId, Event, Owner, Ticket, TrxId};

@@ -1,69 +1,348 @@
-//! The node.
+//! The node: takes in events, walks deliveries through certification to the appliers and the
+//! waiting clients.
 
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
 use trireme_certification::Seqno;
+use trireme_group::{Configuration, Delivery, Incarnation, Member, Position};
 
-use crate::action::Action;
-use crate::event::Event;
+use crate::action::{Action, Answer, Code, Level};
+use crate::causal::Causal;
+use crate::control::{Control, NodeState};
+use crate::counters::Counters;
+use crate::cut::CutReports;
+use crate::direct::Direct;
+use crate::event::{Event, Ticket, TrxId};
+use crate::flow::Flow;
 use crate::gtid::Gtid;
 use crate::history::History;
+use crate::isolation::Isolations;
+use crate::joiner::{SnapshotPull, Transfer};
+use crate::message::Message;
 use crate::options::Options;
-use crate::status::Status;
-use crate::work::Work;
+use crate::order::Order;
+use crate::submissions::{Sent, Submissions};
+use crate::transactions::Transactions;
+use crate::work::{Task, View, Work};
+use crate::works::Works;
+use crate::writeset::WriteSetDraft;
+
+/// Who waits to enter commit order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiter {
+    Trx { trx: TrxId, ticket: Ticket },
+    Applied { ticket: Ticket },
+}
+
+impl Waiter {
+    pub(crate) fn ticket(&self) -> Ticket {
+        match self {
+            Waiter::Trx { ticket, .. } | Waiter::Applied { ticket } => *ticket,
+        }
+    }
+}
+
+/// Where a connection stands.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// Not connected.
+    Closed,
+    /// Waits for a configuration with this node in it, and for the control state at it.
+    Admission(SnapshotPull),
+    /// In step with the group, without the database that goes with it.
+    Transfer(Transfer),
+    /// Applies what is delivered.
+    Active,
+    /// Out of the group; the last callbacks are under way.
+    Final,
+}
+
+/// A write-set that waits for flow control.
+pub(crate) struct Held {
+    pub sent: Sent,
+    pub draft: WriteSetDraft,
+}
 
 /// A node. See the crate's page.
 pub struct Replicator {
-    options: Options,
+    pub(crate) options: Options,
+    pub(crate) now_ms: u64,
+    /// Actions of this call.
+    pub(crate) out: Vec<Action>,
+    pub(crate) counters: Counters,
+
+    // --- this connection
+    pub(crate) stage: Stage,
+    pub(crate) me: Incarnation,
+    pub(crate) my_member: Member,
+    /// connect() was told to found or continue a history.
+    pub(crate) founding: bool,
+    /// What the database holds, as connect() knew it.
+    pub(crate) local: Gtid,
+    pub(crate) server_running: bool,
+    pub(crate) overrides: Vec<trireme_group::Uuid>,
+    /// The server got its connected() callback.
+    pub(crate) connected: bool,
+    pub(crate) primary: bool,
+    /// disconnect() was called, or the node leaves by itself.
+    pub(crate) leaving: bool,
+    pub(crate) inconsistent: bool,
+    /// The server was told that it is synced, and still is.
+    pub(crate) synced_told: bool,
+    pub(crate) safe_to_bootstrap: bool,
+    /// Exit was handed out for the thread that took the final view.
+    pub(crate) exited: bool,
+
+    // --- the order
+    pub(crate) control: Option<Control>,
+    /// Delivered, not processed: paused, or no control state yet.
+    pub(crate) backlog: VecDeque<(Position, Delivery)>,
+    /// Position of each seqno above the low-water mark and the certification floor.
+    pub(crate) positions: VecDeque<(Position, Seqno)>,
+    pub(crate) order: Order<Waiter>,
+    /// The history that `order` counts in; nil before anything of it is here.
+    pub(crate) applied_history: trireme_group::Uuid,
+    /// While the synthetic first view is shown: what last_committed() says meanwhile.
+    pub(crate) shown_low: Option<Seqno>,
+    pub(crate) works: Works,
+
+    // --- own business
+    pub(crate) submissions: Submissions,
+    pub(crate) transactions: Transactions,
+    pub(crate) isolations: Isolations,
+    pub(crate) held: VecDeque<Held>,
+    pub(crate) causal: Causal,
+    pub(crate) flow: Flow,
+    pub(crate) cuts: CutReports,
+    pub(crate) pauses: u32,
+    pub(crate) pausing: BTreeSet<Ticket>,
+    pub(crate) owed_resyncs: u32,
+    /// A donation is over with this result, and the order does not know yet.
+    pub(crate) donation_result: Option<i32>,
+    pub(crate) joined_told: Vec<Incarnation>,
+    pub(crate) cached_downto: Seqno,
 }
 
 impl Replicator {
     /// A node that is not connected.
     pub fn new(options: Options) -> Self {
-        Replicator { options }
+        Replicator {
+            options,
+            now_ms: 0,
+            out: Vec::new(),
+            counters: Counters::default(),
+            stage: Stage::Closed,
+            me: Incarnation::default(),
+            my_member: Member::default(),
+            founding: false,
+            local: Gtid::UNDEFINED,
+            server_running: false,
+            overrides: Vec::new(),
+            connected: false,
+            primary: false,
+            leaving: false,
+            inconsistent: false,
+            synced_told: false,
+            safe_to_bootstrap: false,
+            exited: false,
+            control: None,
+            backlog: VecDeque::new(),
+            positions: VecDeque::new(),
+            order: Order::new(-1),
+            applied_history: trireme_group::Uuid::NIL,
+            shown_low: None,
+            works: Works::default(),
+            submissions: Submissions::default(),
+            transactions: Transactions::default(),
+            isolations: Isolations::default(),
+            held: VecDeque::new(),
+            causal: Causal::default(),
+            flow: Flow::default(),
+            cuts: CutReports::default(),
+            pauses: 0,
+            pausing: BTreeSet::new(),
+            owed_resyncs: 0,
+            donation_result: None,
+            joined_told: Vec::new(),
+            cached_downto: -1,
+        }
     }
 
     /// Takes in one event. `now_ms` never goes back. What is to be done is appended to `out`, to be
     /// carried out in order, before the next call.
-    pub fn handle(&mut self, _now_ms: u64, _event: Event, _history: &dyn History, _out: &mut Vec<Action>) {
-        let _ = &self.options;
+    ///
+    /// # Panics
+    /// If an invariant is broken (a seqno that would pass commit order twice, and the like): going
+    /// on would hang or split the cluster silently.
+    pub fn handle(&mut self, now_ms: u64, event: Event, history: &dyn History, out: &mut Vec<Action>) {
+        self.now_ms = self.now_ms.max(now_ms);
+        self.dispatch(event, history);
+        self.settle(history);
+        out.append(&mut self.out);
+    }
+
+    fn dispatch(&mut self, event: Event, history: &dyn History) {
+        match event {
+            Event::Connect(connect) => self.connect(*connect),
+            Event::Disconnect => self.disconnect(),
+            Event::SetOptions(options) => self.options = options,
+            Event::Tick => self.cached_downto = history.first_seqno().unwrap_or(-1),
+
+            Event::Delivered { position, delivery } => self.delivered(position, delivery),
+            Event::NonPrimary { component } => self.non_primary(component),
+            Event::Failed { id, fate } => self.failed(id, fate),
+            Event::ReadPoint { token, position } => {
+                self.causal.read_point(token, position);
+            }
+            Event::ReadFailed { token } => {
+                if self.causal.read_failed(token) {
+                    self.answer_sync_wait(token, Code::TrxFail);
+                }
+            }
+            Event::Reset(checkpoint) => self.reset(&checkpoint),
+            Event::Left => self.left(),
+            Event::Direct { from, bytes } => self.direct(from, bytes, history),
+
+            Event::Certify { ticket, trx, conn, draft } => self.certify(ticket, trx, conn, draft),
+            Event::CommitOrderEnter { ticket, owner } => self.commit_order_enter(ticket, owner),
+            Event::CommitOrderLeave { ticket, owner, error } => self.commit_order_leave(ticket, owner, error),
+            Event::Release { ticket, trx } => self.release(ticket, trx),
+            Event::Abort { ticket, bf_seqno, victim, executing } => self.abort(ticket, bf_seqno, victim, executing),
+            Event::Replay { ticket, trx } => self.replay(ticket, trx),
+            Event::Rollback { ticket, trx: _ } => self.answer(ticket, Answer::unordered(Code::NotImplemented)),
+            Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
+            Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
+            Event::ToiStart { ticket, conn, draft } => self.toi_start(ticket, conn, draft),
+            Event::ToiEnd { ticket, conn, error } => self.toi_end(ticket, conn, error),
+            Event::Pause { ticket } => self.pause(ticket),
+            Event::Resume { ticket } => self.resume(ticket),
+            Event::Desync { ticket } => self.desync(ticket),
+            Event::Resync { ticket } => self.resync(ticket),
+            Event::SstSent { ticket, gtid, rcode } => self.sst_sent(ticket, gtid, rcode),
+            Event::SstReceived { ticket, gtid, rcode } => self.sst_received(ticket, gtid, rcode),
+
+            Event::WorkDone { work, ok } => self.work_done(work, ok),
+            Event::SstRequested { work, request } => self.sst_requested(work, request),
+            Event::Donated { work, ok } => self.donated(work, ok),
+        }
+    }
+
+    /// Lets everything happen that has become possible.
+    fn settle(&mut self, history: &dyn History) {
+        self.process_backlog();
+        self.pursue_state(history);
+        self.grant_commit_order();
+        self.grant_isolation();
+        self.grant_replay();
+        self.grant_reads();
+        self.grant_pause();
+        self.watch_flow();
+        self.report_cut();
+        self.tell_joined();
+        let low = self.order.low();
+        self.works.announce(low, &mut self.out);
     }
 
     /// The next callback for a recv() thread; None if there is none now (wait for
     /// [`Action::WakeAppliers`]).
     pub fn take_work(&mut self) -> Option<Work> {
-        None
+        if self.is_closed() {
+            let code = if std::mem::replace(&mut self.exited, true) { Code::ConnFail } else { Code::Ok };
+            return Some(Work { id: 0, task: Task::Exit { code } });
+        }
+        let low = self.order.low();
+        let work = self.works.take(low)?;
+        if let Task::Apply(apply) = &work.task {
+            let early = apply.gtid.seqno > low + 1;
+            self.counters.out_of_order_entered.add(f64::from(u8::from(early)));
+            self.counters.window.add((apply.gtid.seqno - low) as f64);
+        }
+        Some(work)
     }
 
-    /// When [`Event::Tick`] is due at the latest.
-    pub fn next_deadline_ms(&self) -> Option<u64> {
-        None
+    /// True if nothing more will come for the server: recv() threads get Exit.
+    fn is_closed(&self) -> bool {
+        match self.stage {
+            Stage::Closed => true,
+            Stage::Final => self.works.is_idle(),
+            _ => false,
+        }
+    }
+
+    // --- small things that all parts use
+
+    pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.out.push(Action::Answer { ticket, answer });
+    }
+
+    pub(crate) fn log(&mut self, level: Level, text: impl Into<String>) {
+        self.out.push(Action::Log { level, text: text.into() });
+    }
+
+    pub(crate) fn fatal(&mut self, text: impl Into<String>) {
+        self.out.push(Action::Fatal { text: text.into() });
+    }
+
+    pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {
+        self.out.push(Action::SendTo { to, bytes: message.encode() });
+    }
+
+    /// Hands a control message to the order.
+    pub(crate) fn submit(&mut self, sent: Sent, message: &Message) {
+        self.submit_bytes(sent, message.encode(), Seqno::MAX);
+    }
+
+    pub(crate) fn submit_bytes(&mut self, sent: Sent, payload: Bytes, last_seen: Seqno) {
+        let number = self.submissions.send(sent, last_seen);
+        self.out.push(Action::Submit { number, payload });
+    }
+
+    /// Own state in the order; None if this node is no member.
+    pub(crate) fn my_state(&self) -> Option<NodeState> {
+        self.control.as_ref()?.state_of(self.me)
+    }
+
+    /// A write-set of this node would count.
+    pub(crate) fn may_write(&self) -> bool {
+        let joined = self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        joined && self.primary && !self.leaving && matches!(self.stage, Stage::Active)
+    }
+
+    pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {
+        Gtid { uuid: self.applied_history, seqno }
+    }
+
+    /// A primary view as the server sees it.
+    pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
+        let history = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        View {
+            gtid: Gtid { uuid: history, seqno },
+            number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
+            primary: true,
+            my_index: configuration.index_of(self.me),
+            members: configuration.members.clone(),
+            app_protocol: configuration.members.iter().map(|m| m.app_protocol).min().unwrap_or(-1),
+        }
+    }
+
+    /// A view without a majority.
+    pub(crate) fn non_primary_view(&self, members: Vec<Member>) -> View {
+        View {
+            gtid: self.gtid_of(self.order.top()),
+            number: -1,
+            primary: false,
+            my_index: members.iter().position(|m| m.incarnation == self.me),
+            app_protocol: self.my_member.app_protocol,
+            members,
+        }
     }
 
     /// last_committed_id(): nil and -1 before the first view.
     pub fn last_committed(&self) -> Gtid {
-        Gtid::UNDEFINED
-    }
-
-    /// Counters and states. Cheap.
-    pub fn status(&self) -> Status {
-        todo!()
-    }
-
-    /// FLUSH STATUS.
-    pub fn reset_counters(&mut self) {}
-
-    /// What all nodes compute alike, with its position (the last one processed), for the log; see
-    /// [`crate::Connect::control`]. None while there is none.
-    pub fn control_snapshot(&self) -> Option<(u64, bytes::Bytes)> {
-        None
-    }
-
-    /// A number that is equal on all nodes at equal positions; with the position.
-    pub fn control_digest(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    /// Last seqno ordered, as far as this node has certified.
-    pub fn last_seqno(&self) -> Option<Seqno> {
-        None
+        if self.applied_history.is_nil() {
+            return Gtid::UNDEFINED;
+        }
+        self.gtid_of(self.shown_low.unwrap_or(self.order.low()))
     }
 }

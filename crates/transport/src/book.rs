@@ -41,6 +41,9 @@ struct Target {
     /// The last pause; 0 after success.
     pause_ms: u64,
     failing_since_ms: Option<u64>,
+    /// The peer there and this node do not want each other: hearsay of the address is no reason to
+    /// hurry.
+    unwanted: bool,
     call: Call,
 }
 
@@ -79,7 +82,9 @@ impl AddressBook {
         if let Some(target) = self.targets.get_mut(&address) {
             target.seed |= seed;
             // The length of the pauses stays: a connection that breaks as soon as it stands comes here too.
-            target.next_call_ms = now_ms;
+            if !target.unwanted {
+                target.next_call_ms = now_ms;
+            }
             return;
         }
         if !seed && self.targets.values().filter(|t| !t.seed).count() >= MAX_LEARNT {
@@ -102,6 +107,7 @@ impl AddressBook {
             next_call_ms: now_ms,
             pause_ms: 0,
             failing_since_ms: None,
+            unwanted: false,
             call: Call::Idle,
         };
         self.targets.insert(address, target);
@@ -132,9 +138,12 @@ impl AddressBook {
             .min()
     }
 
-    /// The name is being looked up.
+    /// A call begins: the name is being looked up.
     pub fn resolving(&mut self, address: &HostPort) {
         self.set_call(address, Call::Resolving);
+        if let Some(target) = self.targets.get_mut(address) {
+            target.unwanted = false;
+        }
     }
 
     /// The name was looked up: the first address to try, if there is any. `None` too if nobody asked.
@@ -194,6 +203,7 @@ impl AddressBook {
         let pace = self.pace;
         if let Some(target) = self.targets.get_mut(address) {
             target.fail(pace, now_ms);
+            target.unwanted = true;
             target.pause_ms = pace.slow_ms;
             target.next_call_ms = now_ms + pace.slow_ms;
         }
@@ -264,6 +274,8 @@ impl Target {
 
     fn call_at(&mut self, now_ms: u64) {
         self.pause_ms = 0;
+        self.failing_since_ms = None;
+        self.unwanted = false;
         self.next_call_ms = now_ms;
     }
 
@@ -349,6 +361,14 @@ mod tests {
             (book.due(7, |_| false), book.next_call_ms(|_| false)),
             (vec![at("a")], Some(7))
         );
+        book.slow_down(&at("a"), 7);
+        book.add(at("a"), false, 8);
+        assert!(
+            book.due(10_006, |_| false).is_empty(),
+            "hearsay does not hurry a call to who refused"
+        );
+        assert_eq!(book.due(10_007, |_| false), [at("a")]);
+        book.call_all(7);
         book.lost([1; 16], false, 7);
         assert!(
             book.due(7, |_| false).is_empty(),

@@ -19,7 +19,7 @@ pub(crate) enum State {
     /// Waiting for the peer's hello.
     AwaitHello,
     /// This node decides, and waits to hear whether the peer has another connection.
-    AwaitState,
+    Deciding,
     /// The peer decides.
     AwaitUp,
     /// The connection to the peer.

@@ -134,7 +134,7 @@ impl Mesh {
             (State::AwaitHello, FrameKind::Hello) => {
                 self.handle_hello(token, Hello::decode(&payload)?)?
             }
-            (State::AwaitState, FrameKind::State) => {
+            (State::Deciding, FrameKind::State) => {
                 let has_link = *payload
                     .first()
                     .ok_or(FrameError::Malformed("an empty state"))?
@@ -173,7 +173,7 @@ impl Mesh {
             None => connection.send_control(FrameKind::Hello, &self.hello.encode()),
         }
         connection.state = if self.hello.identity.incarnation < id {
-            State::AwaitState
+            State::Deciding
         } else {
             connection.send_control(FrameKind::State, &[self.links.contains_key(&id).into()]);
             State::AwaitUp
@@ -313,20 +313,41 @@ impl Mesh {
             return;
         };
         let target = connection.target.take();
-        if connection.state == State::Up {
-            let peer = connection.peer.as_ref().map(|peer| peer.incarnation);
-            self.drop_connection(token, DownReason::Refused);
-            for address in peer
-                .map(|peer| self.book.addresses_of(peer))
-                .into_iter()
-                .flatten()
-            {
-                self.book.slow_down(&address, self.now_ms);
-            }
-        } else {
-            self.drop_connection(token, DownReason::Refused);
+        let was_up = connection.state == State::Up;
+        self.unlink(token, DownReason::Refused);
+        if was_up {
+            self.slow_down_peer(token);
         }
+        self.drop_connection(token, DownReason::Refused);
         self.call_over(target, refusal.code);
+    }
+
+    /// The peer of a connection and this node do not want each other, for reasons that only the layers
+    /// above know: calls to it that are under way end, and new ones do not hurry.
+    pub(crate) fn slow_down_peer(&mut self, token: usize) {
+        let Some(peer) = self
+            .connections
+            .get(&token)
+            .and_then(|connection| connection.peer.as_ref())
+        else {
+            return;
+        };
+        let mut addresses = self.book.addresses_of(peer.incarnation);
+        addresses.extend(HostPort::parse(&peer.listen_addr, None));
+        let calls = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.target.as_ref().is_some_and(|t| addresses.contains(t)));
+        let calls: Vec<usize> = calls
+            .map(|(call, _)| *call)
+            .filter(|call| *call != token)
+            .collect();
+        for call in calls {
+            self.drop_connection(call, DownReason::Local);
+        }
+        for address in addresses {
+            self.book.slow_down(&address, self.now_ms);
+        }
     }
 
     /// A call has ended in a refusal, by either side.

@@ -270,6 +270,11 @@ impl Mesh {
             .filter_map(|token| self.connections.get(token)?.peer.as_ref())
     }
 
+    /// A peer connected now.
+    pub fn peer(&self, id: PeerId) -> Option<&PeerInfo> {
+        self.connections.get(self.links.get(&id)?)?.peer.as_ref()
+    }
+
     /// Bytes that wait for a peer; 0 if it is not connected.
     pub fn queued_bytes(&self, peer: PeerId) -> usize {
         let connection = self
@@ -289,9 +294,7 @@ impl Mesh {
             None => self.drop_connection(token, DownReason::Local),
             Some(text) => {
                 self.unlink(token, DownReason::Local);
-                for address in self.book.addresses_of(peer) {
-                    self.book.slow_down(&address, self.now_ms);
-                }
+                self.slow_down_peer(token);
                 self.refuse(
                     token,
                     Refusal {

@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use crate::frame::Frame;
 use crate::stream::Stream;
 
-/// Slices handed to one writev (the system takes up to 1024).
+/// Slices handed to one sendmsg (the system takes up to 1024).
 const MAX_SLICES: usize = 64;
 
 /// A bounded queue of outgoing bytes.

@@ -1,11 +1,12 @@
 //! A connection's byte stream. The one place to change for TLS.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read};
 use std::net::Shutdown;
 
 use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use socket2::SockRef;
 
 use crate::socket;
 
@@ -29,9 +30,12 @@ impl Stream {
         }
     }
 
+    /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals.
     pub fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Plain(tcp) => tcp.write_vectored(slices),
+            Self::Plain(tcp) => tcp.try_io(|| {
+                SockRef::from(&*tcp).send_vectored_with_flags(slices, libc::MSG_NOSIGNAL)
+            }),
         }
     }
 
@@ -83,5 +87,29 @@ impl Stream {
         match self {
             Self::Plain(tcp) => tcp,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_connected_with_itself_is_refused() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket
+            .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+            .unwrap();
+        socket.connect(&socket.local_addr().unwrap()).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let stream = Stream::Plain(TcpStream::from_std(socket.into()));
+        assert_eq!(
+            stream.connected().unwrap_err().kind(),
+            io::ErrorKind::ConnectionRefused
+        );
     }
 }

@@ -31,6 +31,7 @@ fn three_nodes_mesh_through_one_seed_and_exchange_frames() {
         assert!(node.wait_frame(c.id) == [b"head", &body[..]].concat());
     }
     assert_eq!(a.send([9; 16], b""), SendOutcome::NotConnected);
+    assert_eq!(a.lock().mesh.peer(c.id).unwrap().name, "node3");
     let infos: Vec<PeerInfo> = a.lock().mesh.peers().cloned().collect();
     assert_eq!(
         (
@@ -51,7 +52,7 @@ fn nodes_that_list_everybody_and_strangers_settle_on_one_connection_per_pair() {
         .map(|l| l.local_addr().unwrap().into())
         .collect();
     let nobody = local(1);
-    let unknown = HostPort::parse("no-such-host.invalid:4567", None).unwrap();
+    let unknown = HostPort::parse("no..such..host:4567", None).unwrap(); // fails without a DNS server
     let nodes: Vec<Node> = (0..4)
         .map(|i| {
             let mut seeds: Vec<&HostPort> = ports.iter().collect();
@@ -159,7 +160,10 @@ fn isolation_is_a_partition_and_heals() {
     let c = Node::start(3, &[&a.address]);
     wait_meshed(&[&a, &b, &c]);
     a.lock().mesh.set_isolated(true);
-    assert_eq!(b.wait_down(a.id), DownReason::Closed);
+    assert!(matches!(
+        b.wait_down(a.id),
+        DownReason::Closed | DownReason::Io(_)
+    ));
     c.wait_down(a.id);
     assert_eq!(a.wait_down(b.id), DownReason::Isolated);
     assert_eq!(a.send(b.id, b""), SendOutcome::NotConnected);
@@ -189,7 +193,10 @@ fn a_killed_process_is_refused_and_comes_back_with_a_new_incarnation() {
     std::thread::sleep(Duration::from_millis(300));
     let (old, address) = (b.id, b.address.clone());
     b.kill();
-    assert_eq!(a.wait_down(old), DownReason::Closed);
+    assert!(matches!(
+        a.wait_down(old),
+        DownReason::Closed | DownReason::Io(_)
+    ));
     let refused = a.wait_for("refusal", |e| matches!(e, MeshEvent::Refused { .. }));
     assert_eq!(
         refused,

@@ -20,7 +20,7 @@ trireme_fuzz::fuzz!(|bytes| {
             isolation: false,
             pa_unsafe: false,
             rollback: false,
-            keys: keys.clone(),
+            keys,
         });
     }
 });

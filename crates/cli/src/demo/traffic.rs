@@ -61,8 +61,12 @@ impl Traffic {
         let mut total = 0.0;
         for (name, run) in self.names.iter().zip(&mut self.runs) {
             let report = match run {
-                Some(run) if run.has_ended() => return Err(run.failure().into()),
-                Some(run) => Some(run.take_report()),
+                Some(run) => {
+                    if run.has_ended() {
+                        return Err(run.failure().into());
+                    }
+                    Some(run.take_report())
+                }
                 None => None,
             };
             total += report.flatten().map_or(0.0, |report| report.tps);

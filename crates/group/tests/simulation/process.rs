@@ -1,0 +1,179 @@
+//! A process: a real group core, its log, and what its driver and clients remember.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use trireme_group::{
+    Ballot, Checkpoint, Config, Delivery, Entry, Group, Incarnation, LogReader, Member, Position,
+    Recovered, ReplicaId, Standing, TimeMs,
+};
+
+use crate::plan::Plan;
+
+/// The log, in memory.
+#[derive(Debug, Default)]
+pub struct MemoryLog {
+    base: Position,
+    entries: VecDeque<Entry>,
+    retention: usize,
+}
+
+impl MemoryLog {
+    pub fn end(&self) -> Position {
+        self.base + self.entries.len() as Position
+    }
+
+    pub fn get(&self, position: Position) -> Option<&Entry> {
+        self.entries
+            .get(position.checked_sub(self.base + 1)? as usize)
+    }
+
+    pub fn append(&mut self, entry: Entry) {
+        assert_eq!(
+            entry.position,
+            self.end() + 1,
+            "harness: the log is contiguous"
+        );
+        self.entries.push_back(entry);
+    }
+
+    pub fn truncate(&mut self, after: Position) {
+        self.entries
+            .truncate(after.saturating_sub(self.base) as usize);
+    }
+
+    pub fn reset(&mut self, checkpoint: &Checkpoint) {
+        self.base = checkpoint.position;
+        self.entries.clear();
+    }
+
+    pub fn above(&self, position: Position) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .skip(position.saturating_sub(self.base) as usize)
+    }
+}
+
+impl LogReader for MemoryLog {
+    fn read(&self, position: Position) -> Option<Entry> {
+        let kept = position.saturating_add(self.retention as Position) > self.end();
+        self.get(position).filter(|_| kept).cloned()
+    }
+}
+
+/// What became of a submission, as far as its client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Waiting,
+    /// Failed for good.
+    Withdrawn,
+    /// Failed, and may be delivered yet.
+    Unknown,
+}
+
+/// One process of a node.
+#[derive(Debug)]
+pub struct Process {
+    pub name: String,
+    pub incarnation: Incarnation,
+    pub group: Group,
+    pub log: MemoryLog,
+    /// The process's clock is ahead of the world's by this.
+    pub clock_ms: TimeMs,
+    pub paused_until: TimeMs,
+    /// When a tick is scheduled.
+    pub tick_at: Option<TimeMs>,
+
+    /// Judged up to here.
+    pub committed: Position,
+    /// Delivered in this batch.
+    pub deliveries: Vec<(Position, Delivery)>,
+    pub durable: Position,
+    pub persisted: Ballot,
+    /// The disk works on one thing after another.
+    pub disk_free_at: TimeMs,
+
+    pub last_number: u64,
+    /// Submissions that are not delivered.
+    pub submissions: BTreeMap<u64, Answer>,
+    /// Reads that wait, and the position that each must reach.
+    pub reads: BTreeMap<u64, Position>,
+    pub last_token: u64,
+    /// Members that have said "joined", as replicated.
+    pub joined: BTreeSet<Incarnation>,
+    pub saying_joined: bool,
+
+    /// Holds its vote, by its own delivered configuration.
+    pub voter: bool,
+    /// Nothing that this replica ever acknowledged is missing.
+    pub intact: bool,
+    pub leaving: bool,
+    pub standing: Standing,
+}
+
+impl Process {
+    pub fn new(
+        plan: &Plan,
+        name: String,
+        me: (ReplicaId, Incarnation, u8),
+        recovered: Recovered,
+        now: TimeMs,
+        clock_ms: TimeMs,
+    ) -> Process {
+        let (replica, incarnation, full_weight) = me;
+        let member = Member {
+            replica,
+            incarnation,
+            full_weight,
+            name: name.clone(),
+            ..Member::default()
+        };
+        let config = Config {
+            suspect_timeout_ms: plan.suspect_timeout_ms,
+            append_is_durable: plan.append_is_durable,
+            tail_bytes: plan.tail_bytes,
+            window_bytes: plan.window_bytes,
+            ..Config::new(member)
+        };
+        let (persisted, intact) = (recovered.promised, !recovered.amnesiac);
+        Process {
+            name,
+            incarnation,
+            group: Group::new(config, recovered, now + clock_ms),
+            log: MemoryLog {
+                retention: plan.retention,
+                ..MemoryLog::default()
+            },
+            clock_ms,
+            paused_until: 0,
+            tick_at: None,
+            committed: 0,
+            deliveries: Vec::new(),
+            durable: 0,
+            persisted,
+            disk_free_at: 0,
+            last_number: 0,
+            submissions: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            last_token: 0,
+            joined: BTreeSet::new(),
+            saying_joined: false,
+            voter: false,
+            intact,
+            leaving: false,
+            standing: Standing::Outside,
+        }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.submissions
+            .values()
+            .filter(|answer| **answer == Answer::Waiting)
+            .count()
+    }
+
+    /// The next completion time of the disk.
+    pub fn disk(&mut self, now: TimeMs, takes_ms: TimeMs) -> TimeMs {
+        self.disk_free_at = self.disk_free_at.max(now) + takes_ms;
+        self.disk_free_at
+    }
+}

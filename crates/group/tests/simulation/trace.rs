@@ -1,0 +1,229 @@
+//! A run in words, for the reader of a failure.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+
+use trireme_group::{
+    Action, Ballot, Body, Configuration, Delivery, Entry, Event, Incarnation, Message, ReplicaId,
+    WireBody,
+};
+
+/// Lines kept.
+const LINES: usize = 250;
+
+/// The last lines of a run, and the names of its processes.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// Off while many seeds run: words take time.
+    pub on: bool,
+    lines: VecDeque<String>,
+    processes: BTreeMap<Incarnation, String>,
+    replicas: BTreeMap<ReplicaId, String>,
+}
+
+impl Trace {
+    pub fn new(on: bool) -> Trace {
+        Trace {
+            on,
+            ..Trace::default()
+        }
+    }
+
+    pub fn name(
+        &mut self,
+        replica: ReplicaId,
+        replica_name: String,
+        incarnation: Incarnation,
+        name: String,
+    ) {
+        self.replicas.insert(replica, replica_name);
+        self.processes.insert(incarnation, name);
+    }
+
+    pub fn add(&mut self, line: String) {
+        if self.lines.len() == LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &String> {
+        self.lines.iter()
+    }
+
+    pub fn process(&self, incarnation: Incarnation) -> &str {
+        self.processes.get(&incarnation).map_or("?", String::as_str)
+    }
+
+    /// Uuids in a core's message replaced by names.
+    pub fn readable(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (incarnation, name) in &self.processes {
+            text = text.replace(&incarnation.to_string(), name);
+        }
+        for (replica, name) in &self.replicas {
+            text = text.replace(&replica.to_string(), name);
+        }
+        text
+    }
+
+    fn ballot(&self, ballot: Ballot) -> String {
+        let holder = self
+            .replicas
+            .get(&ballot.replica)
+            .map_or("-", String::as_str);
+        format!("{}@{holder}", ballot.number)
+    }
+
+    fn configuration(&self, configuration: &Configuration) -> String {
+        let members = configuration.members.iter().map(|m| {
+            let vote = if m.voter {
+                format!("={}", m.weight)
+            } else {
+                String::new()
+            };
+            format!("{}{vote}", self.process(m.incarnation))
+        });
+        format!(
+            "view {} [{}]",
+            configuration.number,
+            members.collect::<Vec<_>>().join(" ")
+        )
+    }
+
+    fn body(&self, body: &Body) -> String {
+        match body {
+            Body::BallotStart => "start".into(),
+            Body::Configuration(configuration) => self.configuration(configuration),
+            Body::Submission { id, payload } => {
+                let joined = if payload == crate::judge::JOINED {
+                    " joined"
+                } else {
+                    ""
+                };
+                format!("{}/{}{joined}", self.process(id.incarnation), id.number)
+            }
+            Body::Void { id } => format!("void {}/{}", self.process(id.incarnation), id.number),
+        }
+    }
+
+    pub fn entry(&self, entry: &Entry) -> String {
+        format!(
+            "{}:{} {}",
+            entry.position,
+            self.ballot(entry.ballot),
+            self.body(&entry.body)
+        )
+    }
+
+    pub fn message(&self, message: &Message) -> String {
+        match message {
+            Message::Status(s) => {
+                let mut text = format!("status {} {:?}", self.ballot(s.ballot), s.standing);
+                let office = if s.sequencer { " sequencer" } else { "" };
+                write!(
+                    text,
+                    "{office} view {} ack {} end {}",
+                    s.configuration_number, s.ack, s.end
+                )
+                .ok();
+                write!(text, " commit {}", s.commit).ok();
+                text
+            }
+            Message::Append(a) => {
+                let entries = a.entries.iter().map(|entry| {
+                    let body = match &entry.body {
+                        WireBody::Full(body) => self.body(body),
+                        WireBody::Reference { id, .. } => {
+                            format!("ref {}/{}", self.process(id.incarnation), id.number)
+                        }
+                    };
+                    format!("{}:{} {body}", entry.position, self.ballot(entry.ballot))
+                });
+                let (ballot, prev) = (self.ballot(a.ballot), self.ballot(a.prev_ballot));
+                let entries = entries.collect::<Vec<_>>().join(", ");
+                format!(
+                    "append {ballot} after {}:{prev} [{entries}] ack {} commit {}",
+                    a.prev_position, a.ack, a.commit
+                )
+            }
+            Message::Submit { number, payload } => {
+                format!(
+                    "submit {number}{}",
+                    if payload.is_none() { " void" } else { "" }
+                )
+            }
+            Message::Ack {
+                ballot,
+                position,
+                commit,
+            } => {
+                format!("ack {} {position} commit {commit}", self.ballot(*ballot))
+            }
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            } => format!(
+                "install {} at {}:{} {} intact at {intact_at}",
+                self.ballot(*ballot),
+                checkpoint.position,
+                self.ballot(checkpoint.ballot),
+                self.configuration(&checkpoint.configuration)
+            ),
+            Message::Promise(p) => format!(
+                "promise {} end {}:{} commit {}{} withdrawn {} {}",
+                self.ballot(p.ballot),
+                p.summary.end,
+                self.ballot(p.summary.end_ballot),
+                p.summary.commit,
+                if p.amnesiac { " amnesiac" } else { "" },
+                p.withdrawn.len(),
+                p.configurations
+                    .iter()
+                    .map(|(at, c)| format!("{at}: {}", self.configuration(c)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            other => self.readable(&format!("{other:?}")),
+        }
+    }
+
+    pub fn event(&self, event: &Event) -> String {
+        match event {
+            Event::Message { from, message } => {
+                format!("<- {} {}", self.process(*from), self.message(message))
+            }
+            other => self.readable(&format!("{other:?}")),
+        }
+    }
+
+    pub fn action(&self, action: &Action) -> String {
+        match action {
+            Action::Send { to, message } => {
+                let to: Vec<&str> = to.iter().map(|peer| self.process(*peer)).collect();
+                format!("-> {} {}", to.join(" "), self.message(message))
+            }
+            Action::Append { entry } => format!("append {}", self.entry(entry)),
+            Action::Deliver {
+                position,
+                delivery: Delivery::Submission { id, .. },
+            } => {
+                format!(
+                    "deliver {position}: {}/{}",
+                    self.process(id.incarnation),
+                    id.number
+                )
+            }
+            Action::Deliver {
+                position,
+                delivery: Delivery::Configuration(configuration),
+            } => {
+                format!("deliver {position}: {}", self.configuration(configuration))
+            }
+            Action::Persist(state) => format!("persist {}", self.ballot(state.promised)),
+            Action::Reset { checkpoint } => format!("reset to {}", checkpoint.position),
+            other => self.readable(&format!("{other:?}")),
+        }
+    }
+}

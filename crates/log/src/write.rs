@@ -1,0 +1,188 @@
+//! From records to files: the write buffer, segments in turn, flushes, and the poison after a failure.
+
+use std::io;
+
+use crate::MAX_PAYLOAD_BYTES;
+use crate::disk::DiskFile;
+use crate::error::LogError;
+use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::log::Log;
+
+/// Larger records are written straight from the caller's memory, not by way of the buffer.
+const DIRECT_BYTES: u64 = 256 << 10;
+/// A buffer of this size is written out unasked.
+const BUFFER_BYTES: usize = 1 << 20;
+
+impl Log {
+    /// Writes everything appended to the operating system, in one call: it then survives the death of the process.
+    pub fn write_out(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let result = self.active.write_all_at(&self.buffer, self.buffer_at);
+        self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
+        self.buffer_at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes out and flushes to stable storage everything appended: it then survives power loss.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.write_out()?;
+        let last = self.active_number();
+        let pending: Vec<u64> = self
+            .index
+            .segments
+            .iter()
+            .filter(|s| s.end() > self.flushed)
+            .map(|s| s.number)
+            .collect();
+        for number in pending {
+            let result = if number == last {
+                self.active.sync_data()
+            } else {
+                // A flush through another descriptor flushes the same pages; old segments need none kept open.
+                self.disk
+                    .open(&format::segment_name(number))
+                    .and_then(|file| file.sync_data())
+            };
+            self.poison_on_error("flush", number, 0, result)?;
+        }
+        if self.directory_changed {
+            let result = self.disk.sync_directory();
+            self.poison_on_error("flush the directory of", last, 0, result)?;
+            self.directory_changed = false;
+        }
+        self.flushed = self.index.end();
+        Ok(())
+    }
+
+    /// Puts a record into the last segment (a new one if it is full); returns its header and offset.
+    pub(crate) fn put(
+        &mut self,
+        kind: u8,
+        tag: u8,
+        position: u64,
+        body: &[&[u8]],
+    ) -> Result<(RecordHeader, u64), LogError> {
+        self.check()?;
+        let bytes: u64 = body.iter().map(|part| part.len() as u64).sum();
+        if bytes > MAX_PAYLOAD_BYTES {
+            return Err(LogError::TooLarge {
+                what: "payload",
+                bytes,
+                limit: MAX_PAYLOAD_BYTES,
+            });
+        }
+        let body_crc = format::body_crc(body);
+        let mut header = RecordHeader {
+            kind,
+            tag,
+            body_len: bytes as u32,
+            body_crc,
+            position,
+            flushed: self.flushed,
+        };
+        let record_bytes = header.record_bytes();
+        let offset = self.active_len();
+        if offset > SEGMENT_HEADER_BYTES && offset + record_bytes > self.capacity() {
+            self.roll()?;
+        }
+        let offset = self.active_len();
+        header.flushed = self.flushed;
+        let head = header.encode(self.index.end());
+        let pad = [format::padding(bytes)];
+        let parts = || {
+            std::iter::once(head.as_slice())
+                .chain(body.iter().copied())
+                .chain(pad)
+        };
+        if record_bytes > DIRECT_BYTES {
+            self.write_out()?;
+            for part in parts() {
+                let result = self.active.write_all_at(part, self.buffer_at);
+                self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
+                self.buffer_at += part.len() as u64;
+            }
+        } else {
+            parts().for_each(|part| self.buffer.extend_from_slice(part));
+        }
+        if let Some(last) = self.index.segments.back_mut() {
+            last.len += record_bytes;
+        }
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.write_out()?;
+        }
+        Ok((header, offset))
+    }
+
+    /// Closes the last segment and begins the next.
+    fn roll(&mut self) -> Result<(), LogError> {
+        self.write_out()?;
+        self.drop_old()?;
+        let (number, start) = (self.active_number() + 1, self.index.end());
+        let base = self
+            .index
+            .segments
+            .front()
+            .map_or(number, |oldest| oldest.number);
+        self.active = self.create_segment(number)?;
+        self.begin_segment(number, start, base);
+        Ok(())
+    }
+
+    pub(crate) fn create_segment(&mut self, number: u64) -> Result<Box<dyn DiskFile>, LogError> {
+        let result = self.disk.create(&format::segment_name(number));
+        self.directory_changed = true;
+        self.poison_on_error("create", number, 0, result)
+    }
+
+    /// Puts the header of a new last segment into the buffer.
+    pub(crate) fn begin_segment(&mut self, number: u64, start: u64, base: u64) {
+        let header = SegmentHeader {
+            identity: self.config.identity,
+            number,
+            base,
+            start,
+            flushed: self.flushed,
+            next_position: self.index.next_position,
+            durability: self.config.durability,
+        };
+        self.buffer.extend_from_slice(&header.encode());
+        self.buffer_at = 0;
+        self.index.begin_segment(number, start);
+    }
+
+    pub(crate) fn active_number(&self) -> u64 {
+        self.index.segments.back().map_or(0, |last| last.number)
+    }
+
+    pub(crate) fn active_len(&self) -> u64 {
+        self.index.segments.back().map_or(0, |last| last.len)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        match &self.poisoned {
+            Some(cause) => Err(LogError::Poisoned {
+                cause: cause.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn poison_on_error<T>(
+        &mut self,
+        action: &'static str,
+        number: u64,
+        offset: u64,
+        result: io::Result<T>,
+    ) -> Result<T, LogError> {
+        result.map_err(|e| {
+            let file = self.disk.path(&format::segment_name(number));
+            let error = LogError::io(action, file, offset, e);
+            self.poisoned = Some(error.to_string());
+            error
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! The border between the server and this library: no panic crosses it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use trireme_wsrep_abi::Wsrep;
+
+use crate::node::Node;
+
+/// The instance behind the server's handle; None before init() and after free().
+///
+/// # Safety
+/// `wsrep` must be the table that the loader filled, not being freed meanwhile.
+pub unsafe fn node<'a>(wsrep: *mut Wsrep) -> Option<&'a Arc<Node>> {
+    // SAFETY: the caller's contract; `ctx` is null or a leaked `Box<Arc<Node>>` (see life::init).
+    unsafe { wsrep.as_ref()?.ctx.cast::<Arc<Node>>().as_ref() }
+}
+
+/// Runs `body`; on a panic answers `failed`, or ends the process if the panic has broken the core:
+/// a lost seqno would hang the cluster silently.
+///
+/// # Safety
+/// As for [`node`].
+pub unsafe fn guard<T>(wsrep: *mut Wsrep, failed: T, body: impl FnOnce(&Arc<Node>) -> T) -> T {
+    // SAFETY: the caller's contract.
+    let Some(node) = (unsafe { node(wsrep) }) else { return failed };
+    match catch_unwind(AssertUnwindSafe(|| body(node))) {
+        Ok(result) => result,
+        Err(_) => {
+            node.logger.error("panic in the provider (the message is on standard error); please report it");
+            if node.is_broken() {
+                std::process::abort();
+            }
+            failed
+        }
+    }
+}

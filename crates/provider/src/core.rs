@@ -1,0 +1,387 @@
+//! The node: group, replicator, mesh and log under one lock. Events go in through [`Core`]'s
+//! methods; [`Core::pump`] carries out what the state machines ask for until they are content.
+
+use bytes::Bytes;
+use trireme_group::{self as group, Group, Incarnation, Position, ReplicaId};
+use trireme_log::{LogError, Outcome};
+use trireme_replicator::{self as replicator, Gtid, Level, Replicator};
+use trireme_transport::{Frame, Mesh, MeshEvent, RejectReason, SendOutcome};
+
+use crate::grastate::Grastate;
+use crate::logging::Logger;
+use crate::storage::Storage;
+use crate::votes::Votes;
+use crate::waiting::Waiting;
+
+/// First byte of a frame: whose message follows.
+const TO_GROUP: u8 = 0;
+const TO_REPLICATOR: u8 = 1;
+
+/// What one connect() set up.
+pub struct Link {
+    pub group: Group,
+    pub mesh: Mesh,
+    pub storage: Storage,
+    pub votes: Votes,
+    /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
+    pub flush_appends: bool,
+    unflushed: Option<Position>,
+    history_told: bool,
+}
+
+/// How far a connect() or disconnect() has come.
+#[derive(Default)]
+pub struct Progress {
+    /// In a view.
+    pub admitted: bool,
+    /// The cluster will not have this node, and why.
+    pub refused: Option<String>,
+    /// The node has left and told the server so.
+    pub closed: bool,
+}
+
+/// Everything under the node's lock.
+pub struct Core {
+    pub replicator: Replicator,
+    pub link: Option<Link>,
+    pub waiting: Waiting,
+    pub progress: Progress,
+    pub grastate: Grastate,
+    /// `wsrep_sst_donor` of this connection.
+    pub donor: String,
+    /// Member id of this connection.
+    pub incarnation: group::Uuid,
+    /// recv() threads to wake once the lock is released.
+    pub appliers_due: usize,
+    pub logger: Logger,
+    group_actions: Vec<group::Action>,
+    node_actions: Vec<replicator::Action>,
+    mesh_events: Vec<MeshEvent>,
+}
+
+impl Link {
+    /// A link that has just been bound.
+    pub fn new(group: Group, mesh: Mesh, storage: Storage, votes: Votes, flush_appends: bool) -> Link {
+        Link { group, mesh, storage, votes, flush_appends, unflushed: None, history_told: false }
+    }
+}
+
+impl Core {
+    /// A node that is not connected.
+    pub fn new(replicator: Replicator, grastate: Grastate, logger: Logger) -> Core {
+        Core {
+            replicator,
+            link: None,
+            waiting: Waiting::default(),
+            progress: Progress::default(),
+            grastate,
+            donor: String::new(),
+            incarnation: group::Uuid::NIL,
+            appliers_due: 0,
+            logger,
+            group_actions: Vec::new(),
+            node_actions: Vec::new(),
+            mesh_events: Vec::new(),
+        }
+    }
+
+    /// An event for the replicator.
+    pub fn node(&mut self, event: replicator::Event) {
+        let now = now_ms();
+        match &self.link {
+            Some(link) => self.replicator.handle(now, event, &link.storage, &mut self.node_actions),
+            None => self.replicator.handle(now, event, &replicator::NoHistory, &mut self.node_actions),
+        }
+    }
+
+    /// An event for the group, if there is one.
+    pub fn group(&mut self, event: group::Event) {
+        if let Some(link) = &mut self.link {
+            link.group.handle(now_ms(), event);
+        }
+    }
+
+    /// Network readiness and time: what the reactor has seen.
+    pub fn react(&mut self, ready: &mut trireme_transport::Ready) {
+        let now = now_ms();
+        let Some(link) = &mut self.link else { return };
+        let mut events = std::mem::take(&mut self.mesh_events);
+        if crate::services::isolated_by_signal() {
+            link.mesh.set_isolated(true);
+        }
+        link.mesh.handle_ready(ready, now, &mut events);
+        link.mesh.tick(now, &mut events);
+        for event in events.drain(..) {
+            self.mesh_event(event);
+        }
+        self.mesh_events = events;
+        if self.link.as_ref().is_some_and(|link| now >= link.group.next_deadline()) {
+            self.group(group::Event::Tick);
+        }
+        if self.replicator.next_deadline_ms().is_some_and(|at| now >= at) {
+            self.node(replicator::Event::Tick);
+        }
+    }
+
+    /// When [`Core::react`] is due at the latest, in ms from now.
+    pub fn idle_ms(&self) -> u64 {
+        let now = now_ms();
+        let mut deadline = now + 100;
+        if let Some(link) = &self.link {
+            deadline = deadline.min(link.group.next_deadline());
+            deadline = link.mesh.next_deadline_ms().map_or(deadline, |at| deadline.min(at));
+        }
+        deadline = self.replicator.next_deadline_ms().map_or(deadline, |at| deadline.min(at));
+        deadline.saturating_sub(now)
+    }
+
+    fn mesh_event(&mut self, event: MeshEvent) {
+        match event {
+            MeshEvent::PeerUp { info, .. } => {
+                let (replica, incarnation) = (replica_id(info.replica), incarnation_id(info.incarnation));
+                self.logger.info(&format!("connection to {} ({}, {incarnation}) established", info.name, info.listen_addr));
+                self.group(group::Event::PeerUp { replica, incarnation });
+            }
+            MeshEvent::PeerDown { incarnation, reason } => {
+                let incarnation = incarnation_id(incarnation);
+                self.logger.info(&format!("connection to {incarnation} is down: {reason}"));
+                self.group(group::Event::PeerDown { incarnation });
+            }
+            MeshEvent::Frame { from, bytes } => self.frame(from, bytes),
+            MeshEvent::Refused { incarnation: Some(incarnation), .. } => {
+                self.group(group::Event::PeerDead { incarnation: incarnation_id(incarnation) });
+            }
+            MeshEvent::Refused { .. } => {}
+            MeshEvent::Drained { incarnation } => {
+                self.group(group::Event::PeerDrained { incarnation: incarnation_id(incarnation) });
+            }
+            MeshEvent::Rejected { reason, text, .. } => match reason {
+                RejectReason::Timeout => self.logger.info(&text),
+                RejectReason::NotAllowed => {
+                    self.logger.warn(&format!("Connection not allowed, IP not found in allowlist. {text}"));
+                }
+                _ => self.logger.warn(&text),
+            },
+        }
+    }
+
+    fn frame(&mut self, from: [u8; 16], bytes: Bytes) {
+        let incarnation = incarnation_id(from);
+        match bytes.first() {
+            Some(&TO_GROUP) => match group::decode(bytes.slice(1..)) {
+                Ok(message) => self.group(group::Event::Message { from: incarnation, message }),
+                Err(error) => self.drop_peer(from, &format!("sent a malformed group message: {error}")),
+            },
+            Some(&TO_REPLICATOR) => {
+                self.node(replicator::Event::Direct { from: incarnation, bytes: bytes.slice(1..) });
+            }
+            _ => self.drop_peer(from, "sent a frame of unknown kind"),
+        }
+    }
+
+    fn drop_peer(&mut self, peer: [u8; 16], why: &str) {
+        self.logger.warn(&format!("peer {} {why}; the connection is dropped", incarnation_id(peer)));
+        if let Some(link) = &mut self.link {
+            link.mesh.disconnect_peer(peer, None);
+        }
+    }
+
+    /// Carries out actions until nothing is left to do, then lets everything out: first to the
+    /// log, then to the peers.
+    pub fn pump(&mut self) {
+        loop {
+            if let Some(link) = &mut self.link {
+                link.group.flush(&link.storage, &mut self.group_actions);
+            }
+            if self.group_actions.is_empty() && self.node_actions.is_empty() {
+                if self.write_log() {
+                    continue;
+                }
+                break;
+            }
+            let mut actions = std::mem::take(&mut self.group_actions);
+            for action in actions.drain(..) {
+                self.group_action(action);
+            }
+            self.group_actions = actions;
+            let mut actions = std::mem::take(&mut self.node_actions);
+            for action in actions.drain(..) {
+                self.node_action(action);
+            }
+        }
+        if let Some(link) = &mut self.link {
+            link.mesh.flush();
+        }
+    }
+
+    /// Writes what was appended. True if the group has learnt something by it.
+    fn write_log(&mut self) -> bool {
+        let Some(link) = &mut self.link else { return false };
+        let mut result = link.storage.write_out();
+        let unflushed = link.unflushed.take();
+        if unflushed.is_some() && result.is_ok() {
+            result = link.storage.flush();
+        }
+        self.must_write(result);
+        match unflushed {
+            Some(position) => {
+                self.group(group::Event::Appended { position });
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A log that cannot be written ends this process's part in the cluster: going on would
+    /// acknowledge what is not kept (rule 23: a failed write is never retried).
+    fn must_write(&mut self, result: Result<(), LogError>) {
+        if let Err(error) = result {
+            self.die(&format!("the write-set log cannot be written: {error}"));
+        }
+    }
+
+    fn die(&self, text: &str) -> ! {
+        self.logger.error(text);
+        std::process::abort();
+    }
+
+    fn group_action(&mut self, action: group::Action) {
+        use group::Action;
+        let Some(link) = &mut self.link else { return };
+        match action {
+            Action::Send { to, message } => send(&mut link.mesh, &to, TO_GROUP, group::encode(&message)),
+            Action::Append { entry } => {
+                let result = link.storage.append(&entry);
+                if link.flush_appends {
+                    link.unflushed = Some(entry.position);
+                }
+                self.must_write(result);
+            }
+            Action::Truncate { after } => {
+                let result = link.storage.truncate(after);
+                self.must_write(result);
+            }
+            Action::Reset { checkpoint } => {
+                let result = link.storage.begin(&checkpoint);
+                self.must_write(result);
+                self.tell_history();
+                self.node(replicator::Event::Reset(Box::new(checkpoint)));
+            }
+            Action::Persist(state) => {
+                let promised = state.promised;
+                if let Err(error) = link.votes.promise(promised) {
+                    self.die(&format!("the promised ballot cannot be written: {error}"));
+                }
+                link.group.handle(now_ms(), group::Event::Persisted { promised });
+            }
+            Action::Deliver { position, delivery } => {
+                self.tell_history();
+                self.node(replicator::Event::Delivered { position, delivery });
+            }
+            Action::NonPrimary { component } => self.node(replicator::Event::NonPrimary { component }),
+            Action::Failed { id, fate } => self.node(replicator::Event::Failed { id, fate }),
+            Action::ReadPoint { token, position } => self.node(replicator::Event::ReadPoint { token, position }),
+            Action::ReadFailed { token } => self.node(replicator::Event::ReadFailed { token }),
+            Action::Left => self.node(replicator::Event::Left),
+            Action::Refused { reason } => {
+                self.logger.error(&format!("the cluster does not admit this node: {reason}"));
+                self.progress.refused = Some(reason);
+            }
+            Action::Note { text } => self.logger.info(&text),
+        }
+    }
+
+    /// Once the node is in a history, peers of another one are turned away (rule 11).
+    fn tell_history(&mut self) {
+        let Some(link) = &mut self.link else { return };
+        if !link.history_told {
+            link.history_told = true;
+            link.mesh.set_history(link.group.history().0);
+        }
+    }
+
+    fn node_action(&mut self, action: replicator::Action) {
+        use replicator::Action;
+        match action {
+            Action::Answer { ticket, answer } => self.waiting.answer(ticket, answer),
+            Action::WakeAppliers { n } => self.appliers_due = self.appliers_due.saturating_add(n),
+            Action::Log { level, text } => self.log(level, &text),
+            Action::Fatal { text } => self.die(&text),
+            Action::Admitted => self.progress.admitted = true,
+            Action::Closed => self.progress.closed = true,
+            Action::Leave => match &self.link {
+                Some(_) => self.group(group::Event::Leave),
+                None => self.node(replicator::Event::Left),
+            },
+            Action::SaveState { gtid, safe_to_bootstrap } => self.save_state(gtid, safe_to_bootstrap),
+            Action::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
+            Action::MarkSafe => self.grastate_op(Grastate::mark_safe),
+            Action::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
+            Action::MarkUncorrupt => self.grastate_op(Grastate::mark_uncorrupt),
+            other => self.linked_action(other),
+        }
+    }
+
+    /// Actions that mean nothing without a connection.
+    fn linked_action(&mut self, action: replicator::Action) {
+        use replicator::Action;
+        let Some(link) = &mut self.link else { return };
+        match action {
+            Action::Submit { number, payload } => link.group.submit(now_ms(), number, payload),
+            Action::SendTo { to, bytes } => send(&mut link.mesh, &[to], TO_REPLICATOR, bytes),
+            Action::Read { token } => self.group(group::Event::Read { token }),
+            Action::SetJoined { members } => self.group(group::Event::Joined { members }),
+            Action::RecordOutcome { position, seqno, depends_on, failed } => {
+                let flags = if failed { Outcome::FAILED } else { 0 };
+                let result = link.storage.set_outcome(position, Outcome { seqno, flags, depends_on });
+                self.must_write(result);
+            }
+            Action::PinLog { keep_from } => link.storage.pin(keep_from),
+            _ => unreachable!("node_action handles the others"),
+        }
+    }
+
+    fn log(&self, level: Level, text: &str) {
+        match level {
+            Level::Error => self.logger.error(text),
+            Level::Warn => self.logger.warn(text),
+            Level::Info => self.logger.info(text),
+            Level::Debug => self.logger.debug(text),
+        }
+    }
+
+    fn save_state(&mut self, gtid: Gtid, safe_to_bootstrap: bool) {
+        self.grastate_op(|state| state.set(gtid.uuid, gtid.seqno, safe_to_bootstrap));
+    }
+
+    fn grastate_op(&mut self, change: impl FnOnce(&mut Grastate) -> Result<(), crate::grastate::GrastateError>) {
+        if let Err(error) = change(&mut self.grastate) {
+            self.logger.error(&format!("grastate.dat cannot be written, a restart may need a full state transfer: {error}"));
+        }
+    }
+}
+
+fn send(mesh: &mut Mesh, to: &[Incarnation], kind: u8, bytes: Bytes) {
+    // Group and replicator bound their messages far below 4 GiB.
+    let Ok(frame) = Frame::new(&[kind], Some(bytes)) else { return };
+    for peer in to {
+        // Dropped frames are made up for by the protocol: the peer asks again, or Drained comes.
+        let _: SendOutcome = mesh.send(peer.0.0, frame.clone());
+    }
+}
+
+fn replica_id(bytes: [u8; 16]) -> ReplicaId {
+    ReplicaId(group::Uuid(bytes))
+}
+
+fn incarnation_id(bytes: [u8; 16]) -> Incarnation {
+    Incarnation(group::Uuid(bytes))
+}
+
+/// Milliseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps (rule 17).
+pub fn now_ms() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}

@@ -1,0 +1,260 @@
+//! A transaction's way: keys and data, certification, commit order, release, abort, replay.
+
+use std::ffi::c_void;
+
+use trireme_certification::KeyType;
+use trireme_replicator::{Code, Event, Owner};
+use trireme_wsrep_abi::{
+    self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep, WsrepStatus, slice_or_empty,
+};
+
+use crate::border::guard;
+use crate::convert::{gtid_to_abi, meta_of_answer};
+use crate::node::Node;
+use crate::recv;
+use crate::transaction::{Handle, Transaction};
+
+/// The transaction behind a handle, made at its first use.
+///
+/// # Safety
+/// `handle` must be valid; its opaque pointer null or set by this function.
+unsafe fn transaction<'a>(node: &Node, handle: *mut WsHandle) -> Option<&'a mut Transaction> {
+    // SAFETY: the caller's contract; a local handle is used by one thread at a time.
+    unsafe {
+        let handle = handle.as_mut()?;
+        if handle.opaque.is_null() {
+            let id = handle.trx_id;
+            handle.opaque = Box::into_raw(Box::new(Handle::Local(Transaction::new(id)))).cast();
+            node.executing.lock().unwrap_or_else(|e| e.into_inner()).insert(id);
+        }
+        match handle.opaque.cast::<Handle>().as_mut() {
+            Some(Handle::Local(transaction)) => Some(transaction),
+            _ => None,
+        }
+    }
+}
+
+/// # Safety
+/// As for [`transaction`].
+unsafe fn owner(handle: *const WsHandle) -> Option<Owner> {
+    // SAFETY: the caller's contract.
+    unsafe { handle.as_ref()?.opaque.cast::<Handle>().as_ref().map(Handle::owner) }
+}
+
+fn key_type(raw: abi::KeyType) -> KeyType {
+    match raw {
+        abi::KeyType::SHARED => KeyType::Shared,
+        abi::KeyType::REFERENCE => KeyType::Reference,
+        abi::KeyType::UPDATE => KeyType::Update,
+        _ => KeyType::Exclusive,
+    }
+}
+
+pub unsafe extern "C" fn append_key(
+    wsrep: *mut Wsrep,
+    handle: *mut WsHandle,
+    keys: *const Key,
+    count: usize,
+    raw_type: abi::KeyType,
+    _copy: bool,
+) -> WsrepStatus {
+    // SAFETY: the server passes `count` valid keys and its own handle.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let Some(transaction) = transaction(node, handle) else { return WsrepStatus::TRX_MISSING };
+            for key in slice_or_empty(keys, count) {
+                let parts: Vec<&[u8]> = key.parts().collect();
+                transaction.append_key(&parts, key_type(raw_type));
+            }
+            WsrepStatus::OK
+        })
+    }
+}
+
+pub unsafe extern "C" fn append_data(
+    wsrep: *mut Wsrep,
+    handle: *mut WsHandle,
+    data: *const Buf,
+    count: usize,
+    data_type: DataType,
+    _copy: bool,
+) -> WsrepStatus {
+    // SAFETY: the server passes `count` valid buffers and its own handle.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let Some(transaction) = transaction(node, handle) else { return WsrepStatus::TRX_MISSING };
+            if data_type != DataType::ORDERED {
+                return WsrepStatus::OK;
+            }
+            let limit = node.max_ws_bytes.load(std::sync::atomic::Ordering::Relaxed) as usize;
+            for buffer in slice_or_empty(data, count) {
+                let bytes = buffer.bytes();
+                if transaction.size_bytes() + bytes.len() > limit {
+                    let over = transaction.size_bytes() + bytes.len() - limit;
+                    node.logger.warn(&format!("Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"));
+                    return WsrepStatus::SIZE_EXCEEDED;
+                }
+                transaction.append_data(bytes);
+            }
+            WsrepStatus::OK
+        })
+    }
+}
+
+pub unsafe extern "C" fn assign_read_view(_: *mut Wsrep, _: *mut WsHandle, _: *const Gtid) -> WsrepStatus {
+    WsrepStatus::NOT_IMPLEMENTED
+}
+
+pub unsafe extern "C" fn certify(
+    wsrep: *mut Wsrep,
+    conn: ConnId,
+    handle: *mut WsHandle,
+    flags: u32,
+    meta: *mut TrxMeta,
+) -> WsrepStatus {
+    // SAFETY: the server passes its own handle and room for the meta data.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let set_meta = |value| {
+                if let Some(meta) = meta.as_mut() {
+                    *meta = value;
+                }
+            };
+            set_meta(TrxMeta::UNDEFINED);
+            let Some(ws_handle) = handle.as_ref() else { return WsrepStatus::TRX_MISSING };
+            let Some(Handle::Local(transaction)) = ws_handle.opaque.cast::<Handle>().as_mut() else {
+                // Nothing was appended: nothing to replicate.
+                return WsrepStatus::OK;
+            };
+            let trx = ws_handle.trx_id;
+            let draft = transaction.take_draft(flags, conn);
+            let answer = node.call(|_, ticket| {
+                node.executing.lock().unwrap_or_else(|e| e.into_inner()).remove(&trx);
+                Event::Certify { ticket, trx, conn, draft }
+            });
+            if answer.gtid.seqno >= 0 {
+                set_meta(meta_of_answer(&answer, node.incarnation(), trx, conn));
+            }
+            recv::status(answer.code)
+        })
+    }
+}
+
+pub unsafe extern "C" fn commit_order_enter(
+    wsrep: *mut Wsrep,
+    handle: *const WsHandle,
+    _meta: *const TrxMeta,
+) -> WsrepStatus {
+    // SAFETY: the server passes a handle that it got from here.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let Some(owner) = owner(handle) else { return WsrepStatus::OK };
+            recv::status(node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner }).code)
+        })
+    }
+}
+
+pub unsafe extern "C" fn commit_order_leave(
+    wsrep: *mut Wsrep,
+    handle: *const WsHandle,
+    _meta: *const TrxMeta,
+    error: *const Buf,
+) -> WsrepStatus {
+    // SAFETY: the server passes a handle that it got from here, and null or a valid buffer.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let Some(owner) = owner(handle) else { return WsrepStatus::OK };
+            let error = error_text(error);
+            recv::status(node.call(|_, ticket| Event::CommitOrderLeave { ticket, owner, error }).code)
+        })
+    }
+}
+
+/// # Safety
+/// `error` must be null or a valid buffer.
+pub unsafe fn error_text(error: *const Buf) -> Option<bytes::Bytes> {
+    // SAFETY: the caller's contract.
+    let bytes = unsafe { error.as_ref()?.bytes() };
+    (!bytes.is_empty()).then(|| bytes::Bytes::copy_from_slice(bytes))
+}
+
+pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> WsrepStatus {
+    // SAFETY: the server passes its own handle and does not use its opaque pointer afterwards.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let Some(handle) = handle.as_mut().filter(|handle| !handle.opaque.is_null()) else {
+                return WsrepStatus::OK;
+            };
+            if matches!(handle.opaque.cast::<Handle>().as_ref(), Some(Handle::Applied(_))) {
+                return WsrepStatus::OK;
+            }
+            let trx = handle.trx_id;
+            let answer = node.call(|_, ticket| {
+                node.executing.lock().unwrap_or_else(|e| e.into_inner()).remove(&trx);
+                Event::Release { ticket, trx }
+            });
+            drop(Box::from_raw(handle.opaque.cast::<Handle>()));
+            handle.opaque = std::ptr::null_mut();
+            recv::status(answer.code)
+        })
+    }
+}
+
+pub unsafe extern "C" fn replay_trx(wsrep: *mut Wsrep, handle: *const WsHandle, ctx: *mut c_void) -> WsrepStatus {
+    // SAFETY: the server passes its own handle and the context of the replaying thread.
+    unsafe {
+        guard(wsrep, WsrepStatus::FATAL, |node| {
+            let Some(handle) = handle.as_ref() else { return WsrepStatus::TRX_MISSING };
+            let trx = handle.trx_id;
+            let answer = node.call(|_, ticket| Event::Replay { ticket, trx });
+            match answer.replay {
+                Some(apply) => {
+                    let mut exit_loop = false;
+                    if recv::apply_one(node, ctx, &apply, &mut exit_loop) {
+                        WsrepStatus::OK
+                    } else {
+                        node.logger.error(&format!("replaying {} failed: this node has diverged", apply.gtid));
+                        WsrepStatus::FATAL
+                    }
+                }
+                None => recv::status(answer.code),
+            }
+        })
+    }
+}
+
+pub unsafe extern "C" fn abort_certification(
+    wsrep: *mut Wsrep,
+    bf_seqno: Seqno,
+    victim: TrxId,
+    victim_seqno: *mut Seqno,
+) -> WsrepStatus {
+    // SAFETY: the server passes room for the victim's seqno.
+    unsafe {
+        if let Some(seqno) = victim_seqno.as_mut() {
+            *seqno = abi::SEQNO_UNDEFINED;
+        }
+        guard(wsrep, WsrepStatus::NOT_ALLOWED, |node| {
+            let answer = node.call(|_, ticket| {
+                let executing = node.executing.lock().unwrap_or_else(|e| e.into_inner()).contains(&victim);
+                Event::Abort { ticket, bf_seqno, victim, executing }
+            });
+            if let Some(seqno) = victim_seqno.as_mut() {
+                *seqno = gtid_to_abi(answer.gtid).seqno;
+            }
+            recv::status(answer.code)
+        })
+    }
+}
+
+/// Rollback fragments belong to streaming replication, which is not there yet.
+pub unsafe extern "C" fn rollback(wsrep: *mut Wsrep, trx: TrxId, _data: *const Buf) -> WsrepStatus {
+    // SAFETY: the server's own table.
+    unsafe {
+        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            let code = node.call(|_, ticket| Event::Rollback { ticket, trx }).code;
+            debug_assert_ne!(code, Code::Ok);
+            recv::status(code)
+        })
+    }
+}

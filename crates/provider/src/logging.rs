@@ -1,0 +1,150 @@
+//! Log lines to the server's error log, through the callback that `init` gave.
+
+use std::ffi::CString;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trireme_wsrep_abi::{LogCb, LogLevel};
+
+/// Longer messages are cut: the server's log buffer is not made for them.
+pub const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+
+/// A provider's log. Clones share the debug switch; loggers of different providers share nothing.
+#[derive(Clone, Debug)]
+pub struct Logger {
+    callback: Option<LogCb>,
+    debug: Arc<AtomicBool>,
+}
+
+impl Logger {
+    /// A log that goes to `callback`, or to standard error without one. Debug lines are off.
+    pub fn new(callback: Option<LogCb>) -> Logger {
+        Logger { callback, debug: Arc::new(AtomicBool::new(false)) }
+    }
+
+    /// Turns debug lines on or off (option `debug`), in all clones.
+    pub fn set_debug(&self, on: bool) {
+        self.debug.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether debug lines are on: for messages that are costly to put together.
+    pub fn is_debug(&self) -> bool {
+        self.debug.load(Ordering::Relaxed)
+    }
+
+    /// An operation failed.
+    pub fn error(&self, message: impl Display) {
+        self.log(LogLevel::ERROR, message);
+    }
+
+    /// Unexpected. Use sparingly: the suites fail on warnings that they do not know.
+    pub fn warn(&self, message: impl Display) {
+        self.log(LogLevel::WARN, message);
+    }
+
+    /// For the reader's information.
+    pub fn info(&self, message: impl Display) {
+        self.log(LogLevel::INFO, message);
+    }
+
+    /// For developers; dropped, and not even formatted, unless debug lines are on.
+    pub fn debug(&self, message: impl Display) {
+        self.log(LogLevel::DEBUG, message);
+    }
+
+    /// Logs at any level. Pass `format_args!(...)` to format only what is logged.
+    pub fn log(&self, level: LogLevel, message: impl Display) {
+        if level == LogLevel::DEBUG && !self.is_debug() {
+            return;
+        }
+        let text = c_message(message.to_string());
+        match self.callback {
+            // SAFETY: the API lets any thread call the logger; the text is NUL-terminated and outlives the call.
+            Some(callback) => unsafe { callback(level, text.as_ptr()) },
+            None => eprintln!("trireme {level:?}: {}", text.to_string_lossy()),
+        }
+    }
+}
+
+/// The message as C text: cut to [`MAX_MESSAGE_BYTES`] at a character, interior NULs shown as `?`.
+fn c_message(mut message: String) -> CString {
+    if message.len() > MAX_MESSAGE_BYTES {
+        let mut end = MAX_MESSAGE_BYTES - "...".len();
+        while !message.is_char_boundary(end) {
+            end -= 1;
+        }
+        message.truncate(end);
+        message.push_str("...");
+    }
+    // No NUL is left, so the alternative, an empty line, does not happen.
+    CString::new(message.replace('\0', "?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::ffi::{CStr, c_char};
+    use std::sync::Mutex;
+
+    /// A callback that records what it gets, and its record.
+    macro_rules! recorder {
+        ($record:ident, $callback:ident) => {
+            static $record: Mutex<Vec<(LogLevel, String)>> = Mutex::new(Vec::new());
+            unsafe extern "C" fn $callback(level: LogLevel, message: *const c_char) {
+                // SAFETY: the logger passes NUL-terminated text.
+                let text = unsafe { CStr::from_ptr(message) }.to_str().unwrap().to_string();
+                $record.lock().unwrap().push((level, text));
+            }
+        };
+    }
+
+    #[test]
+    fn loggers_are_independent_and_debug_is_off_at_first() {
+        recorder!(ONE, one);
+        recorder!(TWO, two);
+        let (first, second) = (Logger::new(Some(one)), Logger::new(Some(two)));
+        let clone = first.clone();
+        first.debug("unseen");
+        clone.set_debug(true);
+        first.debug(format_args!("seen {}", 1));
+        second.debug("unseen");
+        second.info("two");
+        first.warn("w");
+        first.error("e");
+        let expected = [(LogLevel::DEBUG, "seen 1"), (LogLevel::WARN, "w"), (LogLevel::ERROR, "e")];
+        assert_eq!(*ONE.lock().unwrap(), expected.map(|(level, text)| (level, text.to_string())));
+        assert_eq!(*TWO.lock().unwrap(), [(LogLevel::INFO, "two".to_string())]);
+    }
+
+    #[test]
+    fn many_threads_may_log() {
+        recorder!(LINES, record);
+        let logger = Logger::new(Some(record));
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let logger = logger.clone();
+                scope.spawn(move || (0..100).for_each(|line| logger.info(format_args!("{thread}:{line}"))));
+            }
+        });
+        assert_eq!(LINES.lock().unwrap().len(), 400);
+    }
+
+    #[test]
+    fn messages_are_cleaned() {
+        let text = |message: &str| c_message(message.to_string()).into_string().unwrap();
+        assert_eq!(text("a\0b"), "a?b");
+        assert_eq!(text("two\nlines"), "two\nlines");
+        let long = text(&"ä".repeat(MAX_MESSAGE_BYTES));
+        assert!(long.ends_with("ä...") && long.len() <= MAX_MESSAGE_BYTES && long.len() > MAX_MESSAGE_BYTES - 4);
+        assert_eq!(text(&"x".repeat(MAX_MESSAGE_BYTES)).len(), MAX_MESSAGE_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_can_be_logged(message in any::<String>()) {
+            prop_assert!(c_message(message).as_bytes().len() <= MAX_MESSAGE_BYTES);
+        }
+    }
+}

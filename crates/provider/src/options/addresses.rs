@@ -1,0 +1,75 @@
+//! Options that follow from others: addresses from `wsrep_node_address`, TLS from its certificate.
+
+use super::{OptionError, Options};
+use crate::url::{AddressError, HostPort};
+
+impl Options {
+    /// Where to listen for the group: `gmcast.listen_addr`, by default every IPv4 address, and `base_port`.
+    pub fn listen_address(&self) -> Result<HostPort, AddressError> {
+        let text = self.str("gmcast.listen_addr");
+        let address = HostPort::parse_with_scheme(if text.is_empty() { "0.0.0.0" } else { text })?;
+        Ok(HostPort { port: Some(address.port_or(self.base_port())), ..address })
+    }
+
+    /// The address that a joiner gives to its donor: `ist.recv_addr`, by default the node's host, and `base_port` + 1.
+    pub fn ist_receive_address(&self) -> Result<HostPort, AddressError> {
+        let address = HostPort::parse_with_scheme(self.str("ist.recv_addr"))?;
+        Ok(HostPort { port: Some(address.port_or(self.base_port().saturating_add(1))), ..address })
+    }
+
+    /// Where a joiner listens for its donor: `ist.recv_bind`, by default [`Options::ist_receive_address`].
+    pub fn ist_bind_address(&self) -> Result<HostPort, AddressError> {
+        let receive = self.ist_receive_address()?;
+        match self.str("ist.recv_bind") {
+            "" => Ok(receive),
+            text => {
+                let bind = HostPort::parse_with_scheme(text)?;
+                Ok(HostPort { port: bind.port.or(receive.port), ..bind })
+            }
+        }
+    }
+
+    /// Default port of group traffic.
+    pub fn base_port(&self) -> u16 {
+        // The registry bounds it to 1..=65535.
+        u16::try_from(self.int("base_port")).unwrap_or(u16::MAX)
+    }
+
+    /// Takes `base_host` and `base_port` from the node address, if it has them.
+    pub(super) fn derive_from_node_address(&mut self, node_address: &str) -> Result<(), OptionError> {
+        if node_address.trim().is_empty() {
+            self.values.remove("base_host");
+            return Ok(());
+        }
+        let node = HostPort::parse_with_scheme(node_address)?;
+        self.values.insert("base_host", node.bracketed_host());
+        if let Some(port) = node.port {
+            self.values.insert("base_port", port.to_string());
+        }
+        Ok(())
+    }
+
+    /// Gives `ist.recv_addr` its default once `base_host` is known for good.
+    pub(super) fn complete_addresses(&mut self) {
+        if self.str("ist.recv_addr").is_empty() {
+            match self.values.get("base_host").cloned() {
+                Some(host) => self.values.insert("ist.recv_addr", host),
+                None => self.values.remove("ist.recv_addr"),
+            };
+        }
+    }
+
+    /// Shows what TLS adds. A certificate and a key turn it on unless `socket.ssl` is set.
+    pub(super) fn complete_tls(&mut self) {
+        let has_files = !self.str("socket.ssl_cert").is_empty() && !self.str("socket.ssl_key").is_empty();
+        if !self.is_shown("socket.ssl") && has_files {
+            self.values.insert("socket.ssl", "YES".to_string());
+        }
+        if self.bool("socket.ssl") {
+            // The server only asks to reload certificates if it finds `socket.ssl_reload` in the option string.
+            for (key, text) in [("socket.ssl_cipher", ""), ("socket.ssl_reload", "1")] {
+                self.values.entry(key).or_insert_with(|| text.to_string());
+            }
+        }
+    }
+}

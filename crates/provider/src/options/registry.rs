@@ -1,0 +1,220 @@
+//! All provider options: Galera's names, types and defaults, and Trireme's own.
+//!
+//! Measured on Galera 26.4.23 (contract, section 6.2). Options without a meaning here are accepted all the same, so that
+//! an existing configuration keeps working.
+
+use super::value::Kind;
+use super::Phase;
+
+/// What an option is worth when nobody sets it, and whether the option string shows that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// Shown from the start.
+    Shown(&'static str),
+    /// Shown from the first connect on.
+    FromConnect(&'static str),
+    /// Never shown unless set.
+    Unshown(&'static str),
+}
+
+impl DefaultValue {
+    /// The value.
+    pub fn text(self) -> &'static str {
+        match self {
+            DefaultValue::Shown(text) | DefaultValue::FromConnect(text) | DefaultValue::Unshown(text) => text,
+        }
+    }
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Full name.
+    pub name: &'static str,
+    /// Type and bounds.
+    pub kind: Kind,
+    /// Default; for the options that depend on the node (`base_*`, `gcache.dir`, `ist.recv_addr`,
+    /// `gmcast.listen_addr`) only a stand-in.
+    pub default: DefaultValue,
+    /// The last phase in which it may change.
+    pub until: Phase,
+    /// Deprecated: accepted, and shown to the configuration service as such.
+    pub deprecated: bool,
+    /// Not shown to the configuration service.
+    pub hidden: bool,
+    /// Setting it at run time is a command; the value is not kept.
+    pub trigger: bool,
+}
+
+impl Spec {
+    const fn deprecated(self) -> Spec {
+        Spec { deprecated: true, ..self }
+    }
+
+    const fn hidden(self) -> Spec {
+        Spec { hidden: true, ..self }
+    }
+
+    const fn trigger(self) -> Spec {
+        Spec { trigger: true, ..self }
+    }
+}
+
+/// Finds an option by its exact name.
+pub fn find(name: &str) -> Option<&'static Spec> {
+    SPECS.binary_search_by(|spec| spec.name.cmp(name)).ok().map(|index| &SPECS[index])
+}
+
+const fn start(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
+    Spec { name, kind, default, until: Phase::Init, deprecated: false, hidden: false, trigger: false }
+}
+
+const fn connect(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
+    Spec { until: Phase::Connect, ..start(name, kind, default) }
+}
+
+const fn dynamic(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
+    Spec { until: Phase::Runtime, ..start(name, kind, default) }
+}
+
+use DefaultValue::{FromConnect, Shown, Unshown};
+use Kind::{Address, Bool, BoolOrInt, Choice, Duration, Str};
+
+const COUNT: Kind = Kind::Int { min: 0, max: i64::MAX };
+const POSITIVE: Kind = Kind::Int { min: 1, max: i64::MAX };
+const BYTE: Kind = Kind::Int { min: 0, max: 255 };
+const PORT: Kind = Kind::Int { min: 1, max: 65_535 };
+const FLAG: Kind = Kind::Int { min: 0, max: 1 };
+const FRACTION: Kind = Kind::Double { min: 0.0, max: 1.0 };
+const MAX_WS_SIZE: Kind = Kind::Int { min: 0, max: 0x7fff_ffff };
+
+/// Sorted by name.
+pub const SPECS: &[Spec] = &[
+    start("base_dir", Str, Shown(".")),
+    start("base_host", Str, Shown("")),
+    start("base_port", PORT, Shown("4567")),
+    start("cert.length_check", COUNT, Unshown("127")).hidden(),
+    dynamic("cert.log_conflicts", Bool, Shown("no")),
+    start("cert.max_length", POSITIVE, Unshown("16384")).hidden(),
+    dynamic("cert.optimistic_pa", Bool, Shown("yes")),
+    dynamic("debug", Bool, Shown("no")),
+    dynamic("evs.auto_evict", BoolOrInt, Shown("0")),
+    dynamic("evs.causal_keepalive_period", Duration, FromConnect("PT1S")),
+    dynamic("evs.debug_log_mask", Str, FromConnect("0x1")),
+    dynamic("evs.delay_margin", Duration, Shown("PT1S")),
+    dynamic("evs.delayed_keep_period", Duration, Shown("PT30S")),
+    dynamic("evs.evict", Str, Unshown("")).trigger(),
+    connect("evs.inactive_check_period", Duration, Shown("PT0.5S")),
+    dynamic("evs.inactive_timeout", Duration, Shown("PT15S")),
+    dynamic("evs.info_log_mask", Str, FromConnect("0")),
+    dynamic("evs.install_timeout", Duration, FromConnect("PT7.5S")),
+    dynamic("evs.join_retrans_period", Duration, Shown("PT1S")),
+    dynamic("evs.keepalive_period", Duration, FromConnect("PT1S")),
+    dynamic("evs.max_install_timeouts", COUNT, Shown("3")),
+    dynamic("evs.send_window", POSITIVE, Shown("4")),
+    dynamic("evs.stats_report_period", Duration, Shown("PT1M")),
+    dynamic("evs.suspect_timeout", Duration, Shown("PT5S")),
+    dynamic("evs.use_aggregate", Bool, FromConnect("true")),
+    dynamic("evs.user_send_window", POSITIVE, Shown("2")),
+    connect("evs.version", Str, FromConnect("1")),
+    connect("evs.view_forget_timeout", Duration, Shown("PT24H")),
+    start("gcache.dir", Str, Shown(".")),
+    dynamic("gcache.keep_pages_size", COUNT, Shown("0")),
+    dynamic("gcache.mem_size", COUNT, Shown("0")),
+    start("gcache.name", Str, Shown("galera.cache")),
+    dynamic("gcache.page_size", COUNT, Shown("128M")),
+    start("gcache.recover", Bool, Shown("yes")),
+    start("gcache.size", COUNT, Shown("128M")),
+    start("gcomm.thread_prio", Str, Shown("")),
+    dynamic("gcs.fc_debug", COUNT, Shown("0")),
+    dynamic("gcs.fc_factor", FRACTION, Shown("1.0")),
+    dynamic("gcs.fc_limit", COUNT, Shown("16")),
+    start("gcs.fc_master_slave", Bool, Shown("no")).deprecated(),
+    start("gcs.fc_single_primary", Bool, Shown("no")),
+    connect("gcs.max_packet_size", POSITIVE, Shown("64500")),
+    dynamic("gcs.max_throttle", FRACTION, Shown("0.25")),
+    dynamic("gcs.recv_q_hard_limit", COUNT, Shown("9223372036854775807")),
+    dynamic("gcs.recv_q_soft_limit", FRACTION, Shown("0.25")),
+    start("gcs.stateless", Bool, Unshown("no")),
+    dynamic("gcs.sync_donor", Bool, Shown("no")),
+    start("gcs.vote_policy", COUNT, Unshown("0")),
+    connect("gmcast.group", Str, Unshown("")),
+    dynamic("gmcast.isolate", Kind::Int { min: 0, max: 2 }, Unshown("0")).hidden().trigger(),
+    connect("gmcast.listen_addr", Address, FromConnect("")),
+    connect("gmcast.mcast_addr", Str, FromConnect("")),
+    connect("gmcast.mcast_port", PORT, Unshown("4567")).hidden(),
+    connect("gmcast.mcast_ttl", BYTE, FromConnect("1")),
+    connect("gmcast.mira", COUNT, Unshown("0")).hidden(),
+    dynamic("gmcast.peer_addr", Address, Unshown("")).trigger(),
+    connect("gmcast.peer_timeout", Duration, FromConnect("PT3S")),
+    connect("gmcast.segment", BYTE, Shown("0")),
+    connect("gmcast.time_wait", Duration, FromConnect("PT5S")),
+    connect("gmcast.version", Str, Shown("0")),
+    start("ist.keep_keys", Bool, Unshown("yes")).hidden(),
+    start("ist.recv_addr", Address, Shown("")),
+    start("ist.recv_bind", Address, Unshown("")),
+    connect("pc.announce_timeout", Duration, Shown("PT3S")),
+    dynamic("pc.bootstrap", Bool, Unshown("no")).trigger(),
+    connect("pc.checksum", Bool, Shown("false")),
+    dynamic("pc.ignore_quorum", Bool, Shown("false")),
+    dynamic("pc.ignore_sb", Bool, Shown("false")),
+    connect("pc.linger", Duration, FromConnect("PT20S")),
+    connect("pc.npvo", Bool, Shown("false")),
+    connect("pc.recovery", Bool, Shown("true")),
+    connect("pc.version", Str, Shown("0")),
+    connect("pc.wait_prim", Bool, Shown("true")),
+    connect("pc.wait_prim_timeout", Duration, Shown("PT30S")),
+    dynamic("pc.weight", BYTE, Shown("1")),
+    start("protonet.backend", Str, Shown("asio")).deprecated(),
+    start("protonet.version", Str, Shown("0")).deprecated(),
+    dynamic("repl.causal_read_timeout", Duration, Shown("PT30S")),
+    start("repl.commit_order", Choice(&["0", "1", "2", "3"]), Shown("3")),
+    // Trireme's own: what an acknowledged commit has survived (DESIGN.md).
+    start("repl.durability", Choice(&["memory", "os", "disk"]), Shown("os")),
+    dynamic("repl.key_format", Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]), Shown("FLAT8")),
+    dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
+    dynamic("repl.proto_max", Str, Shown("11")),
+    start("socket.checksum", COUNT, Shown("2")),
+    start("socket.dynamic", Bool, Unshown("no")),
+    start("socket.non_blocking", FLAG, Unshown("0")).hidden(),
+    dynamic("socket.recv_buf_size", Str, Shown("auto")),
+    start("socket.send_buf_size", Str, Shown("auto")),
+    start("socket.ssl", Bool, Unshown("no")),
+    start("socket.ssl_ca", Str, Unshown("")),
+    start("socket.ssl_cert", Str, Unshown("")),
+    start("socket.ssl_cipher", Str, Unshown("")),
+    start("socket.ssl_compression", Bool, Unshown("no")).deprecated(),
+    start("socket.ssl_key", Str, Unshown("")),
+    start("socket.ssl_password_file", Str, Unshown("")),
+    dynamic("socket.ssl_reload", Bool, Unshown("no")).trigger(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique_also_as_system_variables() {
+        assert!(SPECS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        let mut sysvars: Vec<String> =
+            SPECS.iter().filter(|spec| !spec.hidden).map(|spec| spec.name.replace('.', "_")).collect();
+        sysvars.sort();
+        sysvars.dedup();
+        // Galera's 88 and repl.durability.
+        assert_eq!(sysvars.len(), 89);
+        assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
+    }
+
+    #[test]
+    fn every_default_is_a_value_of_its_type() {
+        for spec in SPECS {
+            assert!(spec.kind.parse(spec.default.text()).is_some(), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn options_are_found_by_exact_name() {
+        assert_eq!(find("pc.weight").map(|spec| spec.name), Some("pc.weight"));
+        assert!(find("PC.WEIGHT").is_none() && find("gmcasts.segment").is_none() && find("").is_none());
+    }
+}

@@ -1,0 +1,249 @@
+use super::*;
+use crate::url::HostPort;
+use proptest::prelude::*;
+
+/// What Galera 26.4.23 prints after `init` with the same arguments, and `repl.durability`.
+const DEFAULT_STRING: &str = "base_dir = /var/lib/mysql/; base_host = 127.0.0.1; base_port = 19031; \
+    cert.log_conflicts = no; cert.optimistic_pa = yes; debug = no; evs.auto_evict = 0; evs.delay_margin = PT1S; \
+    evs.delayed_keep_period = PT30S; evs.inactive_check_period = PT0.5S; evs.inactive_timeout = PT15S; \
+    evs.join_retrans_period = PT1S; evs.max_install_timeouts = 3; evs.send_window = 4; \
+    evs.stats_report_period = PT1M; evs.suspect_timeout = PT5S; evs.user_send_window = 2; \
+    evs.view_forget_timeout = PT24H; gcache.dir = /var/lib/mysql/; gcache.keep_pages_size = 0; gcache.mem_size = 0; \
+    gcache.name = galera.cache; gcache.page_size = 128M; gcache.recover = yes; gcache.size = 128M; \
+    gcomm.thread_prio = ; gcs.fc_debug = 0; gcs.fc_factor = 1.0; gcs.fc_limit = 16; gcs.fc_master_slave = no; \
+    gcs.fc_single_primary = no; gcs.max_packet_size = 64500; gcs.max_throttle = 0.25; \
+    gcs.recv_q_hard_limit = 9223372036854775807; gcs.recv_q_soft_limit = 0.25; gcs.sync_donor = no; \
+    gmcast.segment = 0; gmcast.version = 0; ist.recv_addr = 127.0.0.1; pc.announce_timeout = PT3S; \
+    pc.checksum = false; pc.ignore_quorum = false; pc.ignore_sb = false; pc.npvo = false; pc.recovery = true; \
+    pc.version = 0; pc.wait_prim = true; pc.wait_prim_timeout = PT30S; pc.weight = 1; protonet.backend = asio; \
+    protonet.version = 0; repl.causal_read_timeout = PT30S; repl.commit_order = 3; repl.durability = os; \
+    repl.key_format = FLAT8; repl.max_ws_size = 2147483647; repl.proto_max = 11; socket.checksum = 2; \
+    socket.recv_buf_size = auto; socket.send_buf_size = auto; ";
+
+fn options(text: &str) -> Options {
+    Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap()
+}
+
+fn refused(text: &str) -> OptionError {
+    Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap_err()
+}
+
+fn change(key: &'static str, value: &str) -> Change {
+    Change { key, value: value.to_string() }
+}
+
+#[test]
+fn the_default_string_is_galeras() {
+    assert_eq!(options("").to_string(), DEFAULT_STRING);
+    assert_eq!(options(" ; ").to_string(), DEFAULT_STRING);
+}
+
+#[test]
+fn connecting_shows_what_galera_shows_then() {
+    let mut connected = options("evs.keepalive_period=PT2S");
+    connected.show_connected();
+    let text = connected.to_string();
+    for pair in [
+        "evs.causal_keepalive_period = PT1S; evs.debug_log_mask = 0x1; ",
+        "evs.info_log_mask = 0; evs.install_timeout = PT7.5S; ",
+        "evs.keepalive_period = PT2S; ",
+        "evs.use_aggregate = true; ",
+        "evs.version = 1; ",
+        "gmcast.listen_addr = tcp://0.0.0.0:19031; gmcast.mcast_addr = ; gmcast.mcast_ttl = 1; gmcast.peer_timeout = PT3S; ",
+        "gmcast.time_wait = PT5S; ",
+        "pc.linger = PT20S; ",
+    ] {
+        assert!(text.contains(pair), "{pair} not in {text}");
+    }
+    assert_eq!(connected.apply_string(&text, Phase::Runtime), Ok(vec![]));
+    assert_eq!(connected.to_string(), text);
+}
+
+#[test]
+fn what_the_suites_configure_is_understood() {
+    let mut options = options(
+        "repl.causal_read_timeout=PT90S;base_port=5001;evs.suspect_timeout=PT10S; evs.inactive_timeout = PT100M;\
+         gcache.size=10M;gcs.fc_limit=1K;pc.ignore_sb=TRUE;gcs.max_packet_size=2;evs.auto_evict=yes;",
+    );
+    assert_eq!(options.duration_ms("repl.causal_read_timeout"), 90_000);
+    assert_eq!(options.duration_ms("evs.inactive_timeout"), 6_000_000);
+    assert_eq!(options.duration_ms("evs.install_timeout"), 7_500);
+    assert_eq!((options.int("base_port"), options.base_port()), (5001, 5001));
+    assert_eq!((options.int("gcache.size"), options.int("gcs.fc_limit")), (10 << 20, 1024));
+    assert_eq!((options.int("gcs.max_packet_size"), options.int("evs.auto_evict")), (2, 1));
+    assert!(options.bool("pc.ignore_sb") && options.bool("evs.auto_evict") && !options.bool("gcs.stateless"));
+    assert!(options.double("gcs.fc_factor") == 1.0);
+    assert_eq!(options.str("repl.durability"), "os");
+    assert!(options.to_string().contains("gcs.fc_limit = 1K; "));
+    // The same string, given at run time by `SET GLOBAL wsrep_provider_options=@@wsrep_provider_options`.
+    let text = options.to_string();
+    assert_eq!(options.apply_string(&text, Phase::Runtime), Ok(vec![]));
+    assert_eq!(options.to_string(), text);
+}
+
+#[test]
+fn run_time_changes_follow_the_rules() {
+    let mut options = options("");
+    let before = options.clone();
+    let mut set = |text: &str| options.apply_string(text, Phase::Runtime);
+
+    assert_eq!(set("gmcasts.segment=1"), Err(OptionError::Unknown("gmcasts.segment".into())));
+    assert_eq!(set("a=1").unwrap_err().to_string(), "Unknown parameter 'a'");
+    assert_eq!(set("gcache.size=1M"), Err(OptionError::Fixed { key: "gcache.size", until: Phase::Init }));
+    assert_eq!(set("gmcast.segment=1"), Err(OptionError::Fixed { key: "gmcast.segment", until: Phase::Connect }));
+    assert_eq!(set("repl.durability=disk"), Err(OptionError::Fixed { key: "repl.durability", until: Phase::Init }));
+    for bad in ["pc.weight=256", "pc.weight=-1", "pc.weight=", "gcs.fc_factor=1,5", "gcs.fc_limit=1.5", "debug=2",
+        "evs.suspect_timeout=5s", "repl.key_format=x", "gmcast.isolate=3", "repl.max_ws_size=2G", "gmcast.peer_addr=a b"]
+    {
+        assert!(matches!(set(bad), Err(OptionError::BadValue { .. })), "{bad}");
+    }
+    // Present values, written as they are or otherwise, are a silent success.
+    assert_eq!(set("gcache.size=128M; gmcast.segment = 0;gcache.size=134217728;pc.recovery=YES"), Ok(vec![]));
+    assert_eq!(options, before);
+
+    let changes = options.apply_string("pc.weight = 3;evs.suspect_timeout=6.500000; pc.weight=3", Phase::Runtime);
+    assert_eq!(changes, Ok(vec![change("pc.weight", "3"), change("evs.suspect_timeout", "6.500000")]));
+    assert_eq!((options.int("pc.weight"), options.duration_ms("evs.suspect_timeout")), (3, 6_500));
+}
+
+#[test]
+fn an_error_changes_nothing() {
+    let mut options = options("");
+    for text in ["gcs.fc_limit=20;a=1", "gcs.fc_limit=22;pc.weight=zz", "gcs.fc_limit=22;gcache.name=x", "gcs.fc_limit=22;x"] {
+        assert!(options.apply_string(text, Phase::Runtime).is_err());
+        assert_eq!(options.to_string(), DEFAULT_STRING, "{text}");
+    }
+}
+
+#[test]
+fn commands_fire_each_time_and_are_not_kept() {
+    let mut options = options("");
+    for text in ["gmcast.isolate = 1", "gmcast.isolate=1", "gmcast.isolate=0", "pc.bootstrap=YES", "socket.ssl_reload=1"] {
+        assert_eq!(options.apply_string(text, Phase::Runtime).map(|changes| changes.len()), Ok(1), "{text}");
+    }
+    assert_eq!(options.to_string(), DEFAULT_STRING);
+}
+
+#[test]
+fn the_cluster_address_may_set_what_a_connection_needs() {
+    let mut options = options("");
+    let pairs = [("gmcast.segment", "3"), ("pc.weight", "2")];
+    assert_eq!(options.apply_pairs(pairs, Phase::Connect).map(|changes| changes.len()), Ok(2));
+    assert_eq!((options.int("gmcast.segment"), options.int("pc.weight")), (3, 2));
+    let fixed = options.apply_pairs([("gcache.size", "1M")], Phase::Connect);
+    assert_eq!(fixed, Err(OptionError::Fixed { key: "gcache.size", until: Phase::Init }));
+}
+
+#[test]
+fn malformed_start_options_are_refused() {
+    assert_eq!(refused("pc.weight"), OptionError::NoValue { key: "pc.weight".into() });
+    assert_eq!(refused("=5"), OptionError::EmptyKey { value: "5".into() });
+    assert_eq!(refused("pc.weight=1=2"), OptionError::ManyValues { key: "pc.weight".into() });
+    assert_eq!(refused("PC.WEIGHT=3"), OptionError::Unknown("PC.WEIGHT".into()));
+    assert_eq!(
+        refused("evs.suspect_timeout=zz").to_string(),
+        "Bad value 'zz' for parameter 'evs.suspect_timeout': expected a period such as PT1M30S, or seconds"
+    );
+    assert!(matches!(Options::new("/", "[::1", ""), Err(OptionError::NodeAddress(_))));
+}
+
+#[test]
+fn addresses_follow_from_the_node_address() {
+    let derived = |node_address: &str, text: &str| {
+        let options = Options::new("/d/", node_address, text).unwrap();
+        let text = |address: Result<HostPort, _>| address.map_or("-".to_string(), |address| address.to_string());
+        (text(options.listen_address()), text(options.ist_receive_address()), text(options.ist_bind_address()))
+    };
+    let all = |listen: &str, receive: &str, bind: &str| (listen.to_string(), receive.to_string(), bind.to_string());
+    assert_eq!(derived("10.1.2.3", ""), all("0.0.0.0:4567", "10.1.2.3:4568", "10.1.2.3:4568"));
+    assert_eq!(derived("127.0.0.1:77", ""), all("0.0.0.0:77", "127.0.0.1:78", "127.0.0.1:78"));
+    assert_eq!(derived("127.0.0.1:77", "base_port=99"), all("0.0.0.0:99", "127.0.0.1:100", "127.0.0.1:100"));
+    assert_eq!(derived("[::1]:5", "gmcast.listen_addr=tcp://[::]:6"), all("[::]:6", "[::1]:6", "[::1]:6"));
+    assert_eq!(
+        derived("h:5", "gmcast.listen_addr=127.0.0.2;ist.recv_addr=[::1]:9;ist.recv_bind=127.0.0.1"),
+        all("127.0.0.2:5", "[::1]:9", "127.0.0.1:9")
+    );
+    assert_eq!(derived("", ""), all("0.0.0.0:4567", "-", "-"));
+    assert!(!Options::new("/d/", "", "").unwrap().to_string().contains("base_host"));
+}
+
+#[test]
+fn a_certificate_and_a_key_turn_tls_on() {
+    let tls = options("socket.ssl_cert=/c.pem;socket.ssl_key=/k.pem");
+    assert!(tls.bool("socket.ssl"));
+    assert!(tls.to_string().ends_with(
+        "socket.ssl = YES; socket.ssl_cert = /c.pem; socket.ssl_cipher = ; socket.ssl_key = /k.pem; socket.ssl_reload = 1; "
+    ));
+    let mut plain = options("socket.ssl=no;socket.ssl_cert=/c.pem;socket.ssl_key=/k.pem");
+    assert!(!plain.bool("socket.ssl") && !plain.is_shown("socket.ssl_reload"));
+    // FLUSH SSL repeats the shown value; so does setting the whole string. Both reload.
+    let mut tls = tls;
+    assert_eq!(tls.apply_string("socket.ssl_reload=1", Phase::Runtime), Ok(vec![change("socket.ssl_reload", "1")]));
+    let text = tls.to_string();
+    assert_eq!(tls.apply_string(&text, Phase::Runtime), Ok(vec![change("socket.ssl_reload", "1")]));
+    assert_eq!(tls.to_string(), text);
+    assert!(plain.apply_string("socket.ssl=yes", Phase::Runtime).is_err());
+}
+
+#[test]
+fn the_configuration_service_sees_typed_values() {
+    let options = options("evs.suspect_timeout=PT6.5S;gcache.size=10M");
+    let all: Vec<VisibleOption> = options.visible().collect();
+    let get = |name: &str| all.iter().find(|option| option.name == name).cloned().unwrap();
+    assert_eq!(get("evs.suspect_timeout").value, Typed::Double(6.5));
+    assert_eq!(get("gcache.size").value, Typed::Int(10 << 20));
+    assert_eq!(get("gcs.recv_q_hard_limit").value, Typed::Int(i64::MAX));
+    assert_eq!(get("evs.auto_evict").value, Typed::Bool(false));
+    assert_eq!(get("repl.key_format").value, Typed::Str("FLAT8".into()));
+    assert_eq!(get("socket.ssl_ca").value, Typed::Str(String::new()));
+    assert!(get("gcache.size").read_only && !get("pc.weight").read_only && get("protonet.backend").deprecated);
+    assert!(all.iter().all(|option| option.name != "gmcast.isolate"));
+}
+
+#[test]
+#[should_panic(expected = "does not exist")]
+fn asking_for_an_unknown_option_is_a_mistake_of_the_program() {
+    options("").int("pc.wieght");
+}
+
+/// Option strings made of real names and of values that often fit.
+fn any_setting() -> impl Strategy<Value = String> {
+    let key = proptest::sample::select(registry::SPECS).prop_map(|spec| spec.name);
+    let value = prop_oneof![
+        Just("yes".to_string()),
+        Just("PT5S".to_string()),
+        Just("0.5".to_string()),
+        "[0-9]{1,3}[KM]?",
+        r"[a-z/.:\\;= ]{0,9}",
+    ];
+    (key, value).prop_map(|(key, value)| format!("{key}={}", syntax::escape(&value)))
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_strings_never_panic(text in any::<String>(), address in "[a-z0-9.:\\[\\]/]{0,20}") {
+        let _ = Options::new("/d/", &address, &text);
+        let _ = options("").apply_string(&text, Phase::Runtime);
+    }
+
+    #[test]
+    fn printing_and_setting_again_changes_nothing(
+        settings in proptest::collection::vec(any_setting(), 0..6), dir in r"[a-z/;=\\ ]{0,12}"
+    ) {
+        let mut options = Options::new(dir.trim(), "127.0.0.1:19031", "").unwrap();
+        for setting in &settings {
+            let before = options.to_string();
+            if options.apply_string(setting, Phase::Init).is_err() {
+                prop_assert_eq!(&before, &options.to_string());
+            }
+        }
+        let text = options.to_string();
+        let mut again = options.clone();
+        let changes = again.apply_string(&text, Phase::Runtime).unwrap();
+        prop_assert!(changes.iter().all(|change| change.key == "socket.ssl_reload"), "{:?}", changes);
+        prop_assert_eq!(again.to_string(), text);
+        // Every getter works on whatever was accepted.
+        prop_assert!(options.visible().count() > 80);
+        let _ = (options.listen_address(), options.ist_receive_address(), options.ist_bind_address());
+    }
+}

@@ -1,0 +1,88 @@
+//! The one thread of a connection: waits for the network and for time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use trireme_transport::{Poller, Ready, Waker};
+
+use crate::node::Node;
+
+/// Handle on the reactor thread; stops and joins it when dropped.
+pub struct Reactor {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reactor {
+    /// Starts the thread. All signals are blocked in it: the server takes them in a thread of its own.
+    pub fn start(node: &Arc<Node>, poller: Poller, waker: Waker) -> std::io::Result<Reactor> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (node, stopped) = (Arc::downgrade(node), stop.clone());
+        let builder = std::thread::Builder::new().name("trireme-net".into());
+        let thread = with_signals_blocked(|| builder.spawn(move || guard(&node, || run(&node, poller, &stopped))))?;
+        Ok(Reactor { stop, waker, thread: Some(thread) })
+    }
+
+    /// Makes the thread look at its deadlines again.
+    pub fn wake(&self) {
+        self.waker.wake();
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has ended the process already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
+    let mut ready = Ready::default();
+    let mut idle = Duration::ZERO;
+    while !stop.load(Ordering::Acquire) {
+        if let Err(error) = poller.wait(Some(idle), &mut ready) {
+            if let Some(node) = node.upgrade() {
+                node.logger.error(&format!("waiting for the network failed: {error}; trying again"));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let Some(node) = node.upgrade() else { return };
+        let idle_ms = node.with(|core| {
+            core.react(&mut ready);
+            core.pump();
+            core.idle_ms()
+        });
+        idle = Duration::from_millis(idle_ms);
+    }
+}
+
+/// A panic in the ordering code ends the process: a node that goes on without it would hang its
+/// cluster silently.
+fn guard(node: &Weak<Node>, body: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
+        if let Some(node) = node.upgrade() {
+            node.logger.error("panic in the network thread, aborting (please report the message on standard error)");
+        }
+        std::process::abort();
+    }
+}
+
+fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are valid; the mask of this thread is put back below.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = spawn();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}

@@ -1,0 +1,154 @@
+//! A recv() thread: takes work from the node and calls the server back.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use trireme_replicator::{Apply, Code, Event, Task, View, Work};
+use trireme_wsrep_abi::{self as abi, Buf, CbStatus, TrxMeta, ViewBuffer, ViewHeader, WsHandle, WsrepStatus};
+
+use crate::convert::{gtid_to_abi, meta_of, uuid_to_abi};
+use crate::node::Node;
+use crate::transaction::Handle;
+use crate::CAPABILITIES;
+
+/// The body of recv(): returns when the node is closed, or when the server wants fewer appliers.
+pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
+    if node.peek(|core| core.link.is_none()) {
+        return WsrepStatus::FATAL;
+    }
+    node.appliers.fetch_add(1, Ordering::SeqCst);
+    let mut done = None;
+    loop {
+        let Work { id, task } = node.next_work(done.take());
+        let mut exit_loop = false;
+        let event = match task {
+            Task::Exit { code } => {
+                node.appliers.fetch_sub(1, Ordering::SeqCst);
+                return WsrepStatus(code as i32);
+            }
+            Task::SstRequest => {
+                let request = sst_request(node);
+                Event::SstRequested { work: id, request }
+            }
+            Task::Donate { request, gtid, bypass } => {
+                let ok = donate(node, recv_ctx, &request, &gtid_to_abi(gtid), bypass);
+                Event::Donated { work: id, ok }
+            }
+            Task::Connected(view) => Event::WorkDone { work: id, ok: connected(node, &view) },
+            Task::View(view) => {
+                let ok = install_view(node, recv_ctx, &view);
+                if view.primary {
+                    node.server_running.store(true, Ordering::SeqCst);
+                }
+                Event::WorkDone { work: id, ok }
+            }
+            Task::Synced => Event::WorkDone { work: id, ok: synced(node) },
+            Task::Apply(apply) => {
+                let ok = apply_one(node, recv_ctx, &apply, &mut exit_loop);
+                Event::WorkDone { work: id, ok }
+            }
+        };
+        if exit_loop && leave_loop(node) {
+            node.with(|core| core.node(event));
+            return WsrepStatus::OK;
+        }
+        done = Some(event);
+    }
+}
+
+/// The server wants fewer appliers: this one goes, unless it is the last.
+fn leave_loop(node: &Node) -> bool {
+    let one_less = |n: usize| (n > 1).then(|| n - 1);
+    if node.appliers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+        return true;
+    }
+    node.logger.warn("Refusing exit for the last slave thread.");
+    false
+}
+
+/// Calls apply() for a write-set; also from replay_trx().
+pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut bool) -> bool {
+    let Some(callback) = node.settings.callbacks.apply else { return false };
+    let mut handle = Handle::Applied(apply.gtid.seqno);
+    let ws_handle = WsHandle { trx_id: apply.trx, opaque: ptr::from_mut(&mut handle).cast() };
+    let data = if apply.data.is_empty() { Buf::EMPTY } else { Buf::new(&apply.data) };
+    let meta: TrxMeta = meta_of(apply);
+    // SAFETY: all pointers are valid for the call; `ctx` is what the server gave to this thread.
+    let status = unsafe { callback(ctx, &ws_handle, apply.flags, &data, &meta, exit_loop) };
+    status == CbStatus::SUCCESS
+}
+
+fn view_buffer(view: &View) -> ViewBuffer {
+    let members: Vec<abi::Member> = view
+        .members
+        .iter()
+        .map(|member| abi::Member {
+            id: uuid_to_abi(member.incarnation.0),
+            name: member.name.clone(),
+            incoming: member.incoming.clone(),
+        })
+        .collect();
+    let header = ViewHeader {
+        state_id: gtid_to_abi(view.gtid),
+        view: view.number,
+        status: if view.primary { abi::ViewStatus::PRIMARY } else { abi::ViewStatus::NON_PRIMARY },
+        capabilities: CAPABILITIES,
+        my_idx: view.my_index,
+        proto_ver: view.app_protocol,
+    };
+    ViewBuffer::new(&header, &members)
+}
+
+fn connected(node: &Node, view: &View) -> bool {
+    let Some(callback) = node.settings.callbacks.connected else { return false };
+    let buffer = view_buffer(view);
+    // SAFETY: the view is valid for the call; `app_ctx` is the server's own.
+    unsafe { callback(node.settings.callbacks.app_ctx, buffer.as_ptr()) == CbStatus::SUCCESS }
+}
+
+fn install_view(node: &Node, recv_ctx: *mut c_void, view: &View) -> bool {
+    let Some(callback) = node.settings.callbacks.view else { return false };
+    let buffer = view_buffer(view);
+    // SAFETY: as above; `recv_ctx` belongs to this thread.
+    let status = unsafe {
+        callback(node.settings.callbacks.app_ctx, recv_ctx, buffer.as_ptr(), ptr::null(), 0)
+    };
+    status == CbStatus::SUCCESS
+}
+
+fn synced(node: &Node) -> bool {
+    let Some(callback) = node.settings.callbacks.synced else { return false };
+    // SAFETY: `app_ctx` is the server's own.
+    unsafe { callback(node.settings.callbacks.app_ctx) == CbStatus::SUCCESS }
+}
+
+fn sst_request(node: &Node) -> Option<Bytes> {
+    let callback = node.settings.callbacks.sst_request?;
+    let (mut request, mut len) = (ptr::null_mut(), 0);
+    // SAFETY: the out parameters are valid.
+    let status = unsafe { callback(node.settings.callbacks.app_ctx, &mut request, &mut len) };
+    // SAFETY: on success the server has put `len` malloc'ed bytes there, or NULL.
+    let bytes = unsafe {
+        let bytes = Bytes::copy_from_slice(abi::slice_or_empty(request.cast_const().cast::<u8>(), len));
+        libc::free(request);
+        bytes
+    };
+    (status == CbStatus::SUCCESS).then_some(bytes)
+}
+
+fn donate(node: &Node, recv_ctx: *mut c_void, request: &[u8], gtid: &abi::Gtid, bypass: bool) -> bool {
+    let Some(callback) = node.settings.callbacks.sst_donate else { return false };
+    let request = Buf::new(request);
+    // SAFETY: all pointers are valid for the call.
+    let status = unsafe {
+        callback(node.settings.callbacks.app_ctx, recv_ctx, &request, gtid, &Buf::EMPTY, bypass)
+    };
+    status == CbStatus::SUCCESS
+}
+
+/// Code of an answer, for the server.
+pub fn status(code: Code) -> WsrepStatus {
+    WsrepStatus(code as i32)
+}

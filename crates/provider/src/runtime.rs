@@ -1,0 +1,146 @@
+//! Starting an instance, and options that change while it runs.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use trireme_group::Event as GroupEvent;
+use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
+use trireme_wsrep_abi::InitSettings;
+
+use crate::connect::{random_uuid, starting_position};
+use crate::convert::gtid_from_abi;
+use crate::core::Core;
+use crate::grastate::Grastate;
+use crate::logging::Logger;
+use crate::node::Node;
+use crate::options::{Change, Options, Phase};
+
+/// How long SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
+const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
+
+/// init(): None if the server cannot go on (the reason is logged).
+pub fn start(settings: InitSettings) -> Option<Node> {
+    let logger = Logger::new(settings.callbacks.logger);
+    match try_start(settings, &logger) {
+        Ok(node) => Some(node),
+        Err(error) => {
+            logger.error(&error);
+            None
+        }
+    }
+}
+
+fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
+    let options = Options::new(&settings.data_dir, &settings.node_address, &settings.options)
+        .map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    logger.set_debug(options.bool("debug"));
+    let grastate = Grastate::open(&PathBuf::from(options.str("base_dir")), logger);
+    logger.info(&format!("Trireme {} starts with {options}", env!("CARGO_PKG_VERSION")));
+    let core = Core::new(Replicator::new(), grastate, logger.clone());
+    let node = Node::new(core, settings, options, logger.clone());
+    let limit = node.options.lock().unwrap_or_else(|e| e.into_inner()).int("repl.max_ws_size");
+    node.max_ws_bytes.store(limit.max(0) as u64, Ordering::Relaxed);
+    Ok(node)
+}
+
+impl Node {
+    /// Position that the database held when the process started.
+    pub fn local_position(&self) -> Gtid {
+        let state = self.peek(|core| core.grastate.position());
+        starting_position(state, gtid_from_abi(&self.settings.state_id))
+    }
+
+    /// `repl.causal_read_timeout`.
+    pub fn causal_read_timeout(&self) -> Duration {
+        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
+        Duration::from_millis(options.duration_ms("repl.causal_read_timeout"))
+    }
+}
+
+/// What the replicator heeds of the options.
+pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
+    NodeOptions {
+        fc_limit: options.int("gcs.fc_limit").max(0) as u64,
+        fc_factor: options.double("gcs.fc_factor"),
+        fc_single_primary: options.bool("gcs.fc_single_primary") || options.bool("gcs.fc_master_slave"),
+        cert_max_length: options.int("cert.max_length").max(1) as u64,
+        sst_donor: donor.to_owned(),
+        ..NodeOptions::default()
+    }
+}
+
+/// options_set(): all or nothing.
+pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
+    let changes = {
+        let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+        options.apply_string(text, Phase::Runtime).map_err(|error| error.to_string())?
+    };
+    for change in changes {
+        apply(node, &change)?;
+    }
+    Ok(())
+}
+
+fn apply(node: &Node, change: &Change) -> Result<(), String> {
+    let options = node.options.lock().unwrap_or_else(|e| e.into_inner()).clone();
+    match change.key {
+        "debug" => node.logger.set_debug(options.bool("debug")),
+        "repl.max_ws_size" => {
+            node.max_ws_bytes.store(options.int("repl.max_ws_size").max(0) as u64, Ordering::Relaxed);
+        }
+        "gmcast.isolate" => {
+            let isolated = change.value.trim() != "0";
+            node.with(|core| core.link.as_mut().map(|link| link.mesh.set_isolated(isolated)));
+        }
+        "gmcast.peer_addr" => {
+            let peer = crate::url::HostPort::parse_with_scheme(&change.value).map_err(|error| error.to_string())?;
+            let port = peer.port_or(options.base_port());
+            let seed = trireme_transport::HostPort { host: peer.host, port };
+            node.with(|core| core.link.as_mut().map(|link| link.mesh.add_seed(seed)));
+        }
+        "pc.bootstrap" => {
+            let override_id = random_uuid().map_err(|error| error.to_string())?;
+            node.with(|core| core.group(GroupEvent::ForcePrimary { override_id }));
+        }
+        "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
+        "pc.ignore_sb" | "pc.ignore_quorum" | "evs.suspect_timeout" | "evs.inactive_timeout" => {
+            let suspect_ms = options.duration_ms("evs.suspect_timeout").min(options.duration_ms("evs.inactive_timeout"));
+            node.with(|core| {
+                if let Some(link) = &mut core.link {
+                    let config = link.group.config_mut();
+                    config.suspect_timeout_ms = suspect_ms;
+                    config.ignore_split_brain = options.bool("pc.ignore_sb");
+                    config.ignore_quorum = options.bool("pc.ignore_quorum");
+                }
+            });
+        }
+        "gcs.fc_limit" | "gcs.fc_factor" => node.with(|core| {
+            let donor = core.donor.clone();
+            core.node(Event::SetOptions(replicator_options(&options, &donor)));
+        }),
+        // The others are read where they are used, at the next connect, or mean nothing here.
+        _ => {}
+    }
+    if let Some(reactor) = node.reactor.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
+        reactor.wake();
+    }
+    Ok(())
+}
+
+/// The new weight is ordered like everything else; SET returns when it is in force.
+fn set_weight(node: &Node, weight: u8) {
+    node.with(|core| core.group(GroupEvent::SetWeight { weight }));
+    let until = Instant::now() + ORDERED_OPTION_PATIENCE;
+    let in_force = |core: &Core| {
+        let Some(link) = &core.link else { return true };
+        if link.group.standing() != trireme_group::Standing::Primary {
+            return true;
+        }
+        let me = trireme_group::Incarnation(core.incarnation);
+        link.group.configuration().member(me).is_none_or(|member| member.full_weight == weight)
+    };
+    while !node.peek(in_force) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,158 @@
+//! Optional services: symbols that the server looks up beside the function table.
+
+use std::ffi::{CString, c_int};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use trireme_wsrep_abi::{
+    AllowlistKey, AllowlistServiceV1, Buf, ConfigServiceV1, ConnId, EventServiceV1, GetParametersCb, NodeIsolationMode,
+    NodeIsolationResult, Parameter, ParameterValue, SeqCb, TrxMeta, WsHandle, Wsrep, WsrepStatus, param,
+};
+
+use crate::border::guard;
+use crate::options::Typed;
+
+/// The API has no instance argument here: the allowlist is the server's, one per process.
+static ALLOWLIST: Mutex<Option<AllowlistServiceV1>> = Mutex::new(None);
+
+/// What the signal handler of a dying server asks for; see [`isolation_mode`].
+static ISOLATION: AtomicI32 = AtomicI32::new(0);
+
+/// # Safety
+/// `service` must be null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wsrep_init_allowlist_service_v1(service: *mut AllowlistServiceV1) -> c_int {
+    // SAFETY: the caller's contract.
+    *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = unsafe { service.as_ref().copied() };
+    0
+}
+
+/// Ends what [`wsrep_init_allowlist_service_v1`] began.
+#[unsafe(no_mangle)]
+pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
+    *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = None;
+}
+
+/// Asks the server whether a peer may connect. May take long: called without any lock held.
+pub fn allowed(address: &str) -> bool {
+    let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(AllowlistServiceV1 { allowlist_cb: Some(callback), context }) = service else { return true };
+    // MariaDB reads the address as a C string.
+    let Ok(text) = CString::new(address) else { return false };
+    let value = Buf::new(text.as_bytes());
+    // SAFETY: the service is valid until it is deinitialised, after the last connection was closed.
+    unsafe { callback(context, AllowlistKey::IP, &value) == WsrepStatus::OK }
+}
+
+/// # Safety
+/// `service` must be null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wsrep_init_event_service_v1(_service: *mut EventServiceV1) -> c_int {
+    // Progress events are optional for the server; none are sent so far.
+    0
+}
+
+/// Ends what [`wsrep_init_event_service_v1`] began.
+#[unsafe(no_mangle)]
+pub extern "C" fn wsrep_deinit_event_service_v1() {}
+
+/// Gives the server the function that lists the options (MariaDB 11.8 makes system variables of them).
+///
+/// # Safety
+/// `service` must be null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wsrep_init_config_service_v1(service: *mut ConfigServiceV1) -> c_int {
+    // SAFETY: the caller's contract.
+    match unsafe { service.as_mut() } {
+        Some(service) => {
+            service.get_parameters = Some(get_parameters);
+            0
+        }
+        None => libc::EINVAL,
+    }
+}
+
+/// Ends what [`wsrep_init_config_service_v1`] began.
+#[unsafe(no_mangle)]
+pub extern "C" fn wsrep_deinit_config_service_v1() {}
+
+unsafe extern "C" fn get_parameters(
+    wsrep: *mut Wsrep,
+    callback: Option<GetParametersCb>,
+    context: *mut std::ffi::c_void,
+) -> WsrepStatus {
+    // SAFETY: the server passes its table, and a callback that takes one parameter at a time.
+    unsafe {
+        guard(wsrep, WsrepStatus::FATAL, |node| {
+            let Some(callback) = callback else { return WsrepStatus::FATAL };
+            let options = node.options.lock().unwrap_or_else(|e| e.into_inner()).clone();
+            for option in options.visible() {
+                let Ok(name) = CString::new(option.name) else { continue };
+                let (kind, text) = match &option.value {
+                    Typed::Str(text) => (0, CString::new(text.as_str()).unwrap_or_default()),
+                    Typed::Bool(_) => (param::TYPE_BOOL, CString::default()),
+                    Typed::Int(_) => (param::TYPE_INTEGER, CString::default()),
+                    Typed::Double(_) | Typed::Duration(_) => (param::TYPE_DOUBLE, CString::default()),
+                };
+                let value = match &option.value {
+                    Typed::Str(_) => ParameterValue { as_string: text.as_ptr() },
+                    Typed::Bool(value) => ParameterValue { as_bool: *value },
+                    Typed::Int(value) => ParameterValue { as_integer: *value },
+                    Typed::Double(value) => ParameterValue { as_double: *value },
+                    Typed::Duration(value) => ParameterValue { as_double: value.as_secs_f64() },
+                };
+                let mut flags = kind;
+                if option.deprecated {
+                    flags |= param::DEPRECATED;
+                }
+                if option.read_only {
+                    flags |= param::READONLY;
+                }
+                let parameter = Parameter { flags, name: name.as_ptr(), value };
+                if callback(&parameter, context) != WsrepStatus::OK {
+                    node.logger.error(&format!("the server does not take the option '{}'", option.name));
+                    return WsrepStatus::FATAL;
+                }
+            }
+            WsrepStatus::OK
+        })
+    }
+}
+
+/// certify() with a callback once the write-set's place in the local order is fixed. No MariaDB
+/// passes one so far; it is called before the write-set is sent, which is a place in that order.
+///
+/// # Safety
+/// As certify().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wsrep_certify_v1(
+    wsrep: *mut Wsrep,
+    conn: ConnId,
+    handle: *mut WsHandle,
+    flags: u32,
+    meta: *mut TrxMeta,
+    sequenced: *const SeqCb,
+) -> WsrepStatus {
+    // SAFETY: the server passes null or a valid callback.
+    unsafe {
+        if let Some(SeqCb { ctx, callback: Some(callback) }) = sequenced.as_ref() {
+            callback(*ctx);
+        }
+        crate::entry::certify(wsrep, conn, handle, flags, meta)
+    }
+}
+
+/// Called from the handler of a fatal signal: does nothing but store.
+#[unsafe(no_mangle)]
+pub extern "C" fn wsrep_node_isolation_mode_set_v1(mode: NodeIsolationMode) -> NodeIsolationResult {
+    if !(0..=2).contains(&mode.0) {
+        return NodeIsolationResult::INVALID_VALUE;
+    }
+    ISOLATION.store(mode.0, Ordering::Release);
+    NodeIsolationResult::SUCCESS
+}
+
+/// True while a dying server wants to be heard no more.
+pub fn isolated_by_signal() -> bool {
+    ISOLATION.load(Ordering::Acquire) != 0
+}

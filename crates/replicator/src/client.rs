@@ -1,0 +1,264 @@
+//! Calls of client and applier threads that concern one transaction.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::event::{ConnId, Owner, Ticket, TrxId};
+use crate::flags;
+use crate::gtid::Gtid;
+use crate::isolation::{Isolation, first_waiting};
+use crate::replicator::{Held, Replicator, Waiter};
+use crate::submissions::Sent;
+use crate::transactions::Phase;
+use crate::work::WorkId;
+use crate::works::Running;
+use crate::writeset::WriteSetDraft;
+
+impl Replicator {
+    /// certify(): the write-set goes to the order; its delivery answers.
+    pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, conn: ConnId, draft: WriteSetDraft) {
+        if !self.may_write() {
+            let marked = self.transactions.get(trx).is_some_and(|t| t.phase == Phase::MustAbort);
+            if marked {
+                self.transactions.forget(trx);
+            }
+            let code = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+            return self.answer(ticket, Answer::unordered(code));
+        }
+        let both = flags::TRX_START | flags::TRX_END;
+        if draft.flags() & both != both {
+            // Fragments of streaming transactions are not supported yet.
+            return self.answer(ticket, Answer::unordered(Code::NotImplemented));
+        }
+        let stopped = self.flow.is_stopped();
+        let phase =
+            if stopped { Phase::Held { ticket } } else { Phase::Replicating { ticket, aborted: false } };
+        if !self.transactions.begin(trx, conn, phase) {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
+        let sent = Sent::Trx(trx);
+        if stopped { self.held.push_back(Held { sent, draft }) } else { self.replicate(sent, draft) }
+    }
+
+    /// Sends a write-set: last_seen is what is visible now, with all its locks held (trap 42).
+    pub(crate) fn replicate(&mut self, sent: Sent, draft: WriteSetDraft) {
+        let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
+        self.counters.replicated += 1;
+        self.counters.replicated_bytes += draft.len_bytes() as u64;
+        self.counters.repl_keys += keys;
+        self.counters.repl_keys_bytes += keys_bytes;
+        self.counters.repl_data_bytes += data_bytes;
+        self.counters.repl_other_bytes += other_bytes;
+        let last_seen = self.order.low();
+        let payload = draft.finish(last_seen, self.submissions.epoch);
+        self.submit_bytes(sent, payload, last_seen);
+    }
+
+    /// commit_order_enter()
+    pub(crate) fn commit_order_enter(&mut self, ticket: Ticket, owner: Owner) {
+        let (seqno, waiter) = match owner {
+            Owner::Applied(seqno) => (seqno, Waiter::Applied { ticket }),
+            Owner::Trx(id) => {
+                let Some(trx) = self.transactions.get_mut(id) else {
+                    self.log(Level::Error, format!("commit order asked for unknown transaction {id}"));
+                    return self.answer(ticket, Answer::unordered(Code::Ok));
+                };
+                let Some(seqno) = trx.ordered.as_ref().map(|o| o.seqno) else {
+                    return self.answer(ticket, Answer::unordered(Code::ConnFail));
+                };
+                if trx.phase == (Phase::Certified { aborted: true }) {
+                    trx.phase = Phase::MustReplay;
+                    let gtid = self.gtid_of(seqno);
+                    return self.answer(ticket, Answer::at(Code::BfAbort, gtid, -1));
+                }
+                (seqno, Waiter::Trx { trx: id, ticket })
+            }
+        };
+        if self.order.try_enter(seqno) {
+            let gtid = self.gtid_of(seqno);
+            self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
+        } else {
+            self.order.wait(seqno, waiter);
+        }
+    }
+
+    /// Lets in whoever waits for commit order and is next.
+    pub(crate) fn grant_commit_order(&mut self) {
+        while let Some((seqno, waiter)) = self.order.next_granted() {
+            let gtid = self.gtid_of(seqno);
+            self.answer(waiter.ticket(), Answer::at(Code::Ok, gtid, -1));
+        }
+    }
+
+    /// commit_order_leave()
+    pub(crate) fn commit_order_leave(&mut self, ticket: Ticket, owner: Owner, error: Option<Bytes>) {
+        let seqno = match owner {
+            Owner::Applied(seqno) => Some(seqno),
+            Owner::Trx(id) => self.transactions.get(id).and_then(|t| t.ordered.as_ref()).map(|o| o.seqno),
+        };
+        if let Some(seqno) = seqno {
+            self.order.leave(seqno);
+        }
+        let mut code = Code::Ok;
+        if let (Owner::Applied(seqno), Some(error)) = (owner, error) {
+            code = self.apply_error(seqno, &error);
+        }
+        self.answer(ticket, Answer::unordered(code));
+    }
+
+    /// An applier reports an error. Without a vote (rule 22, to come) a total-order action that
+    /// fails is taken to fail everywhere alike; a write-set that fails means that this node's data
+    /// differ, unless it is alone.
+    fn apply_error(&mut self, seqno: Seqno, error: &Bytes) -> Code {
+        let text = String::from_utf8_lossy(&error[..error.len().min(512)]).into_owned();
+        let alone = self.configuration().members.len() <= 1;
+        if alone || self.works.runs_isolated(seqno) {
+            self.log(Level::Info, format!("seqno {seqno} was applied with an error: {text}"));
+            return Code::Ok;
+        }
+        self.become_inconsistent(&format!("seqno {seqno} could not be applied: {text}"));
+        Code::NodeFail
+    }
+
+    /// release()
+    pub(crate) fn release(&mut self, ticket: Ticket, id: TrxId) {
+        let in_certify = self.transactions.get(id).is_some_and(|t| {
+            matches!(t.phase, Phase::Held { .. } | Phase::Replicating { .. } | Phase::ReplayWaiting { .. })
+        });
+        assert!(!in_certify, "transaction {id} is released inside certify() or replay_trx()");
+        let before = self.order.low();
+        if let Some(released) = self.transactions.release(id, &mut self.order) {
+            self.counters.local_commits += u64::from(released.committed);
+            let in_order = self.order.low() > before;
+            self.counters.out_of_order_left.add(f64::from(u8::from(!in_order)));
+        }
+        self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// abort_certification()
+    pub(crate) fn abort(&mut self, ticket: Ticket, bf_seqno: Seqno, victim: TrxId, executing: bool) {
+        let abort = self.transactions.abort(victim, executing, bf_seqno, &mut self.order);
+        if let Some((waiter, code)) = abort.wake {
+            self.held.retain(|held| held.sent != Sent::Trx(victim));
+            let answer = match code {
+                Code::BfAbort => Answer::at(code, self.gtid_of(abort.seqno), -1),
+                _ => Answer::unordered(code),
+            };
+            self.answer(waiter, answer);
+        }
+        let uuid = if abort.seqno > 0 { self.applied_history } else { trireme_group::Uuid::NIL };
+        self.answer(ticket, Answer::at(abort.code, Gtid { uuid, seqno: abort.seqno }, -1));
+    }
+
+    /// replay_trx()
+    pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
+        match self.transactions.get_mut(id) {
+            Some(trx) if trx.phase == Phase::MustReplay => trx.phase = Phase::ReplayWaiting { ticket },
+            _ => {
+                self.log(Level::Error, format!("transaction {id} has nothing to replay"));
+                self.answer(ticket, Answer::unordered(Code::TrxFail));
+            }
+        }
+    }
+
+    /// Lets a transaction replay when all before it have left commit order.
+    pub(crate) fn grant_replay(&mut self) {
+        for (id, seqno) in self.transactions.waiting_to_replay() {
+            if !self.order.may_enter(seqno) {
+                continue;
+            }
+            let (me, uuid) = (self.me, self.applied_history);
+            let Some(trx) = self.transactions.get_mut(id) else { continue };
+            let (Phase::ReplayWaiting { ticket }, Some(ordered)) = (trx.phase, &trx.ordered) else { continue };
+            let apply = crate::Apply {
+                gtid: Gtid { uuid, seqno },
+                depends_on: ordered.depends_on,
+                flags: ordered.write_set.flags,
+                source: me,
+                trx: ordered.write_set.trx,
+                conn: ordered.write_set.conn,
+                data: ordered.write_set.data.clone(),
+            };
+            trx.phase = Phase::Replaying;
+            self.counters.local_replays += 1;
+            let mut answer = Answer::at(Code::Ok, apply.gtid, apply.depends_on);
+            answer.replay = Some(Box::new(apply));
+            self.answer(ticket, answer);
+        }
+    }
+
+    /// to_execute_start()
+    pub(crate) fn toi_start(&mut self, ticket: Ticket, conn: ConnId, mut draft: WriteSetDraft) {
+        if !self.may_write() {
+            let code = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+            return self.answer(ticket, Answer::unordered(code));
+        }
+        assert!(!self.isolations.contains_key(&conn), "connection {conn} starts two total-order actions");
+        draft.add_flags(flags::ISOLATION);
+        let sent = Sent::Toi(conn);
+        if self.flow.is_stopped() {
+            self.isolations.insert(conn, Isolation::Held { ticket });
+            self.held.push_back(Held { sent, draft });
+        } else {
+            self.isolations.insert(conn, Isolation::Replicating { ticket });
+            self.replicate(sent, draft);
+        }
+    }
+
+    /// Lets the first own total-order action begin when everything before it is released.
+    pub(crate) fn grant_isolation(&mut self) {
+        let Some((conn, isolation, seqno)) = first_waiting(&self.isolations) else { return };
+        let Isolation::Waiting { ticket, depends_on, code, .. } = isolation else { return };
+        if self.order.low() != seqno - 1 || !self.order.try_enter(seqno) {
+            return;
+        }
+        self.isolations.insert(conn, Isolation::Holding { seqno, code });
+        if code == Code::Ok {
+            self.out.push(Action::MarkUnsafe);
+        }
+        let gtid = self.gtid_of(seqno);
+        self.answer(ticket, Answer::at(code, gtid, depends_on));
+    }
+
+    /// to_execute_end()
+    pub(crate) fn toi_end(&mut self, ticket: Ticket, conn: ConnId, error: Option<Bytes>) {
+        if let Some(Isolation::Holding { seqno, code }) = self.isolations.get(&conn).copied() {
+            self.isolations.remove(&conn);
+            self.order.leave(seqno);
+            self.released(seqno);
+            if code == Code::Ok {
+                self.out.push(Action::MarkSafe);
+            }
+            if let Some(error) = error {
+                let text = String::from_utf8_lossy(&error[..error.len().min(512)]).into_owned();
+                self.log(Level::Info, format!("seqno {seqno} ended with an error: {text}"));
+            }
+        }
+        self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// A callback of a recv() thread has returned.
+    pub(crate) fn work_done(&mut self, work: WorkId, ok: bool) {
+        match self.works.done(work) {
+            Some(Running::Apply { seqno, isolation }) => {
+                if isolation {
+                    self.out.push(Action::MarkSafe);
+                }
+                if !ok {
+                    self.become_inconsistent(&format!("applying seqno {seqno} failed"));
+                }
+                if self.order.is_inside(seqno) {
+                    self.order.leave(seqno);
+                }
+                if !self.order.has_passed(seqno) {
+                    self.order.pass(seqno);
+                }
+                self.released(seqno);
+            }
+            Some(Running::View(view)) => self.view_shown(&view, ok),
+            Some(Running::Other) if !ok => self.fatal("the server refused a callback"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The walk of a delivered entry: certified in order, then to the waiting client or an applier.
+
+use bytes::Bytes;
+use trireme_certification::{Outcome, Seqno, Verdict};
+use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId};
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::control::{Control, Effect, Lost};
+use crate::isolation::Isolation;
+use crate::message::Message;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::Sent;
+use crate::transactions::{Ordered, Phase};
+use crate::work::{Apply, Task};
+use crate::writeset::WriteSet;
+
+impl Replicator {
+    /// An entry came: its turn comes in [`Self::process_backlog`].
+    pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
+        if !matches!(self.stage, Stage::Closed | Stage::Final) {
+            self.backlog.push_back((position, delivery));
+        }
+    }
+
+    /// Processes what was delivered, as long as nothing forbids it.
+    pub(crate) fn process_backlog(&mut self) {
+        while self.control.is_some() && !self.deliveries_stand_still() {
+            let Some((position, delivery)) = self.backlog.pop_front() else { break };
+            self.process(position, delivery);
+        }
+    }
+
+    fn process(&mut self, position: Position, delivery: Delivery) {
+        let Some(control) = &mut self.control else { return };
+        let effect = control.process(position, delivery);
+        match effect {
+            Effect::WriteSet { id, write_set, seqno, outcome } => {
+                self.write_set_ordered(position, id, write_set, seqno, outcome);
+            }
+            Effect::View { seqno, lost } => self.view_ordered(position, seqno, lost),
+            Effect::Weights => self.primary = true,
+            Effect::Void { id, reason } => self.void(id, &reason),
+            Effect::StateRequest { id, donor, request, preference } => {
+                self.state_requested(id, donor, request, &preference);
+            }
+            Effect::Donated { id, joiner, rcode } => self.donor_done(id, joiner, rcode),
+            Effect::Member { id, message, refused } => self.member_changed(id, &message, refused),
+            Effect::Cut { id } => {
+                self.own(id);
+                self.pin_log();
+            }
+        }
+    }
+
+    /// What the submission was, if it is one of ours that somebody waits for.
+    fn own(&mut self, id: SubmissionId) -> Option<Sent> {
+        if id.incarnation == self.me { self.submissions.take(id.number) } else { None }
+    }
+
+    fn write_set_ordered(
+        &mut self,
+        position: Position,
+        id: SubmissionId,
+        write_set: WriteSet,
+        seqno: Seqno,
+        outcome: Outcome,
+    ) {
+        let failed = outcome.verdict != Verdict::Pass;
+        self.record(position, seqno, outcome.depends_on, failed);
+        self.cuts.write_set();
+        self.counters.certified(seqno, write_set.last_seen, &outcome);
+        let own = self.own(id);
+        if own.is_some() && !self.is_covered(seqno) {
+            self.order.add(seqno);
+            let ordered = Ordered { seqno, depends_on: outcome.depends_on, write_set };
+            match own {
+                Some(Sent::Trx(trx)) => return self.own_trx_ordered(trx, ordered, failed),
+                Some(Sent::Toi(conn)) => return self.own_toi_ordered(conn, &ordered, failed),
+                _ => unreachable!("a write-set was sent as {own:?}"),
+            }
+        }
+        // Another's, or one that its client has given up (rule 7): applied like another's.
+        self.counters.received += 1;
+        self.counters.received_bytes += write_set.data.len() as u64;
+        let apply = self.apply_task(id.incarnation, &write_set, seqno, outcome.depends_on, failed);
+        self.push_task(Task::Apply(Box::new(apply)), Some(seqno));
+    }
+
+    fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, failed: bool) {
+        let gtid = self.gtid_of(ordered.seqno);
+        let trx = self.transactions.get_mut(id).expect("a transaction in flight is in the table");
+        let Phase::Replicating { ticket, aborted } = trx.phase else {
+            unreachable!("a transaction in flight is replicating, not {:?}", trx.phase)
+        };
+        let (phase, code) = match (failed, aborted) {
+            (true, _) => (Phase::Failed, Code::TrxFail),
+            (false, true) => (Phase::MustReplay, Code::BfAbort),
+            (false, false) => (Phase::Certified { aborted: false }, Code::Ok),
+        };
+        let depends_on = ordered.depends_on;
+        trx.phase = phase;
+        trx.ordered = Some(ordered);
+        self.counters.local_cert_failures += u64::from(failed);
+        self.answer(ticket, Answer::at(code, gtid, depends_on));
+    }
+
+    fn own_toi_ordered(&mut self, conn: u64, ordered: &Ordered, failed: bool) {
+        let code = if failed { Code::TrxFail } else { Code::Ok };
+        self.counters.local_cert_failures += u64::from(failed);
+        let Some(Isolation::Replicating { ticket }) = self.isolations.get(&conn).copied() else {
+            unreachable!("an action in flight is in the table");
+        };
+        let (seqno, depends_on) = (ordered.seqno, ordered.depends_on);
+        self.isolations.insert(conn, Isolation::Waiting { ticket, seqno, depends_on, code });
+    }
+
+    fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
+        self.record(position, seqno, seqno - 1, false);
+        self.primary = true;
+        self.counters.received += 1;
+        self.counters.received_bytes += 8;
+        let configuration = self.configuration();
+        self.safe_to_bootstrap = configuration.members.len() == 1;
+        if matches!(self.stage, Stage::Admission(_)) {
+            if configuration.index_of(self.me).is_none() {
+                return; // catching up from the own log
+            }
+            if !self.founding {
+                return self.begin_transfer();
+            }
+            self.begin_founded(seqno);
+        }
+        let view = self.primary_view(seqno, &configuration);
+        self.push_task(Task::View(view), Some(seqno));
+        self.tell_synced();
+        self.donors_lost(&lost);
+    }
+
+    /// A submission without effect.
+    fn void(&mut self, id: SubmissionId, reason: &str) {
+        self.log(Level::Debug, format!("submission {id} is void: {reason}"));
+        if let Some(sent) = self.own(id) {
+            self.give_up(sent, false);
+        }
+    }
+
+    fn member_changed(&mut self, id: SubmissionId, message: &Message, refused: bool) {
+        if id.incarnation != self.me {
+            return;
+        }
+        let sent = self.own(id);
+        match sent {
+            Some(Sent::Desync(ticket)) => {
+                let code = if refused { Code::TrxFail } else { Code::Ok };
+                self.answer(ticket, Answer::unordered(code));
+            }
+            Some(Sent::AbandonedDesync) if !refused => self.owed_resyncs += 1,
+            _ => {}
+        }
+        if refused {
+            return;
+        }
+        match message {
+            Message::Synced => self.tell_synced(),
+            Message::Desync | Message::Resync => self.synced_told = false,
+            _ => {}
+        }
+    }
+
+    /// Tells the server that it is synced, once after each return to that state.
+    pub(crate) fn tell_synced(&mut self) {
+        let synced = self.my_state() == Some(crate::control::NodeState::Synced);
+        if synced && !self.synced_told {
+            self.synced_told = true;
+            self.push_task(Task::Synced, None);
+        }
+    }
+
+    /// True if a snapshot has brought this seqno already.
+    pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
+        matches!(self.stage, Stage::Active) && seqno <= self.order.top()
+    }
+
+    /// Gives the server its next callback: at once, or when the state transfer is through. One with
+    /// a seqno takes its place in the order.
+    pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>) {
+        match &mut self.stage {
+            Stage::Closed | Stage::Admission(_) | Stage::Final => {}
+            Stage::Transfer(transfer) => transfer.later.push_back((task, seqno)),
+            Stage::Active => self.enqueue(task, seqno),
+        }
+    }
+
+    /// Puts a callback into the queue, unless a snapshot has brought its effects already.
+    pub(crate) fn enqueue(&mut self, task: Task, seqno: Option<Seqno>) {
+        if let Some(seqno) = seqno {
+            if seqno <= self.order.top() {
+                return;
+            }
+            self.order.add(seqno);
+        }
+        if self.inconsistent {
+            return self.skip(&task);
+        }
+        let after = match (&task, seqno) {
+            (Task::Synced, _) => Seqno::MIN,
+            (_, Some(seqno)) => seqno - 1,
+            (_, None) => self.order.top(),
+        };
+        let is_apply = matches!(task, Task::Apply(_));
+        if let Task::Apply(apply) = &task {
+            self.counters.apply_waits += u64::from(apply.depends_on > self.order.low());
+        }
+        self.works.push(task, after);
+        if is_apply {
+            let length = self.works.applies();
+            self.counters.queued(length);
+        }
+    }
+
+    /// A diverged node applies nothing more; the places in the order are used up.
+    pub(crate) fn skip(&mut self, task: &Task) {
+        let seqno = match task {
+            Task::Apply(apply) => apply.gtid.seqno,
+            Task::View(view) if view.primary => view.gtid.seqno,
+            _ => return,
+        };
+        self.order.pass(seqno);
+        self.released(seqno);
+    }
+
+    pub(crate) fn apply_task(
+        &self,
+        source: Incarnation,
+        write_set: &WriteSet,
+        seqno: Seqno,
+        depends_on: Seqno,
+        failed: bool,
+    ) -> Apply {
+        let uuid = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        Apply {
+            gtid: crate::Gtid { uuid, seqno },
+            depends_on,
+            flags: if failed { write_set.dummy_flags() } else { write_set.flags },
+            source,
+            trx: write_set.trx,
+            conn: write_set.conn,
+            data: if failed { Bytes::new() } else { write_set.data.clone() },
+        }
+    }
+
+    /// Releases a seqno that has passed commit order.
+    pub(crate) fn released(&mut self, seqno: Seqno) {
+        let in_order = seqno == self.order.low() + 1;
+        self.counters.out_of_order_left.add(f64::from(u8::from(!in_order)));
+        self.order.release(seqno);
+    }
+
+    pub(crate) fn configuration(&self) -> Configuration {
+        self.control.as_ref().map(|c: &Control| c.configuration.clone()).unwrap_or_default()
+    }
+
+    fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
+        self.positions.push_back((position, seqno));
+        self.out.push(Action::RecordOutcome { position, seqno, depends_on, failed });
+    }
+}

@@ -1,0 +1,103 @@
+//! How a node helps others to their state, and all direct messages' way in.
+
+use bytes::Bytes;
+use trireme_group::Incarnation;
+
+use crate::action::{Answer, Code, Level};
+use crate::direct::Direct;
+use crate::event::Ticket;
+use crate::gtid::Gtid;
+use crate::history::History;
+use crate::message::Message;
+use crate::replicator::Replicator;
+use crate::submissions::Sent;
+use crate::work::{Task, WorkId};
+
+/// What sst_sent() and the donate callback report when they cannot say more (-ECANCELED).
+const CANCELED: i32 = -125;
+
+impl Replicator {
+    /// A peer's replicator says something.
+    pub(crate) fn direct(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
+        let message = match Direct::decode(bytes) {
+            Ok(message) => message,
+            Err(error) => return self.log(Level::Warn, format!("message of {from} cannot be read: {error}")),
+        };
+        match message {
+            Direct::SnapshotRequest { round, at_least } => {
+                self.cached_downto = history.first_seqno().unwrap_or(-1);
+                self.serve_snapshot(from, round, at_least);
+            }
+            Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
+            Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
+            Direct::IstPull { from: seqno } => {
+                let records = history.read(seqno, self.options.ist_chunk_bytes);
+                self.send(from, &Direct::IstChunk { from: seqno, records });
+            }
+            Direct::IstChunk { from: seqno, records } => self.ist_chunk(from, seqno, &records),
+            Direct::FlowStop => self.flow.stop(from, self.now_ms),
+            Direct::FlowContinue => self.flow.go_on(from),
+        }
+    }
+
+    /// This node was chosen: its server is asked to send, with everything up to here applied and
+    /// nothing above committed until the callback has returned.
+    pub(crate) fn begin_donation(&mut self, request: Bytes) {
+        self.synced_told = false;
+        let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else { return };
+        self.order.hold(gtid.seqno);
+        self.push_task(Task::Donate { request, gtid, bypass: false }, None);
+    }
+
+    /// The donate callback has returned.
+    pub(crate) fn donated(&mut self, work: WorkId, ok: bool) {
+        if self.works.done(work).is_none() {
+            return;
+        }
+        self.order.unhold();
+        if !ok {
+            self.log(Level::Error, "the server could not start to send its state");
+            self.end_donation(CANCELED);
+        }
+    }
+
+    /// sst_sent()
+    pub(crate) fn sst_sent(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
+        let donates = self.donates_to().is_some();
+        let code = if donates { Code::Ok } else { Code::ConnFail };
+        self.answer(ticket, Answer::unordered(code));
+        if donates {
+            let wrong = gtid.uuid != self.applied_history || gtid.seqno < 0;
+            self.end_donation(if rcode == 0 && wrong { CANCELED } else { rcode.min(0) });
+        }
+    }
+
+    fn end_donation(&mut self, rcode: i32) {
+        self.donation_result = Some(rcode);
+        self.owed_donation();
+    }
+
+    /// Says that the donation is over, as soon as that can be ordered.
+    pub(crate) fn owed_donation(&mut self) {
+        let Some(rcode) = self.donation_result else { return };
+        if self.donates_to().is_none() {
+            self.donation_result = None;
+        } else if self.primary && !self.leaving {
+            self.submit_once(Sent::Donated, &Message::Donated { rcode });
+        }
+    }
+
+    fn donates_to(&self) -> Option<Incarnation> {
+        self.control.as_ref()?.members.get(&self.me)?.donates_to
+    }
+
+    /// "index (name)" as the log lines have it.
+    pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
+        let Some(control) = &self.control else { return incarnation.to_string() };
+        let configuration = &control.configuration;
+        match (configuration.index_of(incarnation), configuration.member(incarnation)) {
+            (Some(index), Some(member)) => format!("{index}.{} ({})", member.segment, member.name),
+            _ => incarnation.to_string(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! This node's own total-order-isolation actions, from to_execute_start() to to_execute_end().
+
+use std::collections::BTreeMap;
+
+use trireme_certification::Seqno;
+
+use crate::action::Code;
+use crate::event::{ConnId, Ticket};
+
+/// How far an action is. It cannot be aborted (contract 2.16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// Not sent yet: flow control.
+    Held { ticket: Ticket },
+    /// Sent.
+    Replicating { ticket: Ticket },
+    /// Ordered; waits until everything before is released. `code` is the certification's verdict.
+    Waiting { ticket: Ticket, seqno: Seqno, depends_on: Seqno, code: Code },
+    /// Has commit order to itself.
+    Holding { seqno: Seqno, code: Code },
+}
+
+/// At most one per connection.
+pub(crate) type Isolations = BTreeMap<ConnId, Isolation>;
+
+/// The action that waits for its turn and stands first.
+pub(crate) fn first_waiting(isolations: &Isolations) -> Option<(ConnId, Isolation, Seqno)> {
+    let waiting = |(conn, isolation): (&ConnId, &Isolation)| match isolation {
+        Isolation::Waiting { seqno, .. } => Some((*conn, *isolation, *seqno)),
+        _ => None,
+    };
+    isolations.iter().filter_map(waiting).min_by_key(|(_, _, seqno)| *seqno)
+}

@@ -1,0 +1,281 @@
+//! A connection from connect() to the final view.
+
+use trireme_group::{Fate, Member, SubmissionId};
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::control::{Control, NodeState};
+use crate::event::Connect;
+use crate::gtid::Gtid;
+use crate::isolation::Isolation;
+use crate::joiner::SnapshotPull;
+use crate::order::Order;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::{Sent, Submissions};
+use crate::transactions::Phase;
+use crate::work::{Task, View};
+use crate::works::Works;
+
+impl Replicator {
+    /// connect(): everything of the connection before is forgotten but what was applied.
+    pub(crate) fn connect(&mut self, connect: Connect) {
+        let applied = if self.inconsistent { Gtid::UNDEFINED } else { self.last_committed() };
+        self.local = if connect.server_running && applied != Gtid::UNDEFINED { applied } else { connect.local };
+        self.me = connect.incarnation;
+        self.my_member = connect.me;
+        self.server_running = connect.server_running;
+        self.overrides = connect.overrides;
+        self.founding = connect.bootstrap.is_some();
+        (self.connected, self.primary, self.leaving) = (false, false, false);
+        (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
+        self.backlog.clear();
+        self.positions.clear();
+        self.works = Works::default();
+        self.submissions = Submissions::default();
+        self.transactions.clear();
+        self.isolations.clear();
+        self.held.clear();
+        self.flow.forget(self.now_ms);
+        self.cuts = crate::cut::CutReports::default();
+        (self.pauses, self.owed_resyncs, self.donation_result) = (0, 0, None);
+        self.joined_told.clear();
+        self.control = match (connect.bootstrap, connect.control) {
+            (Some(history), _) => {
+                let seqno = if self.local.uuid == history { self.local.seqno.max(0) } else { 0 };
+                Some(Control::found(history, seqno, self.options.cert_max_length))
+            }
+            (None, Some(bytes)) => match Control::decode(bytes) {
+                Ok(control) => Some(control),
+                Err(error) => {
+                    self.log(Level::Warn, format!("recovered control state cannot be used: {error}"));
+                    None
+                }
+            },
+            (None, None) => None,
+        };
+        self.stage = Stage::Admission(SnapshotPull::default());
+    }
+
+    /// The first view of a component that this node founds: its database is the state.
+    pub(crate) fn begin_founded(&mut self, seqno: i64) {
+        self.stage = Stage::Active;
+        self.order = Order::new(seqno - 1);
+        self.applied_history = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        self.out.push(Action::Admitted);
+        self.show_connected();
+    }
+
+    /// connected(), once per connection.
+    pub(crate) fn show_connected(&mut self) {
+        let view = self.control.as_ref().and_then(|c| c.views.back().cloned());
+        if let (false, Some((seqno, configuration))) = (self.connected, view) {
+            self.connected = true;
+            let view = self.primary_view(seqno, &configuration);
+            self.works.push(Task::Connected(view), i64::MIN);
+        }
+    }
+
+    /// A view callback has returned: its seqno is released.
+    pub(crate) fn view_shown(&mut self, view: &View, ok: bool) {
+        if !ok {
+            return self.fatal("the server refused a view");
+        }
+        if view.primary {
+            let seqno = view.gtid.seqno;
+            self.shown_low = None;
+            if seqno > self.order.low() {
+                self.order.pass(seqno);
+                self.released(seqno);
+            }
+            let gtid = Gtid { uuid: view.gtid.uuid, seqno: -1 };
+            self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+        } else if view.members.is_empty() {
+            self.closed();
+        }
+    }
+
+    /// The final view was delivered.
+    fn closed(&mut self) {
+        let gtid = self.last_committed();
+        if !self.inconsistent && gtid != Gtid::UNDEFINED {
+            self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+        }
+        self.out.push(Action::WakeAppliers { n: usize::MAX });
+        self.out.push(Action::Closed);
+    }
+
+    /// No majority. Clients in flight are answered by the group's `Failed`, at once, not by the
+    /// view: it may have to wait for an applier that waits for them (rule 7).
+    pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
+        self.primary = false;
+        self.synced_told = false;
+        self.flow.forget(self.now_ms);
+        for held in std::mem::take(&mut self.held) {
+            self.give_up(held.sent, false);
+        }
+        for ticket in self.causal.give_up(false) {
+            self.answer_sync_wait(ticket, Code::TrxFail);
+        }
+        // No view callback between sst_request and sst_received (rule 19).
+        let in_snapshot = matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
+        if self.connected && !in_snapshot {
+            let view = self.non_primary_view(component);
+            self.push_task(Task::View(view), None);
+        }
+    }
+
+    /// A submission will not be answered by a delivery.
+    pub(crate) fn failed(&mut self, id: SubmissionId, fate: Fate) {
+        if id.incarnation != self.me {
+            return;
+        }
+        if let Some(sent) = self.submissions.take(id.number) {
+            self.give_up(sent, fate == Fate::Unknown);
+        }
+    }
+
+    /// Answers whoever waits for a submission that has failed, or may have (rule 7).
+    pub(crate) fn give_up(&mut self, sent: Sent, unknown: bool) {
+        self.submissions.epoch += u64::from(unknown);
+        let definite = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+        match sent {
+            Sent::Trx(trx) => {
+                let Some(trx) = self.transactions.forget(trx) else { return };
+                if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
+                    let code = if unknown { Code::NodeFail } else { definite };
+                    self.answer(ticket, Answer::unordered(code));
+                }
+            }
+            Sent::Toi(conn) => {
+                if let Some(Isolation::Held { ticket } | Isolation::Replicating { ticket }) =
+                    self.isolations.remove(&conn)
+                {
+                    self.answer(ticket, Answer::unordered(definite));
+                }
+            }
+            Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
+            Sent::Resync => self.owed_resyncs += 1,
+            // Said again when the time comes.
+            Sent::StateRequest => self.state_request_failed(),
+            Sent::Donated | Sent::Joined | Sent::Synced | Sent::Cut | Sent::AbandonedDesync => {}
+        }
+    }
+
+    /// disconnect()
+    pub(crate) fn disconnect(&mut self) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            if self.is_at_rest() {
+                self.out.push(Action::Closed);
+            }
+            return;
+        }
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.out.push(Action::Leave);
+        }
+        self.wake_clients();
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.works.is_idle()
+    }
+
+    /// Nobody may be left waiting for what will not come.
+    fn wake_clients(&mut self) {
+        for held in std::mem::take(&mut self.held) {
+            self.give_up(held.sent, false);
+        }
+        for sent in self.submissions.take_all() {
+            self.give_up(sent, true);
+        }
+        for ticket in self.causal.give_up(true) {
+            self.answer_sync_wait(ticket, Code::TrxFail);
+        }
+        for ticket in std::mem::take(&mut self.pausing) {
+            self.pauses = self.pauses.saturating_sub(1);
+            self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
+    }
+
+    /// The group has let go: what was certified is still applied, then the last views.
+    pub(crate) fn left(&mut self) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            return;
+        }
+        self.leaving = true;
+        self.primary = false;
+        self.wake_clients();
+        self.backlog.clear();
+        self.order.unhold();
+        self.works.remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
+        if self.connected {
+            let alone = self.non_primary_view(vec![self.my_member.clone()]);
+            self.works.push(Task::View(alone), self.order.top());
+        }
+        let last = self.non_primary_view(Vec::new());
+        self.works.push(Task::View(last), self.order.top());
+        self.stage = Stage::Final;
+    }
+
+    /// This node's data differ from the others': it applies nothing more and leaves.
+    pub(crate) fn become_inconsistent(&mut self, why: &str) {
+        if std::mem::replace(&mut self.inconsistent, true) {
+            return;
+        }
+        self.log(Level::Error, format!("Inconsistency detected: {why}"));
+        self.out.push(Action::MarkCorrupt);
+        let skipped = self.works.remove(|task| match task {
+            Task::Apply(_) => true,
+            Task::View(view) => view.primary,
+            _ => false,
+        });
+        for task in &skipped {
+            self.skip(task);
+        }
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.out.push(Action::Leave);
+        }
+        self.wake_clients();
+    }
+
+    /// Tells the group who may vote, when that has changed (rule 3).
+    pub(crate) fn tell_joined(&mut self) {
+        let Some(control) = &self.control else { return };
+        let members = control.joined();
+        if members != self.joined_told && !matches!(self.stage, Stage::Closed | Stage::Final) {
+            self.joined_told = members.clone();
+            self.out.push(Action::SetJoined { members });
+        }
+    }
+
+    /// Says what the order must know of this node: Joined, Synced, resyncs that got lost.
+    pub(crate) fn pursue_membership(&mut self) {
+        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
+            return;
+        }
+        for _ in 0..std::mem::take(&mut self.owed_resyncs) {
+            self.submit(Sent::Resync, &crate::message::Message::Resync);
+        }
+        self.owed_donation();
+        match self.my_state() {
+            Some(NodeState::Joiner) if self.order.low() >= self.joined_at() => {
+                self.submit_once(Sent::Joined, &crate::message::Message::Joined);
+            }
+            Some(NodeState::Joined) if self.has_caught_up() => {
+                self.submit_once(Sent::Synced, &crate::message::Message::Synced);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn submit_once(&mut self, sent: Sent, message: &crate::message::Message) {
+        if !self.submissions.is_in_flight(sent) {
+            self.submit(sent, message);
+        }
+    }
+
+    /// The apply queue is so short that the node may count as synced.
+    fn has_caught_up(&self) -> bool {
+        let members = self.configuration().members.len();
+        let limit = crate::flow::Flow::limit(&self.options, members) * self.options.fc_factor;
+        (self.works.applies() + self.backlog.len()) as f64 <= (limit / 2.0).max(1.0)
+    }
+}

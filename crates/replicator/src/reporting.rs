@@ -1,0 +1,138 @@
+//! What can be seen of a node from outside.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::{Position, Uuid};
+
+use crate::control::NodeState;
+use crate::cut::CutReports;
+use crate::joiner::TransferPhase;
+use crate::replicator::{Replicator, Stage};
+use crate::status::{LocalState, QueueLength, Status};
+
+impl Replicator {
+    /// When [`crate::Event::Tick`] is due at the latest.
+    pub fn next_deadline_ms(&self) -> Option<u64> {
+        let stage = match &self.stage {
+            Stage::Closed | Stage::Final => return None,
+            Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => Some(pull.deadline_ms()),
+            Stage::Admission(_) => None,
+            Stage::Transfer(transfer) => transfer.deadline_ms(),
+            Stage::Active => Some(CutReports::deadline_ms(&self.cuts)),
+        };
+        // A deadline that has passed waits for something else: no use in hurrying.
+        stage.into_iter().chain(self.flow.deadline_ms()).min().map(|at| at.max(self.now_ms + 10))
+    }
+
+    /// Counters and states. Cheap.
+    pub fn status(&self) -> Status {
+        let (state, comment) = self.local_state();
+        let counters = &self.counters;
+        let control = self.control.as_ref();
+        let elapsed_ms = self.now_ms.saturating_sub(counters.since_ms).max(1);
+        let paused_ms = self.flow.total_paused_ms(self.now_ms);
+        let held = self.held.len() as u64;
+        let members = control.map(|c| c.configuration.members.as_slice()).unwrap_or_default();
+        let incoming: Vec<&str> = members.iter().map(|m| m.incoming.as_str()).collect();
+        Status {
+            local_state_uuid: control.map_or(self.applied_history, |c| c.history),
+            protocol_application: members.iter().map(|m| i64::from(m.app_protocol)).min().unwrap_or(-1),
+            last_committed: self.last_committed().seqno,
+            replicated: counters.replicated,
+            replicated_bytes: counters.replicated_bytes,
+            repl_keys: counters.repl_keys,
+            repl_keys_bytes: counters.repl_keys_bytes,
+            repl_data_bytes: counters.repl_data_bytes,
+            repl_other_bytes: counters.repl_other_bytes,
+            received: counters.received,
+            received_bytes: counters.received_bytes,
+            local_commits: counters.local_commits,
+            local_cert_failures: counters.local_cert_failures,
+            local_replays: counters.local_replays,
+            local_send_queue: QueueLength { now: held, max: held, ..QueueLength::default() },
+            local_recv_queue: counters.recv_queue(self.works.applies() + self.backlog.len()),
+            local_cached_downto: self.cached_downto,
+            flow_control_paused_ns: paused_ms * 1_000_000,
+            flow_control_paused: (paused_ms as f64 / elapsed_ms as f64).min(1.0),
+            flow_control_sent: self.flow.sent,
+            flow_control_recv: self.flow.received,
+            flow_control_active: self.flow.is_stopped(),
+            flow_control_requested: self.flow.is_requested(),
+            cert_deps_distance: counters.deps_distance.get(),
+            apply_oooe: counters.out_of_order_entered.get(),
+            apply_oool: counters.out_of_order_left.get(),
+            apply_window: counters.window.get(),
+            apply_waits: counters.apply_waits,
+            // Commit order is strict.
+            commit_oooe: 0.0,
+            commit_oool: 0.0,
+            commit_window: 1.0,
+            local_state: state,
+            local_state_comment: comment,
+            cert_index_size: control.map_or(0, |c| c.certification.len() as u64),
+            causal_reads: counters.causal_reads,
+            cert_interval: counters.cert_interval.get(),
+            open_transactions: self.transactions.len() as u64,
+            incoming_addresses: incoming.join(","),
+            cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
+            desync_count: control.and_then(|c| c.members.get(&self.me)).map_or(0, |m| u64::from(m.desyncs)),
+        }
+    }
+
+    fn local_state(&self) -> (LocalState, &'static str) {
+        if self.inconsistent {
+            return (LocalState::Inconsistent, "Inconsistent");
+        }
+        let initialized = (LocalState::Initialized, "Initialized");
+        if !self.primary {
+            return initialized;
+        }
+        match (&self.stage, self.my_state()) {
+            (Stage::Closed | Stage::Final | Stage::Admission(_), _) | (_, None) => initialized,
+            (Stage::Transfer(transfer), _) => match transfer.phase {
+                TransferPhase::Receiving { .. } | TransferPhase::Ist(_) => {
+                    (LocalState::Joiner, "Joining: receiving State Transfer")
+                }
+                TransferPhase::Retry { .. } => (LocalState::Joiner, "Joining: State Transfer request failed"),
+                TransferPhase::GivenUp => (LocalState::Joiner, "Joining: State Transfer failed"),
+                TransferPhase::Requesting | TransferPhase::Submitted { .. } => (LocalState::Joiner, "Joining"),
+            },
+            (Stage::Active, Some(NodeState::Joiner)) => (LocalState::Joiner, "Joining"),
+            (Stage::Active, Some(NodeState::Donor)) => (LocalState::Donor, "Donor/Desynced"),
+            (Stage::Active, Some(NodeState::Joined)) => (LocalState::Joined, "Joined"),
+            (Stage::Active, Some(NodeState::Synced)) => (LocalState::Synced, "Synced"),
+        }
+    }
+
+    /// FLUSH STATUS.
+    pub fn reset_counters(&mut self) {
+        self.counters.reset(self.now_ms);
+        self.flow.reset_counters(self.now_ms);
+    }
+
+    /// What all nodes compute alike, with its position (the last one processed), for the log; see
+    /// [`crate::Connect::control`]. None while there is none.
+    pub fn control_snapshot(&self) -> Option<(Position, Bytes)> {
+        self.control.as_ref().map(|c| (c.position, c.encode()))
+    }
+
+    /// A number that is equal on all nodes at equal positions; with the position.
+    pub fn control_digest(&self) -> Option<(Position, u64)> {
+        self.control.as_ref().map(|c| (c.position, c.digest()))
+    }
+
+    /// Last seqno ordered, as far as this node has certified.
+    pub fn last_seqno(&self) -> Option<Seqno> {
+        self.control.as_ref().map(|c| c.seqno())
+    }
+
+    /// The history this node is in; nil before it knows.
+    pub fn history(&self) -> Uuid {
+        self.control.as_ref().map_or(self.applied_history, |c| c.history)
+    }
+
+    /// Ids of the operator's overrides so far, for [`crate::Connect::overrides`].
+    pub fn overrides(&self) -> Vec<Uuid> {
+        self.control.iter().flat_map(|c| c.forks.iter().map(|(id, _)| *id)).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! The control state on its way from a member to a joiner.
+
+use bytes::Bytes;
+use trireme_group::{Configuration, Delivery, Incarnation, Position};
+
+use crate::action::Level;
+use crate::control::Control;
+use crate::direct::{Direct, SnapshotChunk};
+use crate::replicator::{Replicator, Stage};
+
+/// Size of a chunk.
+const CHUNK_BYTES: usize = 256 << 10;
+/// More than any control state can have.
+const MAX_BYTES: u64 = 1 << 32;
+/// Who does not answer for so long is given up.
+const PATIENCE_MS: u64 = 1000;
+/// Who refuses may know more after so long.
+const RETRY_MS: u64 = 50;
+
+/// A control state being asked for.
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotPull {
+    /// Distinguishes attempts.
+    round: u64,
+    from: Option<Incarnation>,
+    deadline_ms: u64,
+    bytes: Vec<u8>,
+}
+
+impl SnapshotPull {
+    pub(crate) fn deadline_ms(&self) -> u64 {
+        self.deadline_ms
+    }
+}
+
+impl Replicator {
+    /// Waits for a configuration with this node in it, then asks its members, one after the other,
+    /// for the control state at or above it. Deliveries queue up meanwhile.
+    pub(crate) fn pursue_snapshot(&mut self) {
+        if self.control.is_some() {
+            return;
+        }
+        let Some((at_least, configuration)) = self.admitting_configuration() else { return };
+        let (me, now_ms) = (self.me, self.now_ms);
+        // Voters first: they have joined.
+        let mut peers: Vec<_> = configuration.members.iter().filter(|m| m.incarnation != me && !m.arbitrator).collect();
+        peers.sort_by_key(|m| (!m.voter, m.incarnation));
+        let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
+        let Stage::Admission(pull) = &mut self.stage else { return };
+        if now_ms < pull.deadline_ms {
+            return;
+        }
+        if peers.is_empty() {
+            pull.deadline_ms = now_ms + PATIENCE_MS;
+            return;
+        }
+        let peer = peers[pull.round as usize % peers.len()];
+        *pull = SnapshotPull {
+            round: pull.round + 1,
+            from: Some(peer),
+            deadline_ms: now_ms + PATIENCE_MS,
+            bytes: Vec::new(),
+        };
+        let round = pull.round;
+        self.send(peer, &Direct::SnapshotRequest { round, at_least });
+    }
+
+    /// Where this node was admitted, and the last configuration with it that is known.
+    fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
+        let mut with_me = self.backlog.iter().filter_map(|(position, delivery)| match delivery {
+            Delivery::Configuration(c) if c.index_of(self.me).is_some() => Some((*position, c)),
+            _ => None,
+        });
+        let (position, first) = with_me.next()?;
+        Some((position, with_me.next_back().map_or(first, |(_, last)| last)))
+    }
+
+    /// Sends the own control state, if it is recent enough.
+    pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
+        let ready = self.control.as_ref().filter(|c| c.position >= at_least);
+        let Some(control) = ready.filter(|_| !matches!(self.stage, Stage::Admission(_))) else {
+            return self.send(to, &Direct::SnapshotRefused { round });
+        };
+        let bytes = control.encode();
+        let first_seqno = self.cached_downto;
+        for offset in (0..bytes.len()).step_by(CHUNK_BYTES) {
+            let part = bytes.slice(offset..bytes.len().min(offset + CHUNK_BYTES));
+            let (offset, total) = (offset as u64, bytes.len() as u64);
+            self.send(to, &Direct::SnapshotChunk(SnapshotChunk { round, offset, total, first_seqno, part }));
+        }
+    }
+
+    /// Asks the next member soon.
+    pub(crate) fn snapshot_refused(&mut self, from: Incarnation, round: u64) {
+        let now_ms = self.now_ms;
+        if let Stage::Admission(pull) = &mut self.stage {
+            if pull.round == round && pull.from == Some(from) {
+                pull.deadline_ms = now_ms + RETRY_MS;
+            }
+        }
+    }
+
+    /// A part came; with the last one this node is in step with the group.
+    pub(crate) fn snapshot_chunk(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
+        let now_ms = self.now_ms;
+        let Stage::Admission(pull) = &mut self.stage else { return };
+        let expected = pull.round == chunk.round && pull.from == Some(from);
+        if !expected || chunk.offset != pull.bytes.len() as u64 || chunk.total > MAX_BYTES {
+            return;
+        }
+        pull.bytes.extend_from_slice(&chunk.part);
+        pull.deadline_ms = now_ms + PATIENCE_MS;
+        if (pull.bytes.len() as u64) < chunk.total {
+            return;
+        }
+        let bytes = Bytes::from(std::mem::take(&mut pull.bytes));
+        let at_least = self.admitting_configuration().map_or(0, |(position, _)| position);
+        match Control::decode(bytes) {
+            Ok(control) if control.position >= at_least && control.state_of(self.me).is_some() => {
+                let position = control.position;
+                self.log(Level::Debug, format!("control state at position {position} came from {from}"));
+                self.control = Some(control);
+                self.backlog.retain(|(at, _)| *at > position);
+                self.begin_transfer();
+            }
+            Ok(_) => self.snapshot_refused(from, chunk.round),
+            Err(error) => {
+                self.log(Level::Warn, format!("control state of {from} cannot be used: {error}"));
+                self.snapshot_refused(from, chunk.round);
+            }
+        }
+    }
+}

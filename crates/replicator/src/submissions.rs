@@ -1,0 +1,68 @@
+//! What this node has submitted and not heard of.
+
+use std::collections::BTreeMap;
+
+use trireme_certification::Seqno;
+
+use crate::event::{ConnId, Ticket, TrxId};
+
+/// What a submission was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Trx(TrxId),
+    Toi(ConnId),
+    StateRequest,
+    Joined,
+    Synced,
+    Donated,
+    Desync(Ticket),
+    /// Its caller has gone: to be undone when it is ordered.
+    AbandonedDesync,
+    Resync,
+    Cut,
+}
+
+/// Numbers own submissions 1, 2, 3.. per connection.
+#[derive(Debug, Default)]
+pub(crate) struct Submissions {
+    pub last_number: u64,
+    in_flight: BTreeMap<u64, (Sent, Seqno)>,
+    /// Goes up whenever a submission was abandoned with unknown fate: the exemption from
+    /// conflicts with own write-sets holds within one epoch only (rule 9d).
+    pub epoch: u64,
+}
+
+impl Submissions {
+    /// Takes the next number. `last_seen` of a write-set, else the greatest seqno there is.
+    pub(crate) fn send(&mut self, sent: Sent, last_seen: Seqno) -> u64 {
+        self.last_number += 1;
+        self.in_flight.insert(self.last_number, (sent, last_seen));
+        self.last_number
+    }
+
+    /// It was ordered, or failed. None: it was given up before.
+    pub(crate) fn take(&mut self, number: u64) -> Option<Sent> {
+        self.in_flight.remove(&number).map(|(sent, _)| sent)
+    }
+
+    /// Gives up all.
+    pub(crate) fn take_all(&mut self) -> Vec<Sent> {
+        std::mem::take(&mut self.in_flight).into_values().map(|(sent, _)| sent).collect()
+    }
+
+    /// The caller of desync() has gone.
+    pub(crate) fn abandon_desync(&mut self, ticket: Ticket) {
+        for (sent, _) in self.in_flight.values_mut().filter(|(sent, _)| *sent == Sent::Desync(ticket)) {
+            *sent = Sent::AbandonedDesync;
+        }
+    }
+
+    pub(crate) fn is_in_flight(&self, what: Sent) -> bool {
+        self.in_flight.values().any(|(sent, _)| *sent == what)
+    }
+
+    /// The least last_seen among own write-sets in flight.
+    pub(crate) fn least_seen(&self) -> Option<Seqno> {
+        self.in_flight.values().map(|(_, seen)| *seen).min()
+    }
+}

@@ -1,0 +1,193 @@
+//! This node's own transactions, from certify() to release().
+
+use std::collections::BTreeMap;
+
+use trireme_certification::Seqno;
+
+use crate::action::Code;
+use crate::event::{ConnId, Ticket, TrxId};
+use crate::order::Order;
+use crate::replicator::Waiter;
+use crate::writeset::WriteSet;
+
+/// How far a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Executing, and marked for abort: its next certify() fails.
+    MustAbort,
+    /// In certify(), not sent yet: flow control.
+    Held { ticket: Ticket },
+    /// In certify(), sent; its place in the order is not known yet. `aborted`: brute-force
+    /// aborted meanwhile, it must be replayed.
+    Replicating { ticket: Ticket, aborted: bool },
+    /// Passed certification. `aborted`: the next commit_order_enter() answers BF_ABORT.
+    Certified { aborted: bool },
+    /// Failed certification; only takes its place in the order.
+    Failed,
+    /// Answered BF_ABORT: rolls back, then replays.
+    MustReplay,
+    /// In replay_trx(): waits until all before have left commit order.
+    ReplayWaiting { ticket: Ticket },
+    /// Being applied anew; nothing may abort it.
+    Replaying,
+}
+
+/// What became of an ordered transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordered {
+    pub seqno: Seqno,
+    pub depends_on: Seqno,
+    /// For replay.
+    pub write_set: WriteSet,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub(crate) struct Trx {
+    pub phase: Phase,
+    pub conn: ConnId,
+    /// Set from certification on.
+    pub ordered: Option<Ordered>,
+}
+
+/// What release() did.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Released {
+    /// True if it committed.
+    pub committed: bool,
+}
+
+/// All own transactions that the node must remember.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    table: BTreeMap<TrxId, Trx>,
+}
+
+impl Transactions {
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.table.clear();
+    }
+
+    pub(crate) fn get_mut(&mut self, trx: TrxId) -> Option<&mut Trx> {
+        self.table.get_mut(&trx)
+    }
+
+    pub(crate) fn get(&self, trx: TrxId) -> Option<&Trx> {
+        self.table.get(&trx)
+    }
+
+    /// Enters a transaction, unless it is marked for abort (then the mark is used up).
+    pub(crate) fn begin(&mut self, trx: TrxId, conn: ConnId, phase: Phase) -> bool {
+        if let Some(known) = self.table.remove(&trx) {
+            assert!(known.phase == Phase::MustAbort, "transaction {trx} certifies twice: {:?}", known.phase);
+            return false;
+        }
+        self.table.insert(trx, Trx { phase, conn, ordered: None });
+        true
+    }
+
+    /// Forgets a transaction that was never ordered.
+    pub(crate) fn forget(&mut self, trx: TrxId) -> Option<Trx> {
+        self.table.remove(&trx)
+    }
+
+    /// True if some victim waits in certify() for its place in the order: only the order can free
+    /// it, and with it the applier that waits for its locks.
+    pub(crate) fn victim_awaits_order(&self) -> bool {
+        self.table.values().any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
+    }
+
+    /// Those whose turn to replay it may be.
+    pub(crate) fn waiting_to_replay(&self) -> Vec<(TrxId, Seqno)> {
+        let waits = |(id, trx): (&TrxId, &Trx)| match (trx.phase, &trx.ordered) {
+            (Phase::ReplayWaiting { .. }, Some(ordered)) => Some((*id, ordered.seqno)),
+            _ => None,
+        };
+        self.table.iter().filter_map(waits).collect()
+    }
+
+    /// abort_certification() (contract 2.11, 9.6). Gives the answer, and a waiter that is to get
+    /// BF_ABORT (from commit_order_enter) or CONN_FAIL (from a certify that was not sent).
+    pub(crate) fn abort(
+        &mut self,
+        victim: TrxId,
+        executing: bool,
+        bf_seqno: Seqno,
+        order: &mut Order<Waiter>,
+    ) -> Abort {
+        let Some(trx) = self.table.get_mut(&victim) else {
+            if executing {
+                self.table.insert(victim, Trx { phase: Phase::MustAbort, conn: 0, ordered: None });
+            }
+            return Abort::done(-1);
+        };
+        let seqno = trx.ordered.as_ref().map_or(-1, |o| o.seqno);
+        let refused = Abort { code: Code::NotAllowed, seqno, wake: None };
+        if bf_seqno > 0 && seqno > 0 && seqno < bf_seqno {
+            return refused;
+        }
+        match &mut trx.phase {
+            Phase::Held { ticket } => {
+                let wake = Some((*ticket, Code::ConnFail));
+                self.table.remove(&victim);
+                Abort { code: Code::Ok, seqno, wake }
+            }
+            Phase::Replicating { aborted, .. } if !*aborted => {
+                *aborted = true;
+                Abort::done(seqno)
+            }
+            Phase::Certified { aborted } if !*aborted && !order.is_inside(seqno) && !order.has_passed(seqno) => {
+                match order.cancel_wait(seqno) {
+                    Some(waiter) => {
+                        trx.phase = Phase::MustReplay;
+                        Abort { code: Code::Ok, seqno, wake: Some((waiter.ticket(), Code::BfAbort)) }
+                    }
+                    None => {
+                        *aborted = true;
+                        Abort::done(seqno)
+                    }
+                }
+            }
+            // Inside or behind commit order, failed, or aborted already.
+            _ => refused,
+        }
+    }
+
+    /// release(): completes the stages that are open and forgets the transaction. None: it has no
+    /// place in the order.
+    pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order<Waiter>) -> Option<Released> {
+        let gone = self.table.remove(&trx)?;
+        let seqno = gone.ordered?.seqno;
+        if order.is_inside(seqno) {
+            order.leave(seqno);
+        }
+        let entered = order.has_passed(seqno);
+        if !entered {
+            order.cancel_wait(seqno);
+            order.pass(seqno);
+        }
+        order.release(seqno);
+        let ran = matches!(gone.phase, Phase::Certified { aborted: false } | Phase::Replaying);
+        Some(Released { committed: entered && ran })
+    }
+}
+
+/// Result of [`Transactions::abort`].
+#[derive(Debug, PartialEq)]
+pub(crate) struct Abort {
+    pub code: Code,
+    /// The victim's, or -1.
+    pub seqno: Seqno,
+    /// Whom to answer, and what.
+    pub wake: Option<(Ticket, Code)>,
+}
+
+impl Abort {
+    fn done(seqno: Seqno) -> Self {
+        Abort { code: Code::Ok, seqno, wake: None }
+    }
+}
