@@ -105,7 +105,7 @@ impl Hello {
             return refuse(RefusalCode::GroupName, text);
         }
         let known = |history: &[u8; 16]| *history != [0; 16];
-        if known(&own.history) && known(&other.history) && false {
+        if known(&own.history) && known(&other.history) && own.history != other.history {
             let text = format!(
                 "node {:?} holds the data of cluster {}, node {:?} of cluster {}; correct wsrep_cluster_address, \
                  or remove grastate.dat of the node whose data may be replaced",

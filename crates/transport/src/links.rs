@@ -337,11 +337,13 @@ impl Mesh {
         let calls = self
             .connections
             .iter()
-            .filter(|(_, c)| c.target.as_ref().is_some_and(|t| addresses.contains(t)));
-        let calls: Vec<usize> = calls
-            .map(|(call, _)| *call)
-            .filter(|call| *call != token)
-            .collect();
+            .filter(|(call, c)| **call != token && c.state != State::Up);
+        let calls = calls.filter(|(_, c)| {
+            c.target
+                .as_ref()
+                .is_some_and(|target| addresses.contains(target))
+        });
+        let calls: Vec<usize> = calls.map(|(call, _)| *call).collect();
         for call in calls {
             self.drop_connection(call, DownReason::Local);
         }

@@ -109,6 +109,28 @@ fn simultaneous_calls_end_in_exactly_one_connection() {
 }
 
 #[test]
+fn the_own_address_is_recognised_and_called_no_more() {
+    let mut alone = config(&[]);
+    alone.listen = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .into();
+    alone.seeds = vec![
+        alone.listen.clone(),
+        HostPort {
+            host: "localhost".to_owned(),
+            port: alone.listen.port,
+        },
+    ];
+    let a = Node::with(alone, identity(1));
+    wait_until("nothing left to do", || {
+        a.lock().mesh.next_deadline_ms().is_none()
+    });
+    assert!(a.linked().is_empty() && a.lock().events.is_empty());
+}
+
+#[test]
 fn names_are_resolved() {
     let a = Node::start(1, &[]);
     let named = HostPort {
