@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use trireme_cli::output::{line, piece};
 use trireme_cli::{Cluster, ClusterError, Settings, table};
 
 /// Lays out and starts a new cluster. When it does not come up, its servers are stopped; the files stay for a look.
 pub fn up_new(settings: Settings) -> Result<(), ClusterError> {
-    println!("starting {} node(s) in {}", settings.nodes, settings.dir.display());
-    let cluster = Cluster::create(settings, |line| println!("{line}"))?;
+    line(&format!("starting {} node(s) in {}", settings.nodes, settings.dir.display()));
+    let cluster = Cluster::create(settings, line)?;
     start_and_leave(cluster)
 }
 
@@ -18,7 +19,7 @@ pub fn up_again(
     base_port: Option<u16>,
     change: impl FnOnce(&mut Settings),
 ) -> Result<(), ClusterError> {
-    let mut cluster = Cluster::open(dir, |line| println!("{line}"))?;
+    let mut cluster = Cluster::open(dir, line)?;
     let there = cluster.nodes().len();
     if cluster.nodes().iter().any(|node| node.pid().is_some()) {
         return Err(ClusterError::Settings(format!(
@@ -36,7 +37,7 @@ pub fn up_again(
             dir.display()
         )));
     }
-    println!("starting the {there} node(s) that lie in {}", dir.display());
+    line(&format!("starting the {there} node(s) that lie in {}", dir.display()));
     change(cluster.settings_mut());
     start_and_leave(cluster)
 }
@@ -48,23 +49,23 @@ fn start_and_leave(mut cluster: Cluster) -> Result<(), ClusterError> {
         return Err(error);
     }
     cluster.detach();
-    println!();
+    line("");
     print_status(&cluster);
     Ok(())
 }
 
 /// Stops the cluster in `dir`.
 pub fn down(dir: &Path, delete: bool) -> Result<(), ClusterError> {
-    let mut cluster = Cluster::open(dir, |line| println!("{line}"))?;
+    let mut cluster = Cluster::open(dir, line)?;
     if cluster.nodes().iter().all(|node| node.pid().is_none()) {
-        println!("no server runs in {}", dir.display());
+        line(&format!("no server runs in {}", dir.display()));
     }
     cluster.stop()?;
     if delete {
         cluster.delete()?;
-        println!("removed {}", dir.display());
+        line(&format!("removed {}", dir.display()));
     } else {
-        println!("data kept in {0}; remove: trireme cluster down --delete --dir {0}", dir.display());
+        line(&format!("data kept in {0}; remove: trireme cluster down --delete --dir {0}", dir.display()));
     }
     Ok(())
 }
@@ -102,8 +103,8 @@ fn print_status(cluster: &Cluster) {
         })
         .collect();
     let header = ["node", "state", "size", "last committed", "port", "pid", "connect"];
-    print!("{}", table::render(&header, &rows));
-    println!("\nby TCP: mariadb -h 127.0.0.1 -P PORT -u root (no password; this machine only)");
-    println!("logs:   {}", cluster.settings().dir.join("node*/error.log").display());
-    println!("stop:   trireme cluster down --dir {}", cluster.settings().dir.display());
+    piece(&table::render(&header, &rows));
+    line("\nby TCP: mariadb -h 127.0.0.1 -P PORT -u root (no password; this machine only)");
+    line(&format!("logs:   {}", cluster.settings().dir.join("node*/error.log").display()));
+    line(&format!("stop:   trireme cluster down --dir {}", cluster.settings().dir.display()));
 }

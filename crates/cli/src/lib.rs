@@ -13,6 +13,7 @@ pub mod datadir;
 pub mod demo;
 pub mod interrupt;
 pub mod node;
+pub mod output;
 pub mod packages;
 pub mod ports;
 pub mod process;

@@ -146,7 +146,11 @@ impl Node {
 
     /// The process id while the server runs.
     pub fn pid(&self) -> Option<u32> {
-        self.pid.filter(|pid| process::is_alive(*pid, &self.defaults_argument()))
+        self.pid.filter(|pid| match self.child {
+            // Nobody else can have the id before we took its exit status.
+            Some(_) => !process::has_ended(*pid),
+            None => process::is_alive(*pid, &self.defaults_argument()),
+        })
     }
 
     /// Opens a connection through the unix socket; every read and write fails after `timeout`.
@@ -316,9 +320,8 @@ impl Node {
     /// Not interruptible: this is how servers are stopped after an interruption.
     fn wait_end(&mut self, pid: u32, patience: Duration) -> bool {
         let start = Instant::now();
-        while process::is_alive(pid, &self.defaults_argument())
-            || (self.child.is_none() && !process::has_ended(pid))
-        {
+        // Until its files and ports are free, not only until it is deaf.
+        while !process::has_ended(pid) {
             if start.elapsed() > patience {
                 return false;
             }
@@ -331,7 +334,7 @@ impl Node {
     /// Takes the exit status of a dead child, lest it stays as a zombie.
     fn reap(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // A process that lost its command line is at its end; this wait is short.
+            // Only called for a process that has ended, so this does not wait.
             let _ = child.wait();
         }
     }

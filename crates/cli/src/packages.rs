@@ -75,7 +75,7 @@ pub fn provider(chosen: Option<&Path>) -> Result<PathBuf, PackageError> {
         Some(path) => path.to_path_buf(),
         None => beside_executable("libtrireme.so"),
     };
-    match path.canonicalize() {
+    match std::path::absolute(&path) {
         Ok(path) if path.is_file() => Ok(path),
         _ if path == Path::new(GALERA_PROVIDER) => Err(PackageError::Galera),
         _ => Err(PackageError::Provider(path)),

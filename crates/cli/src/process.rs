@@ -7,7 +7,8 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Whether process `pid` is alive and has `argument` in its command line. Ids are used again by the system, so an id
-/// from a file alone proves nothing; a zombie has no command line and counts as dead.
+/// from a file alone proves nothing. A zombie has no command line and counts as dead, but so does a process at the moment of
+/// its start: of one's own children ask [`has_ended`].
 pub fn is_alive(pid: u32, argument: &str) -> bool {
     match fs::read(format!("/proc/{pid}/cmdline")) {
         Ok(cmdline) => cmdline.split(|byte| *byte == 0).any(|arg| arg == argument.as_bytes()),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::bench::stats::slope;
 use crate::cluster::{Cluster, ClusterError};
 use crate::interrupt::{self, Interrupted};
+use crate::output::{line, piece};
 use crate::process;
 use crate::settings::Settings;
 use crate::sql::{Sql, SqlError};
@@ -104,14 +105,14 @@ pub fn run(options: &SoakOptions) -> Result<(), SoakError> {
     let mut settings = Settings::new(&dir, options.nodes, Some(options.provider.clone()));
     // A buffer pool that is full before the memory is judged.
     settings.mariadbd_args.push("--innodb-buffer-pool-size=64M".to_string());
-    let mut cluster = Cluster::create(settings, |line| println!("{line}"))?;
+    let mut cluster = Cluster::create(settings, line)?;
     let result = play(options, &mut cluster);
     let stopped = cluster.stop();
     if result.is_ok() || interrupt::check().is_err() {
         stopped?;
         cluster.delete()?;
     } else {
-        println!("the logs are in {}/node*/error.log", dir.display());
+        line(&format!("the logs are in {}/node*/error.log", dir.display()));
     }
     result
 }
@@ -128,17 +129,17 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
             runs.push(load.start(node, None, runs.len() as u32 + 1)?);
         }
     }
-    println!("load on {} nodes for {} minutes", options.nodes, options.minutes);
+    line(&format!("load on {} nodes for {} minutes", options.nodes, options.minutes));
     let samples = watch(options, cluster, &mut runs)?;
     runs.into_iter().for_each(Sysbench::stop);
 
     let identical = verify_identical(cluster, &["sbtest", "sbmixed", SCHEMA_DATABASE])?;
-    println!(
+    line(&format!(
         "{} tables identical on {} nodes at seqno {}",
         identical.tables.len(),
         options.nodes,
         identical.last_committed
-    );
+    ));
     if let Some(path) = &options.out {
         let text = csv(cluster, &samples);
         fs::write(path, text).map_err(|source| SoakError::Io { path: path.clone(), source })?;
@@ -191,11 +192,11 @@ fn watch(
             rss_bytes: (0..cluster.nodes().len()).map(rss).collect(),
         };
         let memory: Vec<String> = sample.rss_bytes.iter().map(|b| format!("{:.0}", mib(*b))).collect();
-        println!(
+        line(&format!(
             "{:5.1} min  {tps:5.0} tps  {conflicts:4.0} conflicts/s  memory {} MiB",
             sample.minutes,
             memory.join(" / ")
-        );
+        ));
         samples.push(sample);
         if samples.len() % SCHEMA_EVERY == 0 {
             change_schema(cluster, samples.len() / SCHEMA_EVERY)?;
@@ -254,7 +255,7 @@ fn report_growth(options: &SoakOptions, cluster: &Cluster, samples: &[Sample]) -
         .map(|(i, node)| vec![node.name.clone(), shown(last(i)), shown(growth(i))])
         .collect();
     let since = format!("MiB/min from minute {SETTLED_MINUTES:.0}");
-    print!("{}", table::render(&["node", "memory MiB", &since], &rows));
+    piece(&table::render(&["node", "memory MiB", &since], &rows));
     let Some(limit) = options.max_growth_mib_per_minute else {
         return Ok(());
     };

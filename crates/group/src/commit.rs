@@ -86,9 +86,7 @@ impl Group {
                 // an override needs the new one only (rule 11).
                 Some((at, configuration)) => {
                     let new = self.quorum_position(configuration);
-                    if configuration.override_id.is_some() && new >= at {
-                        at
-                    } else if old >= at && new >= at {
+                    if new >= at && (old >= at || configuration.override_id.is_some()) {
                         at
                     } else {
                         old.min(at - 1)

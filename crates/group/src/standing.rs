@@ -192,12 +192,12 @@ impl Group {
     /// makes a new view.
     fn watch_majority(&mut self) {
         let timeout_ms = self.config.suspect_timeout_ms;
-        if matches!(self.role, Role::Sequencer(_)) {
-            if self.hears_majority(timeout_ms, &self.committed.configuration) {
-                self.primary_heard_at = self.now;
-                if self.standing == Standing::NonPrimary && self.may_order() {
-                    self.wish_reform();
-                }
+        if matches!(self.role, Role::Sequencer(_))
+            && self.hears_majority(timeout_ms, &self.committed.configuration)
+        {
+            self.primary_heard_at = self.now;
+            if self.standing == Standing::NonPrimary && self.may_order() {
+                self.wish_reform();
             }
         }
         if self.standing == Standing::Primary

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_group::{Checkpoint, Config, Event as GroupEvent, Group, Incarnation, Member, Recovered, ReplicaId, Uuid};
+use trireme_group::{Ballot, Checkpoint, Config, Event as GroupEvent, Group, Incarnation, Member, Recovered, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig};
 use trireme_replicator::{Connect, Event, Gtid, UNDEFINED_SEQNO};
 use trireme_transport::{AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError};
@@ -115,14 +115,16 @@ fn open_link(
     incarnation: Incarnation,
 ) -> Result<(Link, Poller), ConnectError> {
     let base_dir = PathBuf::from(options.str("base_dir"));
+    // The first connect of a data directory gives it its identity (rule 14).
     let fresh = random_uuid().map_err(ConnectError::Random)?;
-    let votes = Votes::open(&base_dir, ReplicaId(fresh))?;
+    let votes = Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?;
+    let replica = ReplicaId(Uuid(votes.replica().bytes));
     let base_port = options.base_port();
     let address = |source| ConnectError::Address { address: options.str("gmcast.listen_addr").to_owned(), source };
     let listen = options.listen_address().map_err(address)?;
     let advertised = advertised_address(options, &listen);
     let me = Member {
-        replica: votes.replica(),
+        replica,
         incarnation,
         weight: 0,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
@@ -136,7 +138,7 @@ fn open_link(
         app_protocol: node.settings.proto_ver,
     };
     let identity = Identity {
-        replica: votes.replica().0.0,
+        replica: replica.0.0,
         incarnation: incarnation.0.0,
         name: me.name.clone(),
         group_name: name.to_owned(),
@@ -162,7 +164,8 @@ fn open_link(
     let storage = Storage::new(LogConfig::new(dir, options.int("gcache.size").max(1) as u64, [0; 16], durability));
     let config = Config { append_is_durable: durability != Durability::Disk, ..group_config(options, me) };
     // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
-    let recovered = Recovered { promised: votes.promised(), amnesiac: true };
+    let promised = Ballot { number: votes.promised().number, replica: ReplicaId(Uuid(votes.promised().replica.bytes)) };
+    let recovered = Recovered { promised, amnesiac: true };
     let group = Group::new(config, recovered, now_ms());
     Ok((Link::new(group, mesh, storage, votes, durability == Durability::Disk), poller))
 }

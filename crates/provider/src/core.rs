@@ -7,10 +7,11 @@ use trireme_log::{LogError, Outcome};
 use trireme_replicator::{self as replicator, Gtid, Level, Replicator};
 use trireme_transport::{Frame, Mesh, MeshEvent, RejectReason, SendOutcome};
 
-use crate::grastate::Grastate;
+use crate::convert::uuid_to_abi;
+use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
 use crate::storage::Storage;
-use crate::votes::Votes;
+use crate::votes::{Ballot, Votes};
 use crate::waiting::Waiting;
 
 /// First byte of a frame: whose message follows.
@@ -61,7 +62,13 @@ pub struct Core {
 
 impl Link {
     /// A link that has just been bound.
-    pub fn new(group: Group, mesh: Mesh, storage: Storage, votes: Votes, flush_appends: bool) -> Link {
+    pub fn new(
+        group: Group,
+        mesh: Mesh,
+        storage: Storage,
+        votes: Votes,
+        flush_appends: bool,
+    ) -> Link {
         Link { group, mesh, storage, votes, flush_appends, unflushed: None, history_told: false }
     }
 }
@@ -190,10 +197,11 @@ impl Core {
     /// log, then to the peers.
     pub fn pump(&mut self) {
         loop {
+            self.carry_out();
             if let Some(link) = &mut self.link {
                 link.group.flush(&link.storage, &mut self.group_actions);
             }
-            if self.group_actions.is_empty() && self.node_actions.is_empty() {
+            if self.group_actions.is_empty() {
                 if self.write_log() {
                     continue;
                 }
@@ -202,15 +210,21 @@ impl Core {
             let mut actions = std::mem::take(&mut self.group_actions);
             for action in actions.drain(..) {
                 self.group_action(action);
+                self.carry_out();
             }
             self.group_actions = actions;
-            let mut actions = std::mem::take(&mut self.node_actions);
-            for action in actions.drain(..) {
-                self.node_action(action);
-            }
         }
         if let Some(link) = &mut self.link {
             link.mesh.flush();
+        }
+    }
+
+    /// The replicator wants its actions carried out before its next event.
+    fn carry_out(&mut self) {
+        while !self.node_actions.is_empty() {
+            for action in std::mem::take(&mut self.node_actions) {
+                self.node_action(action);
+            }
         }
     }
 
@@ -269,7 +283,8 @@ impl Core {
             }
             Action::Persist(state) => {
                 let promised = state.promised;
-                if let Err(error) = link.votes.promise(promised) {
+                let ballot = Ballot { number: promised.number, replica: uuid_to_abi(promised.replica.0) };
+                if let Err(error) = link.votes.promise(ballot) {
                     self.die(&format!("the promised ballot cannot be written: {error}"));
                 }
                 link.group.handle(now_ms(), group::Event::Persisted { promised });
@@ -317,7 +332,7 @@ impl Core {
             Action::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
             Action::MarkSafe => self.grastate_op(Grastate::mark_safe),
             Action::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
-            Action::MarkUncorrupt => self.grastate_op(Grastate::mark_uncorrupt),
+            Action::MarkUncorrupt => self.grastate.mark_uncorrupt(),
             other => self.linked_action(other),
         }
     }
@@ -336,7 +351,10 @@ impl Core {
                 let result = link.storage.set_outcome(position, Outcome { seqno, flags, depends_on });
                 self.must_write(result);
             }
-            Action::PinLog { keep_from } => link.storage.pin(keep_from),
+            Action::PinLog { keep_from } => {
+                let result = link.storage.pin(keep_from);
+                self.must_write(result);
+            }
             _ => unreachable!("node_action handles the others"),
         }
     }
@@ -351,10 +369,10 @@ impl Core {
     }
 
     fn save_state(&mut self, gtid: Gtid, safe_to_bootstrap: bool) {
-        self.grastate_op(|state| state.set(gtid.uuid, gtid.seqno, safe_to_bootstrap));
+        self.grastate_op(|state| state.set(uuid_to_abi(gtid.uuid), gtid.seqno, safe_to_bootstrap));
     }
 
-    fn grastate_op(&mut self, change: impl FnOnce(&mut Grastate) -> Result<(), crate::grastate::GrastateError>) {
+    fn grastate_op(&mut self, change: impl FnOnce(&mut Grastate) -> Result<(), GrastateError>) {
         if let Err(error) = change(&mut self.grastate) {
             self.logger.error(&format!("grastate.dat cannot be written, a restart may need a full state transfer: {error}"));
         }

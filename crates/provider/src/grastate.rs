@@ -20,7 +20,7 @@ const READ_LIMIT_BYTES: u64 = 64 * 1024;
 /// The file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("state file '{}': {source}", path.display())]
-pub struct StateFileError {
+pub struct GrastateError {
     path: PathBuf,
     source: io::Error,
 }
@@ -39,7 +39,7 @@ pub enum Found {
 
 /// The saved state, and the rules for when it may be on disk.
 #[derive(Debug)]
-pub struct SavedState {
+pub struct Grastate {
     path: PathBuf,
     /// `None` if somebody else holds the lock.
     file: Option<File>,
@@ -54,12 +54,15 @@ pub struct SavedState {
     corrupt: bool,
 }
 
-impl SavedState {
+impl Grastate {
     /// Opens or creates the file in `dir`, locks it and reads it. The lock lasts as long as the value, and as long as
     /// nothing else in this process opens and closes the same file (POSIX locks are per process).
-    pub fn open(dir: &Path) -> Result<(SavedState, Found), StateFileError> {
+    pub fn open(dir: &Path) -> Result<(Grastate, Found), GrastateError> {
         let path = dir.join(FILE_NAME);
-        let fail = |source| StateFileError { path: path.clone(), source };
+        let fail = |source| GrastateError {
+            path: path.clone(),
+            source,
+        };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -68,7 +71,7 @@ impl SavedState {
             .mode(0o660)
             .open(&path)
             .map_err(fail)?;
-        let mut state = SavedState {
+        let mut state = Grastate {
             path: path.clone(),
             file: None,
             file_len_bytes: 0,
@@ -82,9 +85,12 @@ impl SavedState {
             return Ok((state, Found::LockedByOther));
         }
         let mut bytes = Vec::new();
-        Read::by_ref(&mut file).take(READ_LIMIT_BYTES).read_to_end(&mut bytes).map_err(fail)?;
-        state.file_len_bytes =
-            usize::try_from(file.metadata().map_err(fail)?.len()).map_err(|e| fail(io::Error::other(e)))?;
+        Read::by_ref(&mut file)
+            .take(READ_LIMIT_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(fail)?;
+        state.file_len_bytes = usize::try_from(file.metadata().map_err(fail)?.len())
+            .map_err(|e| fail(io::Error::other(e)))?;
         state.file = Some(file);
         if bytes.is_empty() {
             return Ok((state, Found::Nothing));
@@ -103,56 +109,64 @@ impl SavedState {
         self.safe_to_bootstrap
     }
 
-    /// Whether the state is known to be wrong ([`SavedState::mark_corrupt`]).
-    pub fn is_corrupt(&self) -> bool {
-        self.corrupt
-    }
-
     /// Saves a position: seqno -1 while running, the real one on a clean stop or a pause. Kept in memory only while
     /// something unsafe goes on, and ignored while the state is corrupt.
-    pub fn set(&mut self, uuid: Uuid, seqno: Seqno, safe_to_bootstrap: bool) -> Result<(), StateFileError> {
+    pub fn set(
+        &mut self,
+        uuid: Uuid,
+        seqno: Seqno,
+        safe_to_bootstrap: bool,
+    ) -> Result<(), GrastateError> {
         if self.corrupt {
             return Ok(());
         }
         self.position = Gtid { uuid, seqno };
         self.safe_to_bootstrap = safe_to_bootstrap;
-        if self.unsafe_count > 0 { Ok(()) } else { self.write(self.position) }
+        if self.unsafe_count > 0 {
+            Ok(())
+        } else {
+            self.write(self.position)
+        }
     }
 
     /// Something begins that a crash would leave half-done (DDL, a state transfer): until the matching
-    /// [`SavedState::mark_safe`] the file holds no position. Counted.
-    pub fn mark_unsafe(&mut self) -> Result<(), StateFileError> {
+    /// [`Grastate::mark_safe`] the file holds no position. Counted.
+    pub fn mark_unsafe(&mut self) -> Result<(), GrastateError> {
         self.unsafe_count += 1;
-        if self.unsafe_count == 1 { self.write(Gtid::UNDEFINED) } else { Ok(()) }
+        if self.unsafe_count == 1 {
+            self.write(Gtid::UNDEFINED)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Ends what [`SavedState::mark_unsafe`] began. The file gets the history back, without a seqno since work goes on.
-    pub fn mark_safe(&mut self) -> Result<(), StateFileError> {
+    /// Ends what [`Grastate::mark_unsafe`] began. The file gets the history back, without a seqno since work goes on.
+    pub fn mark_safe(&mut self) -> Result<(), GrastateError> {
         let was_last = self.unsafe_count == 1;
         self.unsafe_count = self.unsafe_count.saturating_sub(1);
         if was_last && !self.corrupt {
-            return self.write(Gtid { uuid: self.position.uuid, seqno: SEQNO_UNDEFINED });
+            return self.write(Gtid {
+                uuid: self.position.uuid,
+                seqno: SEQNO_UNDEFINED,
+            });
         }
         Ok(())
     }
 
-    /// The state is wrong (inconsistency): no position is saved until [`SavedState::mark_uncorrupt`].
-    pub fn mark_corrupt(&mut self) -> Result<(), StateFileError> {
+    /// The state is wrong (inconsistency): no position is saved until [`Grastate::mark_uncorrupt`].
+    pub fn mark_corrupt(&mut self) -> Result<(), GrastateError> {
         self.corrupt = true;
         self.position = Gtid::UNDEFINED;
         self.write(Gtid::UNDEFINED)
     }
 
-    /// A whole snapshot replaced the state, at the given position; whatever was unsafe is over.
-    pub fn mark_uncorrupt(&mut self, uuid: Uuid, seqno: Seqno) -> Result<(), StateFileError> {
+    /// A whole snapshot replaces the state: positions are saved again from the next [`Grastate::set`] on.
+    pub fn mark_uncorrupt(&mut self) {
         self.corrupt = false;
-        self.unsafe_count = 0;
-        self.position = Gtid { uuid, seqno };
-        self.write(self.position)
     }
 
     /// Overwrites the file in place and flushes it. It fits into one disk sector, so a torn write is not to be feared.
-    fn write(&mut self, position: Gtid) -> Result<(), StateFileError> {
+    fn write(&mut self, position: Gtid) -> Result<(), GrastateError> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -171,7 +185,10 @@ impl SavedState {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         };
-        write().map_err(|source| StateFileError { path: self.path.clone(), source })?;
+        write().map_err(|source| GrastateError {
+            path: self.path.clone(),
+            source,
+        })?;
         self.file_len_bytes = text.len();
         self.written = text;
         Ok(())
@@ -229,165 +246,4 @@ fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::fs;
-
-    const UUID: &str = "3b1c0f2e-0102-11ee-8b1c-00ff7f80a5c3";
-
-    fn uuid() -> Uuid {
-        UUID.parse().unwrap()
-    }
-
-    fn content(dir: &tempfile::TempDir) -> String {
-        fs::read_to_string(dir.path().join(FILE_NAME)).unwrap()
-    }
-
-    fn open(dir: &tempfile::TempDir) -> (SavedState, Found) {
-        SavedState::open(dir.path()).unwrap()
-    }
-
-    #[test]
-    fn the_file_is_galeras_to_the_byte() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut state, found) = open(&dir);
-        assert_eq!((found, state.position(), state.safe_to_bootstrap()), (Found::Nothing, Gtid::UNDEFINED, true));
-        state.set(uuid(), 77, false).unwrap();
-        let golden = format!(
-            "# GALERA saved state\nversion: 2.1\nuuid:    {UUID}\nseqno:   77\nsafe_to_bootstrap: 0\n"
-        );
-        assert_eq!(content(&dir), golden);
-        drop(state);
-        let (state, found) = open(&dir);
-        assert_eq!((found, state.position()), (Found::State, Gtid { uuid: uuid(), seqno: 77 }));
-        assert!(!state.safe_to_bootstrap());
-        // Opening alone writes nothing.
-        assert_eq!(content(&dir), golden);
-    }
-
-    #[test]
-    fn a_longer_file_is_padded_and_still_reads_the_same() {
-        let dir = tempfile::tempdir().unwrap();
-        let long = format!("# edited by hand\nuuid: {UUID}\nseqno: 1234567890\nnonsense: 1\n{}\n", "#".repeat(100));
-        fs::write(dir.path().join(FILE_NAME), &long).unwrap();
-        let (mut state, _) = open(&dir);
-        assert_eq!(state.position().seqno, 1_234_567_890);
-        assert!(state.safe_to_bootstrap());
-        state.set(uuid(), -1, true).unwrap();
-        let text = content(&dir);
-        assert_eq!(text.len(), long.len());
-        assert!(text.trim_end().ends_with("safe_to_bootstrap: 1"));
-        drop(state);
-        assert_eq!(open(&dir).0.position(), Gtid { uuid: uuid(), seqno: -1 });
-    }
-
-    #[test]
-    fn unsafe_sections_nest_and_hide_the_position() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut state, _) = open(&dir);
-        state.set(uuid(), 5, true).unwrap();
-        state.mark_unsafe().unwrap();
-        let hidden = content(&dir);
-        assert!(hidden.contains("uuid:    00000000-0000-0000-0000-000000000000\nseqno:   -1\n"));
-        state.mark_unsafe().unwrap();
-        state.set(uuid(), 6, false).unwrap();
-        state.mark_safe().unwrap();
-        assert_eq!(content(&dir), hidden);
-        state.mark_safe().unwrap();
-        // Running again: history known, no seqno.
-        assert!(content(&dir).contains(&format!("uuid:    {UUID}\nseqno:   -1\nsafe_to_bootstrap: 0")));
-        // One `mark_safe` too many must not make the next unsafe section invisible.
-        state.mark_safe().unwrap();
-        state.mark_unsafe().unwrap();
-        assert!(content(&dir).contains("uuid:    0000"));
-    }
-
-    #[test]
-    fn corruption_lasts_until_a_snapshot() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut state, _) = open(&dir);
-        state.set(uuid(), -1, false).unwrap();
-        state.mark_unsafe().unwrap();
-        state.mark_corrupt().unwrap();
-        state.set(uuid(), 9, true).unwrap();
-        state.mark_safe().unwrap();
-        assert!(state.is_corrupt());
-        assert!(content(&dir).contains("uuid:    0000") && content(&dir).contains("safe_to_bootstrap: 0"));
-        state.mark_uncorrupt(uuid(), 12).unwrap();
-        assert!(content(&dir).contains(&format!("uuid:    {UUID}\nseqno:   12\n")));
-        state.set(uuid(), -1, true).unwrap();
-        assert!(content(&dir).contains("seqno:   -1") && content(&dir).contains("safe_to_bootstrap: 1"));
-    }
-
-    #[test]
-    fn odd_content_is_read_cautiously() {
-        let read = |text: &str| parse(text);
-        assert_eq!(read(""), (Gtid::UNDEFINED, true));
-        assert_eq!(read("uuid: x\nseqno: 7\nsafe_to_bootstrap: yes"), (Gtid::UNDEFINED, false));
-        assert_eq!(read(&format!("uuid: {UUID}\nseqno: 1x\n")).0, Gtid { uuid: uuid(), seqno: -1 });
-        assert_eq!(read("uuid:\nseqno:\nsafe_to_bootstrap:"), (Gtid::UNDEFINED, false));
-        assert_eq!(read("safe_to_bootstrap:  1"), (Gtid::UNDEFINED, true));
-    }
-
-    #[test]
-    fn a_file_locked_by_another_process_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(FILE_NAME);
-        let golden = format(Gtid { uuid: uuid(), seqno: 3 }, false);
-        fs::write(&path, &golden).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        let mut pipe = [0; 2];
-        // SAFETY: an array of two descriptors.
-        assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-        // SAFETY: the child makes only async-signal-safe calls: fcntl, write, pause, _exit.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let locked = matches!(try_lock(&file), Ok(true));
-            // SAFETY: as above; the byte is on the stack.
-            unsafe {
-                libc::write(pipe[1], [u8::from(locked)].as_ptr().cast(), 1);
-                libc::pause();
-                libc::_exit(0);
-            }
-        }
-        let mut byte = [0_u8];
-        // SAFETY: one byte of room.
-        assert_eq!(unsafe { libc::read(pipe[0], byte.as_mut_ptr().cast(), 1) }, 1);
-        assert_eq!(byte, [1], "the child could not lock");
-
-        let (mut state, found) = open(&dir);
-        assert_eq!((found, state.position()), (Found::LockedByOther, Gtid::UNDEFINED));
-        state.set(uuid(), 99, true).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), golden);
-
-        // SAFETY: our own child and our own descriptors.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-            libc::close(pipe[0]);
-            libc::close(pipe[1]);
-        }
-        assert_eq!(open(&dir).1, Found::State);
-    }
-
-    #[test]
-    fn a_missing_directory_is_an_error_that_names_the_file() {
-        let error = SavedState::open(Path::new("/nonexistent-dir")).unwrap_err();
-        assert!(error.to_string().starts_with("state file '/nonexistent-dir/grastate.dat': No such file"));
-    }
-
-    proptest! {
-        #[test]
-        fn parsing_never_panics(text in any::<String>()) {
-            let _ = parse(&text);
-        }
-
-        #[test]
-        fn what_is_written_is_read(bytes: [u8; 16], seqno in -1i64.., safe: bool) {
-            let position = Gtid { uuid: Uuid { bytes }, seqno };
-            prop_assume!(!position.uuid.is_nil());
-            prop_assert_eq!(parse(&format(position, safe)), (position, safe));
-        }
-    }
-}
+mod tests;

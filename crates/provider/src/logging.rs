@@ -20,7 +20,10 @@ pub struct Logger {
 impl Logger {
     /// A log that goes to `callback`, or to standard error without one. Debug lines are off.
     pub fn new(callback: Option<LogCb>) -> Logger {
-        Logger { callback, debug: Arc::new(AtomicBool::new(false)) }
+        Logger {
+            callback,
+            debug: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     /// Turns debug lines on or off (option `debug`), in all clones.
@@ -94,7 +97,10 @@ mod tests {
             static $record: Mutex<Vec<(LogLevel, String)>> = Mutex::new(Vec::new());
             unsafe extern "C" fn $callback(level: LogLevel, message: *const c_char) {
                 // SAFETY: the logger passes NUL-terminated text.
-                let text = unsafe { CStr::from_ptr(message) }.to_str().unwrap().to_string();
+                let text = unsafe { CStr::from_ptr(message) }
+                    .to_str()
+                    .unwrap()
+                    .to_string();
                 $record.lock().unwrap().push((level, text));
             }
         };
@@ -113,8 +119,15 @@ mod tests {
         second.info("two");
         first.warn("w");
         first.error("e");
-        let expected = [(LogLevel::DEBUG, "seen 1"), (LogLevel::WARN, "w"), (LogLevel::ERROR, "e")];
-        assert_eq!(*ONE.lock().unwrap(), expected.map(|(level, text)| (level, text.to_string())));
+        let expected = [
+            (LogLevel::DEBUG, "seen 1"),
+            (LogLevel::WARN, "w"),
+            (LogLevel::ERROR, "e"),
+        ];
+        assert_eq!(
+            *ONE.lock().unwrap(),
+            expected.map(|(level, text)| (level, text.to_string()))
+        );
         assert_eq!(*TWO.lock().unwrap(), [(LogLevel::INFO, "two".to_string())]);
     }
 
@@ -125,7 +138,9 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let logger = logger.clone();
-                scope.spawn(move || (0..100).for_each(|line| logger.info(format_args!("{thread}:{line}"))));
+                scope.spawn(move || {
+                    (0..100).for_each(|line| logger.info(format_args!("{thread}:{line}")))
+                });
             }
         });
         assert_eq!(LINES.lock().unwrap().len(), 400);
@@ -137,8 +152,15 @@ mod tests {
         assert_eq!(text("a\0b"), "a?b");
         assert_eq!(text("two\nlines"), "two\nlines");
         let long = text(&"ä".repeat(MAX_MESSAGE_BYTES));
-        assert!(long.ends_with("ä...") && long.len() <= MAX_MESSAGE_BYTES && long.len() > MAX_MESSAGE_BYTES - 4);
-        assert_eq!(text(&"x".repeat(MAX_MESSAGE_BYTES)).len(), MAX_MESSAGE_BYTES);
+        assert!(
+            long.ends_with("ä...")
+                && long.len() <= MAX_MESSAGE_BYTES
+                && long.len() > MAX_MESSAGE_BYTES - 4
+        );
+        assert_eq!(
+            text(&"x".repeat(MAX_MESSAGE_BYTES)).len(),
+            MAX_MESSAGE_BYTES
+        );
     }
 
     proptest! {

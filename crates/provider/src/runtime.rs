@@ -11,7 +11,7 @@ use trireme_wsrep_abi::InitSettings;
 use crate::connect::{random_uuid, starting_position};
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
-use crate::grastate::Grastate;
+use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase};
@@ -35,9 +35,17 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     let options = Options::new(&settings.data_dir, &settings.node_address, &settings.options)
         .map_err(|error| format!("wsrep_provider_options: {error}"))?;
     logger.set_debug(options.bool("debug"));
-    let grastate = Grastate::open(&PathBuf::from(options.str("base_dir")), logger);
+    let (grastate, found) = Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;
+    match found {
+        Found::State => {}
+        Found::Nothing => logger.info("no saved position (grastate.dat): a new node, or one that needs a full state transfer"),
+        Found::LockedByOther => logger.warn(
+            "Could not open state file for reading: grastate.dat is locked by another process; is a server running on \
+             this data directory?",
+        ),
+    }
     logger.info(&format!("Trireme {} starts with {options}", env!("CARGO_PKG_VERSION")));
-    let core = Core::new(Replicator::new(), grastate, logger.clone());
+    let core = Core::new(Replicator::new(NodeOptions::default()), grastate, logger.clone());
     let node = Node::new(core, settings, options, logger.clone());
     let limit = node.options.lock().unwrap_or_else(|e| e.into_inner()).int("repl.max_ws_size");
     node.max_ws_bytes.store(limit.max(0) as u64, Ordering::Relaxed);
@@ -48,7 +56,7 @@ impl Node {
     /// Position that the database held when the process started.
     pub fn local_position(&self) -> Gtid {
         let state = self.peek(|core| core.grastate.position());
-        starting_position(state, gtid_from_abi(&self.settings.state_id))
+        starting_position(gtid_from_abi(&state), gtid_from_abi(&self.settings.state_id))
     }
 
     /// `repl.causal_read_timeout`.

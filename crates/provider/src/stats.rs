@@ -200,8 +200,16 @@ impl Stats {
             group.append_to(&mut vars);
         }
         let array_bytes = (vars.len() + 1) * size_of::<StatsVar>();
-        let text_bytes: usize =
-            vars.iter().map(|(_, value)| if let Value::Text(text) = value { text.len() + 1 } else { 0 }).sum();
+        let text_bytes: usize = vars
+            .iter()
+            .map(|(_, value)| {
+                if let Value::Text(text) = value {
+                    text.len() + 1
+                } else {
+                    0
+                }
+            })
+            .sum();
         let Some(mut block) = CBlock::new(array_bytes + text_bytes) else {
             return std::ptr::null_mut();
         };
@@ -219,12 +227,23 @@ impl Stats {
                         std::ptr::copy_nonoverlapping(text.as_ptr(), base.add(start), text.len());
                         base.add(start)
                     };
-                    (VarType::STRING, VarValue { string: string.cast() })
+                    (
+                        VarType::STRING,
+                        VarValue {
+                            string: string.cast(),
+                        },
+                    )
                 }
             };
             // SAFETY: the block starts with room for `vars.len() + 1` variables and is aligned for any C type; the last
             // one stays zero, that is, without name.
-            unsafe { base.cast::<StatsVar>().add(i).write(StatsVar { name: name.as_ptr(), var_type, value }) };
+            unsafe {
+                base.cast::<StatsVar>().add(i).write(StatsVar {
+                    name: name.as_ptr(),
+                    var_type,
+                    value,
+                })
+            };
         }
         block.into_raw().cast()
     }
@@ -277,8 +296,14 @@ mod tests {
 
     #[test]
     fn names_and_order_are_the_suites() {
-        let connected = Stats { group: Some(GroupStats::default()), ..Stats::default() };
-        let names: Vec<String> = read(&connected).into_iter().map(|(name, _, _)| name.to_lowercase()).collect();
+        let connected = Stats {
+            group: Some(GroupStats::default()),
+            ..Stats::default()
+        };
+        let names: Vec<String> = read(&connected)
+            .into_iter()
+            .map(|(name, _, _)| name.to_lowercase())
+            .collect();
         assert_eq!(names, NAMES.split_whitespace().collect::<Vec<_>>());
         assert_eq!(names.len(), 56);
         assert_eq!(read(&Stats::default()).len(), 48);
@@ -296,10 +321,18 @@ mod tests {
                 incoming_addresses: "[::1]:1,[::1]:2".to_string(),
                 ..NodeStats::default()
             },
-            group: Some(GroupStats { gmcast_segment: "3".to_string(), ..GroupStats::default() }),
+            group: Some(GroupStats {
+                gmcast_segment: "3".to_string(),
+                ..GroupStats::default()
+            }),
         };
         let vars = read(&stats);
-        let get = |name: &str| vars.iter().find(|var| var.0 == name).map(|var| (var.1, var.2.as_str())).unwrap();
+        let get = |name: &str| {
+            vars.iter()
+                .find(|var| var.0 == name)
+                .map(|var| (var.1, var.2.as_str()))
+                .unwrap()
+        };
         assert_eq!(get("local_state_uuid"), (VarType::STRING, "3b1c0f2e"));
         assert_eq!(get("last_committed"), (VarType::INT64, "-1"));
         assert_eq!(get("replicated"), (VarType::INT64, "9223372036854775807"));
@@ -307,7 +340,10 @@ mod tests {
         assert_eq!(get("flow_control_active"), (VarType::STRING, "true"));
         assert_eq!(get("flow_control_requested"), (VarType::STRING, "false"));
         assert_eq!(get("local_state_comment"), (VarType::STRING, ""));
-        assert_eq!(get("incoming_addresses"), (VarType::STRING, "[::1]:1,[::1]:2"));
+        assert_eq!(
+            get("incoming_addresses"),
+            (VarType::STRING, "[::1]:1,[::1]:2")
+        );
         assert_eq!(get("gmcast_segment"), (VarType::STRING, "3"));
     }
 

@@ -57,10 +57,8 @@ impl Storage {
     }
 
     /// Entries from here on are never dropped for want of room.
-    pub fn pin(&mut self, keep_from: Position) {
-        if let Some(log) = &mut self.log {
-            log.set_pins(keep_from);
-        }
+    pub fn pin(&mut self, keep_from: Position) -> Result<(), LogError> {
+        self.log.as_mut().map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
     /// Last position in the log.

@@ -41,7 +41,11 @@ impl HostPort {
     /// Reads an address that may carry a transport scheme (`tcp://`, `ssl://`), as listen addresses do.
     pub fn parse_with_scheme(text: &str) -> Result<HostPort, AddressError> {
         let text = text.trim();
-        ["tcp://", "ssl://"].iter().find_map(|scheme| text.strip_prefix(scheme)).unwrap_or(text).parse()
+        ["tcp://", "ssl://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme))
+            .unwrap_or(text)
+            .parse()
     }
 
     /// The port, or `default` if none was given.
@@ -51,7 +55,11 @@ impl HostPort {
 
     /// The host as it is written in an address: IPv6 in brackets.
     pub fn bracketed_host(&self) -> String {
-        if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
+        if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        }
     }
 }
 
@@ -89,16 +97,27 @@ impl FromStr for HostPort {
         if host.is_empty() || !host.chars().all(allowed) || (text.starts_with('[') && !is_ipv6) {
             return Err(bad_host());
         }
-        if is_ipv6 && host.split('%').next().is_none_or(|address| address.parse::<std::net::Ipv6Addr>().is_err()) {
+        if is_ipv6
+            && host
+                .split('%')
+                .next()
+                .is_none_or(|address| address.parse::<std::net::Ipv6Addr>().is_err())
+        {
             return Err(bad_host());
         }
         let port = port
             .map(|port| match port.parse::<u16>() {
                 Ok(number) if number > 0 && port.bytes().all(|b| b.is_ascii_digit()) => Ok(number),
-                _ => Err(AddressError::Port { address: text.to_string(), port: port.to_string() }),
+                _ => Err(AddressError::Port {
+                    address: text.to_string(),
+                    port: port.to_string(),
+                }),
             })
             .transpose()?;
-        Ok(HostPort { host: host.to_string(), port })
+        Ok(HostPort {
+            host: host.to_string(),
+            port,
+        })
     }
 }
 
@@ -132,14 +151,20 @@ impl FromStr for ClusterUrl {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| AddressError::NotAnAddress(text.to_string()))?;
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| AddressError::NotAnAddress(text.to_string()))?;
         if scheme != "gcomm" {
             return Err(AddressError::Scheme(text.to_string()));
         }
         let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut url = ClusterUrl::default();
         // A trailing comma is common and harmless; a list of nothing but commas must not become a bootstrap.
-        for host in hosts.split(',').map(str::trim).filter(|host| !host.is_empty()) {
+        for host in hosts
+            .split(',')
+            .map(str::trim)
+            .filter(|host| !host.is_empty())
+        {
             url.peers.push(host.parse()?);
         }
         if url.peers.is_empty() && !hosts.trim().is_empty() {
@@ -148,7 +173,8 @@ impl FromStr for ClusterUrl {
         for pair in query.split('&').filter(|pair| !pair.trim().is_empty()) {
             match pair.split_once('=') {
                 Some((name, value)) if !name.trim().is_empty() => {
-                    url.options.push((name.trim().to_string(), value.trim().to_string()));
+                    url.options
+                        .push((name.trim().to_string(), value.trim().to_string()));
                 }
                 _ => return Err(AddressError::Option(pair.to_string())),
             }
@@ -163,7 +189,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn host(host: &str, port: Option<u16>) -> HostPort {
-        HostPort { host: host.to_string(), port }
+        HostPort {
+            host: host.to_string(),
+            port,
+        }
     }
 
     #[test]
@@ -181,25 +210,46 @@ mod tests {
                 host("n5", None)
             ]
         );
-        let options: Vec<(&str, &str)> = url.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let options: Vec<(&str, &str)> = url
+            .options
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
         assert_eq!(options, [("gmcast.segment", "3"), ("pc.weight", "2")]);
         assert!(!url.is_bootstrap());
     }
 
     #[test]
     fn an_empty_host_list_is_a_bootstrap() {
-        for text in ["gcomm://", " gcomm:// ", "gcomm://?pc.weight=2", "gcomm://0.0.0.0", "gcomm://0.0.0.0:4567"] {
+        for text in [
+            "gcomm://",
+            " gcomm:// ",
+            "gcomm://?pc.weight=2",
+            "gcomm://0.0.0.0",
+            "gcomm://0.0.0.0:4567",
+        ] {
             assert!(text.parse::<ClusterUrl>().unwrap().is_bootstrap(), "{text}");
         }
         assert!("gcomm://,".parse::<ClusterUrl>().is_err());
-        assert!(!"gcomm://n1,0.0.0.0".parse::<ClusterUrl>().unwrap().is_bootstrap());
+        assert!(
+            !"gcomm://n1,0.0.0.0"
+                .parse::<ClusterUrl>()
+                .unwrap()
+                .is_bootstrap()
+        );
     }
 
     #[test]
     fn what_is_no_gcomm_address_is_refused() {
-        assert_eq!("foo://".parse::<ClusterUrl>(), Err(AddressError::Scheme("foo://".into())));
+        assert_eq!(
+            "foo://".parse::<ClusterUrl>(),
+            Err(AddressError::Scheme("foo://".into()))
+        );
         for text in ["", "NULL", "AUTO", "ON", "a", "gcomm:/x", "127.0.0.1:4567"] {
-            assert_eq!(text.parse::<ClusterUrl>(), Err(AddressError::NotAnAddress(text.into())));
+            assert_eq!(
+                text.parse::<ClusterUrl>(),
+                Err(AddressError::NotAnAddress(text.into()))
+            );
         }
         for text in [
             "gcomm://a:0",
@@ -224,9 +274,18 @@ mod tests {
 
     #[test]
     fn listen_addresses_may_have_a_scheme() {
-        assert_eq!(HostPort::parse_with_scheme("tcp://[::]:4567").unwrap(), host("::", Some(4567)));
-        assert_eq!(HostPort::parse_with_scheme("ssl://127.0.0.1").unwrap(), host("127.0.0.1", None));
-        assert_eq!(HostPort::parse_with_scheme("127.0.0.2").unwrap(), host("127.0.0.2", None));
+        assert_eq!(
+            HostPort::parse_with_scheme("tcp://[::]:4567").unwrap(),
+            host("::", Some(4567))
+        );
+        assert_eq!(
+            HostPort::parse_with_scheme("ssl://127.0.0.1").unwrap(),
+            host("127.0.0.1", None)
+        );
+        assert_eq!(
+            HostPort::parse_with_scheme("127.0.0.2").unwrap(),
+            host("127.0.0.2", None)
+        );
         assert!(HostPort::parse_with_scheme("udp://127.0.0.2").is_err());
         assert_eq!(host("::1", Some(7)).to_string(), "[::1]:7");
         assert_eq!(host("n1", None).port_or(4567), 4567);

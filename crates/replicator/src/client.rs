@@ -8,7 +8,7 @@ use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::flags;
 use crate::gtid::Gtid;
 use crate::isolation::{Isolation, first_waiting};
-use crate::replicator::{Held, Replicator, Waiter};
+use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
 use crate::work::WorkId;
@@ -17,7 +17,7 @@ use crate::writeset::WriteSetDraft;
 
 impl Replicator {
     /// certify(): the write-set goes to the order; its delivery answers.
-    pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, conn: ConnId, draft: WriteSetDraft) {
+    pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, draft: WriteSetDraft) {
         if !self.may_write() {
             let marked = self.transactions.get(trx).is_some_and(|t| t.phase == Phase::MustAbort);
             if marked {
@@ -34,7 +34,7 @@ impl Replicator {
         let stopped = self.flow.is_stopped();
         let phase =
             if stopped { Phase::Held { ticket } } else { Phase::Replicating { ticket, aborted: false } };
-        if !self.transactions.begin(trx, conn, phase) {
+        if !self.transactions.begin(trx, phase) {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let sent = Sent::Trx(trx);
@@ -57,8 +57,8 @@ impl Replicator {
 
     /// commit_order_enter()
     pub(crate) fn commit_order_enter(&mut self, ticket: Ticket, owner: Owner) {
-        let (seqno, waiter) = match owner {
-            Owner::Applied(seqno) => (seqno, Waiter::Applied { ticket }),
+        let seqno = match owner {
+            Owner::Applied(seqno) => seqno,
             Owner::Trx(id) => {
                 let Some(trx) = self.transactions.get_mut(id) else {
                     self.log(Level::Error, format!("commit order asked for unknown transaction {id}"));
@@ -72,22 +72,22 @@ impl Replicator {
                     let gtid = self.gtid_of(seqno);
                     return self.answer(ticket, Answer::at(Code::BfAbort, gtid, -1));
                 }
-                (seqno, Waiter::Trx { trx: id, ticket })
+                seqno
             }
         };
         if self.order.try_enter(seqno) {
             let gtid = self.gtid_of(seqno);
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
         } else {
-            self.order.wait(seqno, waiter);
+            self.order.wait(seqno, ticket);
         }
     }
 
     /// Lets in whoever waits for commit order and is next.
     pub(crate) fn grant_commit_order(&mut self) {
-        while let Some((seqno, waiter)) = self.order.next_granted() {
+        while let Some((seqno, ticket)) = self.order.next_granted() {
             let gtid = self.gtid_of(seqno);
-            self.answer(waiter.ticket(), Answer::at(Code::Ok, gtid, -1));
+            self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
         }
     }
 

@@ -220,7 +220,9 @@ impl Control {
             }
             Message::WriteSet(write_set) => self.write_set(id, write_set),
             Message::StateRequest { request, preference, .. } => {
-                let donor = if state == NodeState::Joiner { self.choose_donor(from, &preference) } else { None };
+                // Not twice: an earlier request of the same joiner may have been ordered after all.
+                let may_ask = state == NodeState::Joiner && self.members.values().all(|m| m.donates_to != Some(from));
+                let donor = if may_ask { self.choose_donor(from, &preference) } else { None };
                 if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
                     seat.enter(NodeState::Donor);
                     seat.donates_to = Some(from);

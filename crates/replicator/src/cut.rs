@@ -1,6 +1,5 @@
 //! Reports of what this node has applied: they purge the certification index, and the log.
 
-use trireme_certification::Seqno;
 
 use crate::action::Action;
 use crate::control::NodeState;
@@ -18,7 +17,6 @@ const PERIOD_MS: u64 = 1000;
 pub(crate) struct CutReports {
     write_sets: u32,
     last_ms: u64,
-    reported: Seqno,
 }
 
 impl CutReports {
@@ -47,9 +45,9 @@ impl Replicator {
         }
         let low = self.order.low();
         let cut = self.submissions.least_seen().map_or(low, |seen| seen.min(low));
-        if cut > self.cuts.reported && self.primary && !self.leaving && !self.submissions.is_in_flight(Sent::Cut) {
-            self.cuts.reported = cut;
-            self.submit(Sent::Cut, &Message::Cut(cut));
+        let reported = self.control.as_ref().and_then(|c| c.members.get(&self.me)).map_or(0, |m| m.cut);
+        if cut > reported && self.primary && !self.leaving {
+            self.submit_once(Sent::Cut, &Message::Cut(cut));
         }
     }
 

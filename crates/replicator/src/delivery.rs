@@ -126,7 +126,7 @@ impl Replicator {
                 return; // catching up from the own log
             }
             if !self.founding {
-                return self.begin_transfer();
+                return self.begin_transfer(None);
             }
             self.begin_founded(seqno);
         }

@@ -36,8 +36,6 @@ pub(crate) struct SnapshotChunk {
     pub offset: u64,
     /// Size of the whole.
     pub total: u64,
-    /// First seqno that the sender's log can serve, -1 if none.
-    pub first_seqno: Seqno,
     /// The part.
     pub part: Bytes,
 }
@@ -56,7 +54,6 @@ impl Direct {
                 for number in [chunk.round, chunk.offset, chunk.total] {
                     out.extend_from_slice(&number.to_le_bytes());
                 }
-                out.extend_from_slice(&chunk.first_seqno.to_le_bytes());
                 put_bytes(&mut out, &chunk.part);
             }
             Direct::SnapshotRefused { round } => {
@@ -93,7 +90,6 @@ impl Direct {
                 round: reader.u64()?,
                 offset: reader.u64()?,
                 total: reader.u64()?,
-                first_seqno: reader.i64()?,
                 part: reader.bytes()?,
             }),
             3 => Direct::SnapshotRefused { round: reader.u64()? },

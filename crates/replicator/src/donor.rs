@@ -24,10 +24,7 @@ impl Replicator {
             Err(error) => return self.log(Level::Warn, format!("message of {from} cannot be read: {error}")),
         };
         match message {
-            Direct::SnapshotRequest { round, at_least } => {
-                self.cached_downto = history.first_seqno().unwrap_or(-1);
-                self.serve_snapshot(from, round, at_least);
-            }
+            Direct::SnapshotRequest { round, at_least } => self.serve_snapshot(from, round, at_least),
             Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
             Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
             Direct::IstPull { from: seqno } => {

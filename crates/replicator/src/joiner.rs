@@ -125,7 +125,8 @@ impl Replicator {
     }
 
     /// In step with the group from here on: decides how the database follows.
-    pub(crate) fn begin_transfer(&mut self) {
+    /// `sender` of the control state is asked first for missing entries.
+    pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
         let Some(control) = &self.control else { return };
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.connected;
@@ -134,8 +135,7 @@ impl Replicator {
         let local = self.local;
         let forked = fork.is_some_and(|fork| local.seqno > fork);
         let usable = local.uuid == history && (0..=upto).contains(&local.seqno) && !forked;
-        let sources = self.configuration().members.into_iter();
-        let sources = sources.filter(|m| m.incarnation != self.me && !m.arbitrator).map(|m| m.incarnation).collect();
+        let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
         if forked {
@@ -181,6 +181,15 @@ impl Replicator {
     }
 
     // --- incremental state transfer
+
+    /// Who may have missing entries; the first is asked first.
+    fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
+        let members = self.configuration().members.into_iter();
+        let others = members.filter(|m| m.incarnation != self.me && !m.arbitrator);
+        let mut sources: Vec<Incarnation> = others.map(|m| m.incarnation).collect();
+        sources.sort_by_key(|m| Some(*m) != first);
+        sources.into()
+    }
 
     /// Takes one step; false if it has to wait.
     fn pursue_ist(&mut self, history: &dyn History) -> bool {
@@ -332,22 +341,19 @@ impl Replicator {
     /// The database has caught up with the order: what was delivered meanwhile follows.
     fn finish_transfer(&mut self) {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else { return };
+        self.joined_at = self.order.top();
         for (task, seqno) in transfer.later {
             self.enqueue(task, seqno);
         }
         self.tell_synced();
     }
 
-    /// A joiner is joined when everything up to here is applied.
-    pub(crate) fn joined_at(&self) -> Seqno {
-        self.order.low()
-    }
-
     // --- snapshot state transfer
 
     fn request_snapshot(&mut self) {
         self.log(Level::Info, "Gap in state sequence. Need state transfer.");
-        self.works.push(Task::SstRequest, Seqno::MIN);
+        let top = self.order.top();
+        self.works.push(Task::SstRequest, top);
     }
 
     /// The server is ready to receive.
@@ -432,7 +438,8 @@ impl Replicator {
             }
             Some(_) => {
                 if let Stage::Transfer(transfer) = &mut self.stage {
-                    if let TransferPhase::Submitted { .. } = transfer.phase {
+                    // Retry: an earlier request, given up as lost, was ordered after all.
+                    if let TransferPhase::Submitted { .. } | TransferPhase::Retry { .. } = transfer.phase {
                         transfer.phase = TransferPhase::Receiving { donor };
                     }
                 }
@@ -505,8 +512,7 @@ impl Replicator {
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);
-        let sources = self.configuration().members.into_iter();
-        let sources = sources.filter(|m| m.incarnation != self.me && !m.arbitrator).map(|m| m.incarnation).collect();
+        let sources = self.ist_sources(None);
         let Stage::Transfer(transfer) = &mut self.stage else { return };
         transfer.upto = upto;
         transfer.phase = TransferPhase::Ist(Ist {

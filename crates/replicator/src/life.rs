@@ -256,7 +256,7 @@ impl Replicator {
         }
         self.owed_donation();
         match self.my_state() {
-            Some(NodeState::Joiner) if self.order.low() >= self.joined_at() => {
+            Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
             Some(NodeState::Joined) if self.has_caught_up() => {

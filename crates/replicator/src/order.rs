@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_certification::Seqno;
 
+use crate::event::Ticket;
+
 /// Apply and commit order (contract 0, 2.7 to 2.11, 9.4).
 ///
 /// Every seqno above the start takes two steps: it passes commit order (enters and leaves, or is
-/// passed over), strictly by seqno, then it is released, in any order. `W` names a waiter.
+/// passed over), strictly by seqno, then it is released, in any order.
 #[derive(Debug)]
-pub(crate) struct Order<W> {
+pub(crate) struct Order {
     /// Everything up to here is released: `last_committed`.
     low: Seqno,
     /// Released above `low`.
@@ -24,12 +26,12 @@ pub(crate) struct Order<W> {
     /// Above `next`, to be passed over when their turn comes.
     passed_over: BTreeSet<Seqno>,
     /// Waiting to enter.
-    waiting: BTreeMap<Seqno, W>,
+    waiting: BTreeMap<Seqno, Ticket>,
     /// Nothing above this enters for now (a donor holds its state still).
     hold: Option<Seqno>,
 }
 
-impl<W> Order<W> {
+impl Order {
     /// Everything up to `seqno` is released.
     pub(crate) fn new(seqno: Seqno) -> Self {
         Order {
@@ -89,14 +91,14 @@ impl<W> Order<W> {
     }
 
     /// Enters later: [`Self::next_granted`] will tell.
-    pub(crate) fn wait(&mut self, seqno: Seqno, waiter: W) {
+    pub(crate) fn wait(&mut self, seqno: Seqno, waiter: Ticket) {
         self.check_open(seqno);
         let before = self.waiting.insert(seqno, waiter);
         assert!(before.is_none(), "seqno {seqno} waits twice for commit order");
     }
 
     /// No longer waits; None if it does not (any more).
-    pub(crate) fn cancel_wait(&mut self, seqno: Seqno) -> Option<W> {
+    pub(crate) fn cancel_wait(&mut self, seqno: Seqno) -> Option<Ticket> {
         self.waiting.remove(&seqno)
     }
 
@@ -111,7 +113,11 @@ impl<W> Order<W> {
     pub(crate) fn pass(&mut self, seqno: Seqno) {
         self.check_open(seqno);
         assert!(!(self.inside && self.next == seqno), "seqno {seqno} is inside commit order");
-        if self.next == seqno { self.advance() } else { drop(self.passed_over.insert(seqno)) }
+        if self.next == seqno {
+            self.advance();
+        } else {
+            self.passed_over.insert(seqno);
+        }
     }
 
     /// True if it has left commit order, or will pass by itself.
@@ -137,7 +143,7 @@ impl<W> Order<W> {
     }
 
     /// A waiter that may enter now, and has entered. To be asked until None.
-    pub(crate) fn next_granted(&mut self) -> Option<(Seqno, W)> {
+    pub(crate) fn next_granted(&mut self) -> Option<(Seqno, Ticket)> {
         let next = self.next;
         if !self.waiting.contains_key(&next) || !self.may_enter(next) {
             return None;

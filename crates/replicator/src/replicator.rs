@@ -13,7 +13,7 @@ use crate::control::{Control, NodeState};
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
-use crate::event::{Event, Ticket, TrxId};
+use crate::event::{Event, Ticket};
 use crate::flow::Flow;
 use crate::gtid::Gtid;
 use crate::history::History;
@@ -27,21 +27,6 @@ use crate::transactions::Transactions;
 use crate::work::{Task, View, Work};
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
-
-/// Who waits to enter commit order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Waiter {
-    Trx { trx: TrxId, ticket: Ticket },
-    Applied { ticket: Ticket },
-}
-
-impl Waiter {
-    pub(crate) fn ticket(&self) -> Ticket {
-        match self {
-            Waiter::Trx { ticket, .. } | Waiter::Applied { ticket } => *ticket,
-        }
-    }
-}
 
 /// Where a connection stands.
 #[derive(Debug)]
@@ -100,12 +85,14 @@ pub struct Replicator {
     pub(crate) backlog: VecDeque<(Position, Delivery)>,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,
-    pub(crate) order: Order<Waiter>,
+    pub(crate) order: Order,
     /// The history that `order` counts in; nil before anything of it is here.
     pub(crate) applied_history: trireme_group::Uuid,
     /// While the synthetic first view is shown: what last_committed() says meanwhile.
     pub(crate) shown_low: Option<Seqno>,
     pub(crate) works: Works,
+    /// As a joiner, this node has joined when everything up to here is applied.
+    pub(crate) joined_at: Seqno,
 
     // --- own business
     pub(crate) submissions: Submissions,
@@ -153,6 +140,7 @@ impl Replicator {
             applied_history: trireme_group::Uuid::NIL,
             shown_low: None,
             works: Works::default(),
+            joined_at: -1,
             submissions: Submissions::default(),
             transactions: Transactions::default(),
             isolations: Isolations::default(),
@@ -204,7 +192,7 @@ impl Replicator {
             Event::Left => self.left(),
             Event::Direct { from, bytes } => self.direct(from, bytes, history),
 
-            Event::Certify { ticket, trx, conn, draft } => self.certify(ticket, trx, conn, draft),
+            Event::Certify { ticket, trx, conn: _, draft } => self.certify(ticket, trx, draft),
             Event::CommitOrderEnter { ticket, owner } => self.commit_order_enter(ticket, owner),
             Event::CommitOrderLeave { ticket, owner, error } => self.commit_order_leave(ticket, owner, error),
             Event::Release { ticket, trx } => self.release(ticket, trx),

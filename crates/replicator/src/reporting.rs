@@ -17,6 +17,7 @@ impl Replicator {
             Stage::Closed | Stage::Final => return None,
             Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => Some(pull.deadline_ms()),
             Stage::Admission(_) => None,
+            Stage::Transfer(_) if !self.primary => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
             Stage::Active => Some(CutReports::deadline_ms(&self.cuts)),
         };

@@ -82,11 +82,10 @@ impl Replicator {
             return self.send(to, &Direct::SnapshotRefused { round });
         };
         let bytes = control.encode();
-        let first_seqno = self.cached_downto;
         for offset in (0..bytes.len()).step_by(CHUNK_BYTES) {
             let part = bytes.slice(offset..bytes.len().min(offset + CHUNK_BYTES));
             let (offset, total) = (offset as u64, bytes.len() as u64);
-            self.send(to, &Direct::SnapshotChunk(SnapshotChunk { round, offset, total, first_seqno, part }));
+            self.send(to, &Direct::SnapshotChunk(SnapshotChunk { round, offset, total, part }));
         }
     }
 
@@ -121,7 +120,7 @@ impl Replicator {
                 self.log(Level::Debug, format!("control state at position {position} came from {from}"));
                 self.control = Some(control);
                 self.backlog.retain(|(at, _)| *at > position);
-                self.begin_transfer();
+                self.begin_transfer(Some(from));
             }
             Ok(_) => self.snapshot_refused(from, chunk.round),
             Err(error) => {

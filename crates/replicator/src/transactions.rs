@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use trireme_certification::Seqno;
 
 use crate::action::Code;
-use crate::event::{ConnId, Ticket, TrxId};
+use crate::event::{Ticket, TrxId};
 use crate::order::Order;
-use crate::replicator::Waiter;
 use crate::writeset::WriteSet;
 
 /// How far a transaction is.
@@ -45,7 +44,6 @@ pub(crate) struct Ordered {
 #[derive(Debug)]
 pub(crate) struct Trx {
     pub phase: Phase,
-    pub conn: ConnId,
     /// Set from certification on.
     pub ordered: Option<Ordered>,
 }
@@ -81,12 +79,12 @@ impl Transactions {
     }
 
     /// Enters a transaction, unless it is marked for abort (then the mark is used up).
-    pub(crate) fn begin(&mut self, trx: TrxId, conn: ConnId, phase: Phase) -> bool {
+    pub(crate) fn begin(&mut self, trx: TrxId, phase: Phase) -> bool {
         if let Some(known) = self.table.remove(&trx) {
             assert!(known.phase == Phase::MustAbort, "transaction {trx} certifies twice: {:?}", known.phase);
             return false;
         }
-        self.table.insert(trx, Trx { phase, conn, ordered: None });
+        self.table.insert(trx, Trx { phase, ordered: None });
         true
     }
 
@@ -117,11 +115,11 @@ impl Transactions {
         victim: TrxId,
         executing: bool,
         bf_seqno: Seqno,
-        order: &mut Order<Waiter>,
+        order: &mut Order,
     ) -> Abort {
         let Some(trx) = self.table.get_mut(&victim) else {
             if executing {
-                self.table.insert(victim, Trx { phase: Phase::MustAbort, conn: 0, ordered: None });
+                self.table.insert(victim, Trx { phase: Phase::MustAbort, ordered: None });
             }
             return Abort::done(-1);
         };
@@ -144,7 +142,7 @@ impl Transactions {
                 match order.cancel_wait(seqno) {
                     Some(waiter) => {
                         trx.phase = Phase::MustReplay;
-                        Abort { code: Code::Ok, seqno, wake: Some((waiter.ticket(), Code::BfAbort)) }
+                        Abort { code: Code::Ok, seqno, wake: Some((waiter, Code::BfAbort)) }
                     }
                     None => {
                         *aborted = true;
@@ -159,7 +157,7 @@ impl Transactions {
 
     /// release(): completes the stages that are open and forgets the transaction. None: it has no
     /// place in the order.
-    pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order<Waiter>) -> Option<Released> {
+    pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order) -> Option<Released> {
         let gone = self.table.remove(&trx)?;
         let seqno = gone.ordered?.seqno;
         if order.is_inside(seqno) {

@@ -14,6 +14,7 @@ use super::stats::{geometric_mean, median};
 use super::system::System;
 use crate::cluster::{Cluster, ClusterError};
 use crate::interrupt::{self, Interrupted};
+use crate::output::line;
 use crate::process;
 use crate::settings::{Settings, default_dir};
 use crate::sysbench::{Load, Sysbench, SysbenchError};
@@ -92,10 +93,10 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
                 for system in plan.systems.iter().filter(|system| system.runs_with(nodes)) {
                     interrupt::check()?;
                     let m = measure(plan, system, &template, (rows, nodes, pair))?;
-                    println!(
+                    line(&format!(
                         "{rows} rows, {nodes} node(s), pair {pair}, {}: {:.0} tps, {:.0} conflicts/s, p95 {:.1} ms",
                         m.system, m.tps, m.conflicts_per_s, m.p95_ms
-                    );
+                    ));
                     if let Some((path, file)) = &mut csv {
                         writeln!(file, "{}", m.csv_line()).map_err(io_error(path))?;
                     }
@@ -104,7 +105,7 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
             }
         }
     }
-    println!("\n{}", report(plan, &all));
+    line(&format!("\n{}", report(plan, &all)));
     Ok(())
 }
 
@@ -121,7 +122,7 @@ fn template(rows: usize) -> Result<PathBuf, BenchError> {
     if template.exists() {
         return Ok(template);
     }
-    println!("preparing a table of {rows} rows");
+    line(&format!("preparing a table of {rows} rows"));
     let dir = work_dir().join(format!("prepare-{}", std::process::id()));
     let mut cluster = Cluster::create(Settings::new(dir, 1, None), |_| {})?;
     cluster.start()?;

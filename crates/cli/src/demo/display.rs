@@ -1,7 +1,9 @@
 //! What the user watches: events on lines of their own, and one line per second that a terminal overwrites.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Instant;
+
+use crate::output;
 
 /// Events and the live line.
 pub struct Display {
@@ -25,20 +27,18 @@ impl Display {
     /// Prints a line that stays.
     pub fn event(&mut self, text: &str) {
         self.end();
-        println!("{} {text}", self.clock());
+        output::line(&format!("{} {text}", self.clock()));
     }
 
     /// Prints the line of this second, over the last one's if possible.
     pub fn live(&mut self, text: &str) {
         let line = format!("{}   {text}", self.clock());
         match self.columns {
-            None => println!("{line}"),
+            None => output::line(&line),
             Some(columns) => {
                 // A line that wraps could not be overwritten.
                 let fitting: String = line.chars().take(columns.saturating_sub(1)).collect();
-                print!("\r\x1b[K{fitting}");
-                // A terminal that went away ends the program by other means.
-                let _ = io::stdout().flush();
+                output::piece(&format!("\r\x1b[K{fitting}"));
                 self.live = true;
             }
         }
@@ -47,7 +47,7 @@ impl Display {
     /// Ends the live line, so that what comes next gets a line of its own.
     pub fn end(&mut self) {
         if self.live {
-            println!();
+            output::line("");
             self.live = false;
         }
     }

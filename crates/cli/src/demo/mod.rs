@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::{Cluster, ClusterError};
 use crate::interrupt::{self, Interrupted};
+use crate::output::{line, piece};
 use crate::settings::Settings;
 use crate::sysbench::{Load, SysbenchError};
 use crate::table;
@@ -106,7 +107,7 @@ pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
     let mut display = Display::new();
     display.event(&format!("provider {}", options.provider.display()));
     let settings = Settings::new(&options.dir, NODES, Some(options.provider.clone()));
-    let mut cluster = Cluster::create(settings, |line| println!("  {line}"))?;
+    let mut cluster = Cluster::create(settings, |_| {})?;
     match play(options, &mut cluster, &mut display) {
         Ok(outcome) => {
             print_outcome(&cluster, &outcome, began.elapsed());
@@ -118,7 +119,7 @@ pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
             if interrupt::check().is_err() {
                 stopped.and_then(|()| cluster.delete())?;
             } else {
-                println!("the logs are in {}/node*/error.log", options.dir.display());
+                line(&format!("the logs are in {}/node*/error.log", options.dir.display()));
             }
             Err(error)
         }
@@ -127,7 +128,12 @@ pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
 
 fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> Result<Outcome, DemoError> {
     display.event(&format!("starting {NODES} nodes"));
-    cluster.start()?;
+    cluster.bootstrap_node(0)?;
+    for i in 1..NODES {
+        cluster.start_node(i)?;
+    }
+    let ports: Vec<String> = cluster.nodes().iter().map(|node| node.ports.mysql.to_string()).collect();
+    display.event(&format!("all synced, SQL on ports {}", ports.join(", ")));
 
     let load = Load::read_write(options.tables, options.rows, options.threads);
     display.event(&format!("filling {} tables with {} rows each", options.tables, options.rows));
@@ -153,6 +159,7 @@ fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> 
         return Err(DemoError::Stalled { node: cluster.node(i).name.clone() });
     }
 
+    traffic.set_idle_text("joining");
     display.event(&format!("{victim} starts again: recovers its position, joins, catches up"));
     let restarted = Instant::now();
     thread::scope(|scope| {
@@ -179,7 +186,7 @@ fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> 
 }
 
 fn print_outcome(cluster: &Cluster, outcome: &Outcome, total: Duration) {
-    println!();
+    line("");
     let rows: Vec<Vec<String>> = outcome
         .identical
         .tables
@@ -189,29 +196,29 @@ fn print_outcome(cluster: &Cluster, outcome: &Outcome, total: Duration) {
             vec![name, sum.rows.to_string(), sum.checksum.clone(), "identical".to_string()]
         })
         .collect();
-    print!("{}", table::render(&["table", "rows", "checksum", "on all nodes"], &rows));
-    println!();
-    println!("last committed on all nodes:           {}", outcome.identical.last_committed);
-    println!("acknowledged ledger inserts, missing:  {}, 0", outcome.acknowledged);
-    println!("longest gap in the others' commits:    {:.1} s", outcome.longest_gap.as_secs_f64());
-    println!("restart of the killed node to synced:  {:.1} s", outcome.return_time.as_secs_f64());
-    println!("PASSED in {:.0} s on {} nodes", total.as_secs_f64(), cluster.nodes().len());
-    println!();
+    piece(&table::render(&["table", "rows", "checksum", "on all nodes"], &rows));
+    line("");
+    line(&format!("last committed on all nodes:           {}", outcome.identical.last_committed));
+    line(&format!("acknowledged ledger inserts, missing:  {}, 0", outcome.acknowledged));
+    line(&format!("longest gap in the others' commits:    {:.1} s", outcome.longest_gap.as_secs_f64()));
+    line(&format!("restart of the killed node to synced:  {:.1} s", outcome.return_time.as_secs_f64()));
+    line(&format!("PASSED in {:.0} s on {} nodes", total.as_secs_f64(), cluster.nodes().len()));
+    line("");
 }
 
 fn finish(options: &DemoOptions, mut cluster: Cluster) -> Result<(), DemoError> {
     if options.keep {
-        println!("the cluster stays up; connect:");
+        line("the cluster stays up; connect:");
         for node in cluster.nodes() {
-            println!("  {}", node.connect_command());
+            line(&format!("  {}", node.connect_command()));
         }
         let dir = cluster.settings().dir.display();
-        println!("look:  trireme cluster status --dir {dir}");
-        println!("stop:  trireme cluster down --delete --dir {dir}");
+        line(&format!("look:  trireme cluster status --dir {dir}"));
+        line(&format!("stop:  trireme cluster down --delete --dir {dir}"));
         cluster.detach();
         return Ok(());
     }
-    println!("stopping (KEEP=1 leaves it up and says how to connect)");
+    line("stopping (KEEP=1 leaves it up and says how to connect)");
     cluster.stop()?;
     cluster.delete()?;
     Ok(())

@@ -15,6 +15,8 @@ pub struct Traffic {
     names: Vec<String>,
     runs: Vec<Option<Sysbench>>,
     starts: u32,
+    /// What to show for a node without load.
+    idle_text: &'static str,
 }
 
 impl Traffic {
@@ -22,7 +24,7 @@ impl Traffic {
     pub fn start(load: Load, cluster: &Cluster) -> Result<Self, DemoError> {
         let names: Vec<String> = cluster.nodes().iter().map(|node| node.name.clone()).collect();
         let runs = names.iter().map(|_| None).collect();
-        let mut traffic = Self { load, names, runs, starts: 0 };
+        let mut traffic = Self { load, names, runs, starts: 0, idle_text: "down" };
         for i in 0..cluster.nodes().len() {
             traffic.resume(i, cluster)?;
         }
@@ -34,6 +36,11 @@ impl Traffic {
         self.starts += 1;
         self.runs[i] = Some(self.load.start(cluster.node(i), None, self.starts)?);
         Ok(())
+    }
+
+    /// What to show from now on for nodes without load.
+    pub fn set_idle_text(&mut self, text: &'static str) {
+        self.idle_text = text;
     }
 
     /// Ends the load on node `i`.
@@ -70,7 +77,7 @@ impl Traffic {
                 None => None,
             };
             total += report.flatten().map_or(0.0, |report| report.tps);
-            parts.push(format!("{name} {}", figures(report)));
+            parts.push(format!("{name} {}", figures(report, self.idle_text)));
         }
         display.live(&format!("{} | all {total:>4.0} c/s", parts.join(" | ")));
         Ok(())
@@ -78,9 +85,9 @@ impl Traffic {
 }
 
 /// `None` is a node without load, `Some(None)` one whose report has not come yet.
-fn figures(report: Option<Option<IntervalReport>>) -> String {
+fn figures(report: Option<Option<IntervalReport>>, idle_text: &str) -> String {
     let text = match report {
-        None => "down".to_string(),
+        None => idle_text.to_string(),
         Some(None) => "...".to_string(),
         Some(Some(r)) => {
             format!("{:>4.0} c/s {:>3.0} conf p95 {:>4.0} ms", r.tps, r.conflicts_per_s, r.p95_ms)
@@ -96,8 +103,8 @@ mod tests {
     #[test]
     fn all_states_take_the_same_width() {
         let report = IntervalReport { second: 1.0, tps: 1234.5, p95_ms: 18.2, conflicts_per_s: 7.0 };
-        assert_eq!(figures(Some(Some(report))).trim_end(), "1234 c/s   7 conf p95   18 ms");
-        let widths = [figures(None), figures(Some(None)), figures(Some(Some(report)))].map(|t| t.len());
+        assert_eq!(figures(Some(Some(report)), "").trim_end(), "1234 c/s   7 conf p95   18 ms");
+        let widths = [None, Some(None), Some(Some(report))].map(|r| figures(r, "down").len());
         assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
     }
 }

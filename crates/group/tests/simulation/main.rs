@@ -92,8 +92,21 @@ fn attempt(world: &mut World) -> Result<Coverage, String> {
     outcome.map(|()| world.coverage).map_err(|_| PANIC.take())
 }
 
-/// Leaves out faults, as long as it still breaks in some way.
-fn shrink(plan: Plan) -> Plan {
+/// What broke, without names and numbers.
+fn kind(failure: &str) -> String {
+    let text = failure.lines().nth(1).unwrap_or(failure);
+    let text = match text.strip_prefix("rule ") {
+        Some(rule) => return rule.chars().take(2).collect(),
+        None => text.rsplit("ms: ").next().unwrap_or(text),
+    };
+    text.chars()
+        .filter(|c| c.is_alphabetic() || c.is_whitespace())
+        .take(24)
+        .collect()
+}
+
+/// Leaves out faults, as long as the same still breaks.
+fn shrink(plan: Plan, failure: &str) -> Plan {
     let mut best = plan;
     let mut chunk = best.faults.len().div_ceil(2);
     while chunk > 0 {
@@ -103,7 +116,8 @@ fn shrink(plan: Plan) -> Plan {
             fewer
                 .faults
                 .drain(start..(start + chunk).min(fewer.faults.len()));
-            if attempt(&mut World::new(fewer.clone(), false)).is_err() {
+            let outcome = attempt(&mut World::new(fewer.clone(), false));
+            if outcome.is_err_and(|other| kind(&other) == kind(failure)) {
                 best = fewer;
             } else {
                 start += chunk;
@@ -115,10 +129,10 @@ fn shrink(plan: Plan) -> Plan {
 }
 
 fn report(seed: u64, failure: &str) -> String {
-    let plan = shrink(Plan::new(seed));
+    let plan = shrink(Plan::new(seed), failure);
     let mut world = World::new(plan, true);
     let shrunk = attempt(&mut world).expect_err("a seed fixes everything");
-    let trace: Vec<&str> = world.trace.lines().map(String::as_str).collect();
+    let trace = world.trace.lines();
     let plan = &world.plan;
     format!(
         "seed {seed} fails: {failure}\nwith fewer faults: {}\n{} nodes, calm at {}; faults:\n{}\nlast events:\n{}\n\

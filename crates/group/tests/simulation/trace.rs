@@ -8,14 +8,19 @@ use trireme_group::{
     WireBody,
 };
 
-/// Lines kept.
-const LINES: usize = 250;
+/// Milestones kept, what is neither a heartbeat nor about submissions alone: the first and the last.
+const FIRST: usize = 100;
+const MILESTONES: usize = 100;
+/// Last lines kept, of every kind.
+const LINES: usize = 60;
 
 /// The last lines of a run, and the names of its processes.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Off while many seeds run: words take time.
     pub on: bool,
+    first: Vec<String>,
+    milestones: VecDeque<String>,
     lines: VecDeque<String>,
     processes: BTreeMap<Incarnation, String>,
     replicas: BTreeMap<ReplicaId, String>,
@@ -40,15 +45,33 @@ impl Trace {
         self.processes.insert(incarnation, name);
     }
 
-    pub fn add(&mut self, line: String) {
-        if self.lines.len() == LINES {
-            self.lines.pop_front();
+    pub fn add(&mut self, line: String, milestone: bool) {
+        if milestone && self.first.len() < FIRST {
+            self.first.push(line);
+            return;
         }
-        self.lines.push_back(line);
+        let (lines, limit) = if milestone {
+            (&mut self.milestones, MILESTONES)
+        } else {
+            (&mut self.lines, LINES)
+        };
+        lines.push_back(line);
+        if lines.len() > limit {
+            lines.pop_front();
+        }
     }
 
-    pub fn lines(&self) -> impl Iterator<Item = &String> {
-        self.lines.iter()
+    /// The milestones, and the last lines of all in their order.
+    pub fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self
+            .milestones
+            .iter()
+            .chain(&self.lines)
+            .map(String::as_str)
+            .collect();
+        // Each begins with its time and its number.
+        lines.sort_unstable();
+        lines
     }
 
     pub fn process(&self, incarnation: Incarnation) -> &str {
@@ -57,7 +80,8 @@ impl Trace {
 
     /// Uuids in a core's message replaced by names.
     pub fn readable(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        let mut text = text.replace("ReplicaId", "").replace("Incarnation", "");
+        text = text.replace(&ReplicaId::default().to_string(), "-");
         for (incarnation, name) in &self.processes {
             text = text.replace(&incarnation.to_string(), name);
         }
@@ -185,7 +209,36 @@ impl Trace {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
+            Message::Summary { ballot, summary } => format!(
+                "summary {} end {}:{} commit {}",
+                self.ballot(*ballot),
+                summary.end,
+                self.ballot(summary.end_ballot),
+                summary.commit
+            ),
+            Message::Join(join) => format!("join, known view {}", join.known_number),
             other => self.readable(&format!("{other:?}")),
+        }
+    }
+
+    /// Not worth a line among the milestones.
+    pub fn is_routine(message: &Message) -> bool {
+        match message {
+            Message::Append(append) => append.entries.iter().all(|entry| {
+                !matches!(
+                    entry.body,
+                    WireBody::Full(Body::BallotStart | Body::Configuration(_))
+                )
+            }),
+            other => matches!(
+                other,
+                Message::Status(_)
+                    | Message::Submit { .. }
+                    | Message::Ack { .. }
+                    | Message::Join(_)
+                    | Message::LogEnd { .. }
+                    | Message::LogEndReply { .. }
+            ),
         }
     }
 
@@ -222,6 +275,13 @@ impl Trace {
                 format!("deliver {position}: {}", self.configuration(configuration))
             }
             Action::Persist(state) => format!("persist {}", self.ballot(state.promised)),
+            Action::NonPrimary { component } => {
+                let component = component.iter().map(|m| self.process(m.incarnation));
+                format!(
+                    "non-primary component [{}]",
+                    component.collect::<Vec<_>>().join(" ")
+                )
+            }
             Action::Reset { checkpoint } => format!("reset to {}", checkpoint.position),
             other => self.readable(&format!("{other:?}")),
         }

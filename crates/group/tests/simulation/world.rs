@@ -210,11 +210,20 @@ impl World {
         );
     }
 
+    /// Adds a milestone to the trace.
     pub fn note(&mut self, line: impl FnOnce(&Trace) -> String) {
         if self.trace.on {
-            let line = format!("{:>6} {}", self.now, line(&self.trace));
-            self.trace.add(line);
+            let line = line(&self.trace);
+            self.trace_line(line, true);
         }
+    }
+
+    fn trace_line(&mut self, line: String, milestone: bool) {
+        self.last_key += 1;
+        self.trace.add(
+            format!("{:>6} {:>7} {line}", self.now, self.last_key),
+            milestone,
+        );
     }
 
     /// Runs until `time`.
@@ -366,7 +375,13 @@ impl World {
                 self.process(node).name.clone(),
                 self.trace.event(&event)
             );
-            self.note(|_| line);
+            let routine = match &event {
+                Event::Message { message, .. } => Trace::is_routine(message),
+                Event::Tick | Event::Appended { .. } => true,
+                Event::Read { .. } | Event::PeerDead { .. } => true,
+                _ => false,
+            };
+            self.trace_line(line, !routine);
         }
         let now = self.now;
         let process = self.process(node);
@@ -384,8 +399,10 @@ impl World {
         process
             .group
             .submit(now + process.clock_ms, number, payload);
-        let name = self.process(node).name.clone();
-        self.note(|_| format!("{name} submits {number}"));
+        if self.trace.on {
+            let line = format!("{} submits {number}", self.process(node).name);
+            self.trace_line(line, false);
+        }
         number
     }
 
@@ -459,7 +476,16 @@ impl World {
                 self.process(node).name.clone(),
                 self.trace.action(&action)
             );
-            self.note(|_| line);
+            let routine = match &action {
+                Action::Send { message, .. } => Trace::is_routine(message),
+                Action::Append { entry } => entry.submission().is_some(),
+                Action::Deliver { delivery, .. } => matches!(delivery, Delivery::Submission { .. }),
+                Action::ReadPoint { .. } | Action::ReadFailed { .. } | Action::Failed { .. } => {
+                    true
+                }
+                _ => false,
+            };
+            self.trace_line(line, !routine);
         }
         let disk_ms = self.random.within(0..=self.plan.disk_ms);
         let now = self.now;

@@ -118,16 +118,16 @@ pub unsafe extern "C" fn free_connection(_: *mut Wsrep, _: ConnId) -> WsrepStatu
 
 pub unsafe extern "C" fn stats_get(wsrep: *mut Wsrep) -> *mut StatsVar {
     // SAFETY: the server's own table; it gives the block back to stats_free().
-    unsafe { guard(wsrep, ptr::null_mut(), |node| stats::to_block(&status::collect(node))) }
+    unsafe { guard(wsrep, ptr::null_mut(), |node| status::collect(node).to_vars()) }
 }
 
 pub unsafe extern "C" fn stats_free(_: *mut Wsrep, block: *mut StatsVar) {
     // SAFETY: null or from stats_get().
-    unsafe { stats::free_block(block) }
+    unsafe { stats::free_vars(block) }
 }
 
 pub unsafe extern "C" fn stats_reset(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table.
-    unsafe { guard(wsrep, (), |node| node.with(|core| core.replicator.reset_counters(crate::core::now_ms()))) }
+    unsafe { guard(wsrep, (), |node| node.with(|core| core.replicator.reset_counters())) }
 }
 

@@ -8,13 +8,19 @@ impl Options {
     pub fn listen_address(&self) -> Result<HostPort, AddressError> {
         let text = self.str("gmcast.listen_addr");
         let address = HostPort::parse_with_scheme(if text.is_empty() { "0.0.0.0" } else { text })?;
-        Ok(HostPort { port: Some(address.port_or(self.base_port())), ..address })
+        Ok(HostPort {
+            port: Some(address.port_or(self.base_port())),
+            ..address
+        })
     }
 
     /// The address that a joiner gives to its donor: `ist.recv_addr`, by default the node's host, and `base_port` + 1.
     pub fn ist_receive_address(&self) -> Result<HostPort, AddressError> {
         let address = HostPort::parse_with_scheme(self.str("ist.recv_addr"))?;
-        Ok(HostPort { port: Some(address.port_or(self.base_port().saturating_add(1))), ..address })
+        Ok(HostPort {
+            port: Some(address.port_or(self.base_port().saturating_add(1))),
+            ..address
+        })
     }
 
     /// Where a joiner listens for its donor: `ist.recv_bind`, by default [`Options::ist_receive_address`].
@@ -24,7 +30,10 @@ impl Options {
             "" => Ok(receive),
             text => {
                 let bind = HostPort::parse_with_scheme(text)?;
-                Ok(HostPort { port: bind.port.or(receive.port), ..bind })
+                Ok(HostPort {
+                    port: bind.port.or(receive.port),
+                    ..bind
+                })
             }
         }
     }
@@ -36,7 +45,10 @@ impl Options {
     }
 
     /// Takes `base_host` and `base_port` from the node address, if it has them.
-    pub(super) fn derive_from_node_address(&mut self, node_address: &str) -> Result<(), OptionError> {
+    pub(super) fn derive_from_node_address(
+        &mut self,
+        node_address: &str,
+    ) -> Result<(), OptionError> {
         if node_address.trim().is_empty() {
             self.values.remove("base_host");
             return Ok(());
@@ -61,7 +73,8 @@ impl Options {
 
     /// Shows what TLS adds. A certificate and a key turn it on unless `socket.ssl` is set.
     pub(super) fn complete_tls(&mut self) {
-        let has_files = !self.str("socket.ssl_cert").is_empty() && !self.str("socket.ssl_key").is_empty();
+        let has_files =
+            !self.str("socket.ssl_cert").is_empty() && !self.str("socket.ssl_key").is_empty();
         if !self.is_shown("socket.ssl") && has_files {
             self.values.insert("socket.ssl", "YES".to_string());
         }

@@ -87,7 +87,9 @@ pub enum OptionError {
 fn too_late(until: &Phase) -> &'static str {
     match until {
         Phase::Init => "after startup",
-        Phase::Connect | Phase::Runtime => "at run time, only in the configuration or the cluster address",
+        Phase::Connect | Phase::Runtime => {
+            "at run time, only in the configuration or the cluster address"
+        }
     }
 }
 
@@ -116,8 +118,12 @@ impl Options {
     /// As in Galera, `base_host`, `base_port` and `ist.recv_addr` come from the node address, and TLS is on when a
     /// certificate and a key are given, unless `socket.ssl` says otherwise.
     pub fn new(data_dir: &str, node_address: &str, text: &str) -> Result<Options, OptionError> {
-        let shown = SPECS.iter().filter(|spec| matches!(spec.default, DefaultValue::Shown(_)));
-        let mut values: BTreeMap<_, _> = shown.map(|spec| (spec.name, spec.default.text().to_string())).collect();
+        let shown = SPECS
+            .iter()
+            .filter(|spec| matches!(spec.default, DefaultValue::Shown(_)));
+        let mut values: BTreeMap<_, _> = shown
+            .map(|spec| (spec.name, spec.default.text().to_string()))
+            .collect();
         values.insert("base_dir", data_dir.to_string());
         values.insert("gcache.dir", data_dir.to_string());
         let mut options = Options { values };
@@ -132,7 +138,12 @@ impl Options {
     /// the order of the text.
     pub fn apply_string(&mut self, text: &str, phase: Phase) -> Result<Vec<Change>, OptionError> {
         let pairs = syntax::split(text)?;
-        self.apply_pairs(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())), phase)
+        self.apply_pairs(
+            pairs
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str())),
+            phase,
+        )
     }
 
     /// Sets options from pairs, as [`Options::apply_string`] does.
@@ -146,25 +157,39 @@ impl Options {
         for (key, value) in pairs {
             let spec = registry::find(key).ok_or_else(|| OptionError::Unknown(key.to_string()))?;
             // `socket.ssl_reload` is a command even if it repeats the shown value (the server sends it so).
-            if next.values.get(spec.name).is_some_and(|now| now == value) && spec.name != "socket.ssl_reload" {
+            if next.values.get(spec.name).is_some_and(|now| now == value)
+                && spec.name != "socket.ssl_reload"
+            {
                 continue;
             }
-            let typed = spec.kind.parse(value).ok_or_else(|| OptionError::BadValue {
-                key: spec.name,
-                value: value.to_string(),
-                expected: spec.kind.expectation(),
-            })?;
+            let typed = spec
+                .kind
+                .parse(value)
+                .ok_or_else(|| OptionError::BadValue {
+                    key: spec.name,
+                    value: value.to_string(),
+                    expected: spec.kind.expectation(),
+                })?;
             let is_command = spec.trigger && phase == Phase::Runtime;
-            if !is_command && spec.kind.parse(next.text(spec)).as_ref() == Some(&typed) && phase > spec.until {
+            if !is_command
+                && spec.kind.parse(next.text(spec)).as_ref() == Some(&typed)
+                && phase > spec.until
+            {
                 continue;
             }
             if phase > spec.until {
-                return Err(OptionError::Fixed { key: spec.name, until: spec.until });
+                return Err(OptionError::Fixed {
+                    key: spec.name,
+                    until: spec.until,
+                });
             }
             if !is_command {
                 next.values.insert(spec.name, value.to_string());
             }
-            changes.push(Change { key: spec.name, value: value.to_string() });
+            changes.push(Change {
+                key: spec.name,
+                value: value.to_string(),
+            });
         }
         *self = next;
         Ok(changes)
@@ -175,8 +200,14 @@ impl Options {
         let listen = format!("tcp://0.0.0.0:{}", self.str("base_port"));
         for spec in SPECS {
             if let DefaultValue::FromConnect(text) = spec.default {
-                let text = if spec.name == "gmcast.listen_addr" { listen.as_str() } else { text };
-                self.values.entry(spec.name).or_insert_with(|| text.to_string());
+                let text = if spec.name == "gmcast.listen_addr" {
+                    listen.as_str()
+                } else {
+                    text
+                };
+                self.values
+                    .entry(spec.name)
+                    .or_insert_with(|| text.to_string());
             }
         }
     }
@@ -190,7 +221,9 @@ impl Options {
 
     /// Value of a whole-number option, suffix and all. For `evs.auto_evict`, 1 and 0 stand for yes and no.
     pub fn int(&self, key: &str) -> i64 {
-        let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Int { .. } | Kind::BoolOrInt));
+        let spec = self.expect_kind(key, |kind| {
+            matches!(kind, Kind::Int { .. } | Kind::BoolOrInt)
+        });
         let text = self.text(spec);
         // Values were checked when they were set, so the last alternative is for the words of a `BoolOrInt`.
         parse_int(text).unwrap_or_else(|| parse_bool(text).map_or(0, i64::from))
@@ -205,7 +238,9 @@ impl Options {
     /// Value of a period in milliseconds, rounded up so that a period never vanishes.
     pub fn duration_ms(&self, key: &str) -> u64 {
         let spec = self.expect_kind(key, |kind| kind == Kind::Duration);
-        let nanos = parse_duration(self.text(spec)).unwrap_or_default().as_nanos();
+        let nanos = parse_duration(self.text(spec))
+            .unwrap_or_default()
+            .as_nanos();
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
@@ -221,24 +256,35 @@ impl Options {
 
     /// What the configuration service presents: every option but the hidden ones, sorted by name.
     pub fn visible(&self) -> impl Iterator<Item = VisibleOption> + '_ {
-        SPECS.iter().filter(|spec| !spec.hidden).map(|spec| VisibleOption {
-            name: spec.name,
-            // A derived default that is still empty (no node address) stays text.
-            value: spec.kind.parse(self.text(spec)).unwrap_or_else(|| Typed::Str(self.text(spec).to_string())),
-            deprecated: spec.deprecated,
-            read_only: spec.until < Phase::Runtime,
-        })
+        SPECS
+            .iter()
+            .filter(|spec| !spec.hidden)
+            .map(|spec| VisibleOption {
+                name: spec.name,
+                // A derived default that is still empty (no node address) stays text.
+                value: spec
+                    .kind
+                    .parse(self.text(spec))
+                    .unwrap_or_else(|| Typed::Str(self.text(spec).to_string())),
+                deprecated: spec.deprecated,
+                read_only: spec.until < Phase::Runtime,
+            })
     }
 
     fn text(&self, spec: &Spec) -> &str {
-        self.values.get(spec.name).map_or(spec.default.text(), String::as_str)
+        self.values
+            .get(spec.name)
+            .map_or(spec.default.text(), String::as_str)
     }
 
     /// Finds an option that the program names.
     fn expect_kind(&self, key: &str, fits: impl Fn(Kind) -> bool) -> &'static Spec {
         match registry::find(key) {
             Some(spec) if fits(spec.kind) => spec,
-            Some(spec) => panic!("option '{key}' is read as another type than {:?}", spec.kind),
+            Some(spec) => panic!(
+                "option '{key}' is read as another type than {:?}",
+                spec.kind
+            ),
             None => panic!("option '{key}' does not exist"),
         }
     }
@@ -247,7 +293,9 @@ impl Options {
 impl fmt::Display for Options {
     /// The option string as `options_get` returns it. Setting it again succeeds and changes nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.values.iter().try_for_each(|(key, value)| write!(f, "{key} = {}; ", syntax::escape(value)))
+        self.values
+            .iter()
+            .try_for_each(|(key, value)| write!(f, "{key} = {}; ", syntax::escape(value)))
     }
 }
 

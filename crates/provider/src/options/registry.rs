@@ -3,8 +3,8 @@
 //! Measured on Galera 26.4.23 (contract, section 6.2). Options without a meaning here are accepted all the same, so that
 //! an existing configuration keeps working.
 
-use super::value::Kind;
 use super::Phase;
+use super::value::Kind;
 
 /// What an option is worth when nobody sets it, and whether the option string shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,9 @@ impl DefaultValue {
     /// The value.
     pub fn text(self) -> &'static str {
         match self {
-            DefaultValue::Shown(text) | DefaultValue::FromConnect(text) | DefaultValue::Unshown(text) => text,
+            DefaultValue::Shown(text)
+            | DefaultValue::FromConnect(text)
+            | DefaultValue::Unshown(text) => text,
         }
     }
 }
@@ -48,45 +50,83 @@ pub struct Spec {
 
 impl Spec {
     const fn deprecated(self) -> Spec {
-        Spec { deprecated: true, ..self }
+        Spec {
+            deprecated: true,
+            ..self
+        }
     }
 
     const fn hidden(self) -> Spec {
-        Spec { hidden: true, ..self }
+        Spec {
+            hidden: true,
+            ..self
+        }
     }
 
     const fn trigger(self) -> Spec {
-        Spec { trigger: true, ..self }
+        Spec {
+            trigger: true,
+            ..self
+        }
     }
 }
 
 /// Finds an option by its exact name.
 pub fn find(name: &str) -> Option<&'static Spec> {
-    SPECS.binary_search_by(|spec| spec.name.cmp(name)).ok().map(|index| &SPECS[index])
+    SPECS
+        .binary_search_by(|spec| spec.name.cmp(name))
+        .ok()
+        .map(|index| &SPECS[index])
 }
 
 const fn start(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
-    Spec { name, kind, default, until: Phase::Init, deprecated: false, hidden: false, trigger: false }
+    Spec {
+        name,
+        kind,
+        default,
+        until: Phase::Init,
+        deprecated: false,
+        hidden: false,
+        trigger: false,
+    }
 }
 
 const fn connect(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
-    Spec { until: Phase::Connect, ..start(name, kind, default) }
+    Spec {
+        until: Phase::Connect,
+        ..start(name, kind, default)
+    }
 }
 
 const fn dynamic(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
-    Spec { until: Phase::Runtime, ..start(name, kind, default) }
+    Spec {
+        until: Phase::Runtime,
+        ..start(name, kind, default)
+    }
 }
 
 use DefaultValue::{FromConnect, Shown, Unshown};
 use Kind::{Address, Bool, BoolOrInt, Choice, Duration, Str};
 
-const COUNT: Kind = Kind::Int { min: 0, max: i64::MAX };
-const POSITIVE: Kind = Kind::Int { min: 1, max: i64::MAX };
+const COUNT: Kind = Kind::Int {
+    min: 0,
+    max: i64::MAX,
+};
+const POSITIVE: Kind = Kind::Int {
+    min: 1,
+    max: i64::MAX,
+};
 const BYTE: Kind = Kind::Int { min: 0, max: 255 };
-const PORT: Kind = Kind::Int { min: 1, max: 65_535 };
+const PORT: Kind = Kind::Int {
+    min: 1,
+    max: 65_535,
+};
 const FLAG: Kind = Kind::Int { min: 0, max: 1 };
 const FRACTION: Kind = Kind::Double { min: 0.0, max: 1.0 };
-const MAX_WS_SIZE: Kind = Kind::Int { min: 0, max: 0x7fff_ffff };
+const MAX_WS_SIZE: Kind = Kind::Int {
+    min: 0,
+    max: 0x7fff_ffff,
+};
 
 /// Sorted by name.
 pub const SPECS: &[Spec] = &[
@@ -139,7 +179,9 @@ pub const SPECS: &[Spec] = &[
     dynamic("gcs.sync_donor", Bool, Shown("no")),
     start("gcs.vote_policy", COUNT, Unshown("0")),
     connect("gmcast.group", Str, Unshown("")),
-    dynamic("gmcast.isolate", Kind::Int { min: 0, max: 2 }, Unshown("0")).hidden().trigger(),
+    dynamic("gmcast.isolate", Kind::Int { min: 0, max: 2 }, Unshown("0"))
+        .hidden()
+        .trigger(),
     connect("gmcast.listen_addr", Address, FromConnect("")),
     connect("gmcast.mcast_addr", Str, FromConnect("")),
     connect("gmcast.mcast_port", PORT, Unshown("4567")).hidden(),
@@ -168,10 +210,22 @@ pub const SPECS: &[Spec] = &[
     start("protonet.backend", Str, Shown("asio")).deprecated(),
     start("protonet.version", Str, Shown("0")).deprecated(),
     dynamic("repl.causal_read_timeout", Duration, Shown("PT30S")),
-    start("repl.commit_order", Choice(&["0", "1", "2", "3"]), Shown("3")),
+    start(
+        "repl.commit_order",
+        Choice(&["0", "1", "2", "3"]),
+        Shown("3"),
+    ),
     // Trireme's own: what an acknowledged commit has survived (DESIGN.md).
-    start("repl.durability", Choice(&["memory", "os", "disk"]), Shown("os")),
-    dynamic("repl.key_format", Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]), Shown("FLAT8")),
+    start(
+        "repl.durability",
+        Choice(&["memory", "os", "disk"]),
+        Shown("os"),
+    ),
+    dynamic(
+        "repl.key_format",
+        Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
+        Shown("FLAT8"),
+    ),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")),
     start("socket.checksum", COUNT, Shown("2")),
@@ -196,8 +250,11 @@ mod tests {
     #[test]
     fn names_are_sorted_and_unique_also_as_system_variables() {
         assert!(SPECS.windows(2).all(|pair| pair[0].name < pair[1].name));
-        let mut sysvars: Vec<String> =
-            SPECS.iter().filter(|spec| !spec.hidden).map(|spec| spec.name.replace('.', "_")).collect();
+        let mut sysvars: Vec<String> = SPECS
+            .iter()
+            .filter(|spec| !spec.hidden)
+            .map(|spec| spec.name.replace('.', "_"))
+            .collect();
         sysvars.sort();
         sysvars.dedup();
         // Galera's 88 and repl.durability.
@@ -208,13 +265,19 @@ mod tests {
     #[test]
     fn every_default_is_a_value_of_its_type() {
         for spec in SPECS {
-            assert!(spec.kind.parse(spec.default.text()).is_some(), "{}", spec.name);
+            assert!(
+                spec.kind.parse(spec.default.text()).is_some(),
+                "{}",
+                spec.name
+            );
         }
     }
 
     #[test]
     fn options_are_found_by_exact_name() {
         assert_eq!(find("pc.weight").map(|spec| spec.name), Some("pc.weight"));
-        assert!(find("PC.WEIGHT").is_none() && find("gmcasts.segment").is_none() && find("").is_none());
+        assert!(
+            find("PC.WEIGHT").is_none() && find("gmcasts.segment").is_none() && find("").is_none()
+        );
     }
 }

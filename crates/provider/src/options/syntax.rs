@@ -9,14 +9,25 @@ pub fn split(text: &str) -> Result<Vec<(String, String)>, OptionError> {
     let mut pairs = Vec::new();
     let mut fields = vec![String::new()];
     let mut end_pair = |fields: &mut Vec<String>| -> Result<(), OptionError> {
-        let trimmed: Vec<String> = fields.iter().map(|field| field.trim().to_string()).collect();
+        let trimmed: Vec<String> = fields
+            .iter()
+            .map(|field| field.trim().to_string())
+            .collect();
         *fields = vec![String::new()];
         match <[String; 2]>::try_from(trimmed) {
             Ok([key, value]) if !key.is_empty() => pairs.push((key, value)),
             Ok([_, value]) => return Err(OptionError::EmptyKey { value }),
             Err(fields) if fields.len() == 1 && fields[0].is_empty() => {}
-            Err(fields) if fields.len() == 1 => return Err(OptionError::NoValue { key: fields[0].clone() }),
-            Err(fields) => return Err(OptionError::ManyValues { key: fields[0].clone() }),
+            Err(fields) if fields.len() == 1 => {
+                return Err(OptionError::NoValue {
+                    key: fields[0].clone(),
+                });
+            }
+            Err(fields) => {
+                return Err(OptionError::ManyValues {
+                    key: fields[0].clone(),
+                });
+            }
         }
         Ok(())
     };
@@ -26,7 +37,11 @@ pub fn split(text: &str) -> Result<Vec<(String, String)>, OptionError> {
             ';' => end_pair(&mut fields)?,
             '=' => fields.push(String::new()),
             _ => {
-                let literal = if c == '\\' { chars.next().unwrap_or(c) } else { c };
+                let literal = if c == '\\' {
+                    chars.next().unwrap_or(c)
+                } else {
+                    c
+                };
                 if let Some(field) = fields.last_mut() {
                     field.push(literal);
                 }
@@ -67,7 +82,10 @@ mod tests {
         for blank in ["", " ", ";", " ; ;\t\n"] {
             assert_eq!(pairs(blank), [], "{blank:?}");
         }
-        assert_eq!(pairs(" a = 1 ;b=2;;\n\tc.d=\t3\t"), [pair("a", "1"), pair("b", "2"), pair("c.d", "3")]);
+        assert_eq!(
+            pairs(" a = 1 ;b=2;;\n\tc.d=\t3\t"),
+            [pair("a", "1"), pair("b", "2"), pair("c.d", "3")]
+        );
         assert_eq!(pairs("a=; b=x y"), [pair("a", ""), pair("b", "x y")]);
         assert_eq!(pairs(r"a\;b=x\=y\;z\\w\q"), [pair("a;b", r"x=y;z\wq")]);
         assert_eq!(pairs("a=x\\"), [pair("a", "x\\")]);
@@ -75,9 +93,20 @@ mod tests {
 
     #[test]
     fn malformed_pairs_are_refused() {
-        assert_eq!(split("a=1;pc.weight"), Err(OptionError::NoValue { key: "pc.weight".into() }));
-        assert_eq!(split("=5"), Err(OptionError::EmptyKey { value: "5".into() }));
-        assert_eq!(split("a=1=2"), Err(OptionError::ManyValues { key: "a".into() }));
+        assert_eq!(
+            split("a=1;pc.weight"),
+            Err(OptionError::NoValue {
+                key: "pc.weight".into()
+            })
+        );
+        assert_eq!(
+            split("=5"),
+            Err(OptionError::EmptyKey { value: "5".into() })
+        );
+        assert_eq!(
+            split("a=1=2"),
+            Err(OptionError::ManyValues { key: "a".into() })
+        );
     }
 
     proptest! {

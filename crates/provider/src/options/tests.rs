@@ -29,7 +29,10 @@ fn refused(text: &str) -> OptionError {
 }
 
 fn change(key: &'static str, value: &str) -> Change {
-    Change { key, value: value.to_string() }
+    Change {
+        key,
+        value: value.to_string(),
+    }
 }
 
 #[test]
@@ -68,10 +71,26 @@ fn what_the_suites_configure_is_understood() {
     assert_eq!(options.duration_ms("repl.causal_read_timeout"), 90_000);
     assert_eq!(options.duration_ms("evs.inactive_timeout"), 6_000_000);
     assert_eq!(options.duration_ms("evs.install_timeout"), 7_500);
-    assert_eq!((options.int("base_port"), options.base_port()), (5001, 5001));
-    assert_eq!((options.int("gcache.size"), options.int("gcs.fc_limit")), (10 << 20, 1024));
-    assert_eq!((options.int("gcs.max_packet_size"), options.int("evs.auto_evict")), (2, 1));
-    assert!(options.bool("pc.ignore_sb") && options.bool("evs.auto_evict") && !options.bool("gcs.stateless"));
+    assert_eq!(
+        (options.int("base_port"), options.base_port()),
+        (5001, 5001)
+    );
+    assert_eq!(
+        (options.int("gcache.size"), options.int("gcs.fc_limit")),
+        (10 << 20, 1024)
+    );
+    assert_eq!(
+        (
+            options.int("gcs.max_packet_size"),
+            options.int("evs.auto_evict")
+        ),
+        (2, 1)
+    );
+    assert!(
+        options.bool("pc.ignore_sb")
+            && options.bool("evs.auto_evict")
+            && !options.bool("gcs.stateless")
+    );
     assert!(options.double("gcs.fc_factor") == 1.0);
     assert_eq!(options.str("repl.durability"), "os");
     assert!(options.to_string().contains("gcs.fc_limit = 1K; "));
@@ -87,29 +106,86 @@ fn run_time_changes_follow_the_rules() {
     let before = options.clone();
     let mut set = |text: &str| options.apply_string(text, Phase::Runtime);
 
-    assert_eq!(set("gmcasts.segment=1"), Err(OptionError::Unknown("gmcasts.segment".into())));
+    assert_eq!(
+        set("gmcasts.segment=1"),
+        Err(OptionError::Unknown("gmcasts.segment".into()))
+    );
     assert_eq!(set("a=1").unwrap_err().to_string(), "Unknown parameter 'a'");
-    assert_eq!(set("gcache.size=1M"), Err(OptionError::Fixed { key: "gcache.size", until: Phase::Init }));
-    assert_eq!(set("gmcast.segment=1"), Err(OptionError::Fixed { key: "gmcast.segment", until: Phase::Connect }));
-    assert_eq!(set("repl.durability=disk"), Err(OptionError::Fixed { key: "repl.durability", until: Phase::Init }));
-    for bad in ["pc.weight=256", "pc.weight=-1", "pc.weight=", "gcs.fc_factor=1,5", "gcs.fc_limit=1.5", "debug=2",
-        "evs.suspect_timeout=5s", "repl.key_format=x", "gmcast.isolate=3", "repl.max_ws_size=2G", "gmcast.peer_addr=a b"]
-    {
-        assert!(matches!(set(bad), Err(OptionError::BadValue { .. })), "{bad}");
+    assert_eq!(
+        set("gcache.size=1M"),
+        Err(OptionError::Fixed {
+            key: "gcache.size",
+            until: Phase::Init
+        })
+    );
+    assert_eq!(
+        set("gmcast.segment=1"),
+        Err(OptionError::Fixed {
+            key: "gmcast.segment",
+            until: Phase::Connect
+        })
+    );
+    assert_eq!(
+        set("repl.durability=disk"),
+        Err(OptionError::Fixed {
+            key: "repl.durability",
+            until: Phase::Init
+        })
+    );
+    for bad in [
+        "pc.weight=256",
+        "pc.weight=-1",
+        "pc.weight=",
+        "gcs.fc_factor=1,5",
+        "gcs.fc_limit=1.5",
+        "debug=2",
+        "evs.suspect_timeout=5s",
+        "repl.key_format=x",
+        "gmcast.isolate=3",
+        "repl.max_ws_size=2G",
+        "gmcast.peer_addr=a b",
+    ] {
+        assert!(
+            matches!(set(bad), Err(OptionError::BadValue { .. })),
+            "{bad}"
+        );
     }
     // Present values, written as they are or otherwise, are a silent success.
-    assert_eq!(set("gcache.size=128M; gmcast.segment = 0;gcache.size=134217728;pc.recovery=YES"), Ok(vec![]));
+    assert_eq!(
+        set("gcache.size=128M; gmcast.segment = 0;gcache.size=134217728;pc.recovery=YES"),
+        Ok(vec![])
+    );
     assert_eq!(options, before);
 
-    let changes = options.apply_string("pc.weight = 3;evs.suspect_timeout=6.500000; pc.weight=3", Phase::Runtime);
-    assert_eq!(changes, Ok(vec![change("pc.weight", "3"), change("evs.suspect_timeout", "6.500000")]));
-    assert_eq!((options.int("pc.weight"), options.duration_ms("evs.suspect_timeout")), (3, 6_500));
+    let changes = options.apply_string(
+        "pc.weight = 3;evs.suspect_timeout=6.500000; pc.weight=3",
+        Phase::Runtime,
+    );
+    assert_eq!(
+        changes,
+        Ok(vec![
+            change("pc.weight", "3"),
+            change("evs.suspect_timeout", "6.500000")
+        ])
+    );
+    assert_eq!(
+        (
+            options.int("pc.weight"),
+            options.duration_ms("evs.suspect_timeout")
+        ),
+        (3, 6_500)
+    );
 }
 
 #[test]
 fn an_error_changes_nothing() {
     let mut options = options("");
-    for text in ["gcs.fc_limit=20;a=1", "gcs.fc_limit=22;pc.weight=zz", "gcs.fc_limit=22;gcache.name=x", "gcs.fc_limit=22;x"] {
+    for text in [
+        "gcs.fc_limit=20;a=1",
+        "gcs.fc_limit=22;pc.weight=zz",
+        "gcs.fc_limit=22;gcache.name=x",
+        "gcs.fc_limit=22;x",
+    ] {
         assert!(options.apply_string(text, Phase::Runtime).is_err());
         assert_eq!(options.to_string(), DEFAULT_STRING, "{text}");
     }
@@ -118,8 +194,20 @@ fn an_error_changes_nothing() {
 #[test]
 fn commands_fire_each_time_and_are_not_kept() {
     let mut options = options("");
-    for text in ["gmcast.isolate = 1", "gmcast.isolate=1", "gmcast.isolate=0", "pc.bootstrap=YES", "socket.ssl_reload=1"] {
-        assert_eq!(options.apply_string(text, Phase::Runtime).map(|changes| changes.len()), Ok(1), "{text}");
+    for text in [
+        "gmcast.isolate = 1",
+        "gmcast.isolate=1",
+        "gmcast.isolate=0",
+        "pc.bootstrap=YES",
+        "socket.ssl_reload=1",
+    ] {
+        assert_eq!(
+            options
+                .apply_string(text, Phase::Runtime)
+                .map(|changes| changes.len()),
+            Ok(1),
+            "{text}"
+        );
     }
     assert_eq!(options.to_string(), DEFAULT_STRING);
 }
@@ -128,43 +216,101 @@ fn commands_fire_each_time_and_are_not_kept() {
 fn the_cluster_address_may_set_what_a_connection_needs() {
     let mut options = options("");
     let pairs = [("gmcast.segment", "3"), ("pc.weight", "2")];
-    assert_eq!(options.apply_pairs(pairs, Phase::Connect).map(|changes| changes.len()), Ok(2));
-    assert_eq!((options.int("gmcast.segment"), options.int("pc.weight")), (3, 2));
+    assert_eq!(
+        options
+            .apply_pairs(pairs, Phase::Connect)
+            .map(|changes| changes.len()),
+        Ok(2)
+    );
+    assert_eq!(
+        (options.int("gmcast.segment"), options.int("pc.weight")),
+        (3, 2)
+    );
     let fixed = options.apply_pairs([("gcache.size", "1M")], Phase::Connect);
-    assert_eq!(fixed, Err(OptionError::Fixed { key: "gcache.size", until: Phase::Init }));
+    assert_eq!(
+        fixed,
+        Err(OptionError::Fixed {
+            key: "gcache.size",
+            until: Phase::Init
+        })
+    );
 }
 
 #[test]
 fn malformed_start_options_are_refused() {
-    assert_eq!(refused("pc.weight"), OptionError::NoValue { key: "pc.weight".into() });
+    assert_eq!(
+        refused("pc.weight"),
+        OptionError::NoValue {
+            key: "pc.weight".into()
+        }
+    );
     assert_eq!(refused("=5"), OptionError::EmptyKey { value: "5".into() });
-    assert_eq!(refused("pc.weight=1=2"), OptionError::ManyValues { key: "pc.weight".into() });
-    assert_eq!(refused("PC.WEIGHT=3"), OptionError::Unknown("PC.WEIGHT".into()));
+    assert_eq!(
+        refused("pc.weight=1=2"),
+        OptionError::ManyValues {
+            key: "pc.weight".into()
+        }
+    );
+    assert_eq!(
+        refused("PC.WEIGHT=3"),
+        OptionError::Unknown("PC.WEIGHT".into())
+    );
     assert_eq!(
         refused("evs.suspect_timeout=zz").to_string(),
         "Bad value 'zz' for parameter 'evs.suspect_timeout': expected a period such as PT1M30S, or seconds"
     );
-    assert!(matches!(Options::new("/", "[::1", ""), Err(OptionError::NodeAddress(_))));
+    assert!(matches!(
+        Options::new("/", "[::1", ""),
+        Err(OptionError::NodeAddress(_))
+    ));
 }
 
 #[test]
 fn addresses_follow_from_the_node_address() {
     let derived = |node_address: &str, text: &str| {
         let options = Options::new("/d/", node_address, text).unwrap();
-        let text = |address: Result<HostPort, _>| address.map_or("-".to_string(), |address| address.to_string());
-        (text(options.listen_address()), text(options.ist_receive_address()), text(options.ist_bind_address()))
+        let text = |address: Result<HostPort, _>| {
+            address.map_or("-".to_string(), |address| address.to_string())
+        };
+        (
+            text(options.listen_address()),
+            text(options.ist_receive_address()),
+            text(options.ist_bind_address()),
+        )
     };
-    let all = |listen: &str, receive: &str, bind: &str| (listen.to_string(), receive.to_string(), bind.to_string());
-    assert_eq!(derived("10.1.2.3", ""), all("0.0.0.0:4567", "10.1.2.3:4568", "10.1.2.3:4568"));
-    assert_eq!(derived("127.0.0.1:77", ""), all("0.0.0.0:77", "127.0.0.1:78", "127.0.0.1:78"));
-    assert_eq!(derived("127.0.0.1:77", "base_port=99"), all("0.0.0.0:99", "127.0.0.1:100", "127.0.0.1:100"));
-    assert_eq!(derived("[::1]:5", "gmcast.listen_addr=tcp://[::]:6"), all("[::]:6", "[::1]:6", "[::1]:6"));
+    let all = |listen: &str, receive: &str, bind: &str| {
+        (listen.to_string(), receive.to_string(), bind.to_string())
+    };
     assert_eq!(
-        derived("h:5", "gmcast.listen_addr=127.0.0.2;ist.recv_addr=[::1]:9;ist.recv_bind=127.0.0.1"),
+        derived("10.1.2.3", ""),
+        all("0.0.0.0:4567", "10.1.2.3:4568", "10.1.2.3:4568")
+    );
+    assert_eq!(
+        derived("127.0.0.1:77", ""),
+        all("0.0.0.0:77", "127.0.0.1:78", "127.0.0.1:78")
+    );
+    assert_eq!(
+        derived("127.0.0.1:77", "base_port=99"),
+        all("0.0.0.0:99", "127.0.0.1:100", "127.0.0.1:100")
+    );
+    assert_eq!(
+        derived("[::1]:5", "gmcast.listen_addr=tcp://[::]:6"),
+        all("[::]:6", "[::1]:6", "[::1]:6")
+    );
+    assert_eq!(
+        derived(
+            "h:5",
+            "gmcast.listen_addr=127.0.0.2;ist.recv_addr=[::1]:9;ist.recv_bind=127.0.0.1"
+        ),
         all("127.0.0.2:5", "[::1]:9", "127.0.0.1:9")
     );
     assert_eq!(derived("", ""), all("0.0.0.0:4567", "-", "-"));
-    assert!(!Options::new("/d/", "", "").unwrap().to_string().contains("base_host"));
+    assert!(
+        !Options::new("/d/", "", "")
+            .unwrap()
+            .to_string()
+            .contains("base_host")
+    );
 }
 
 #[test]
@@ -178,25 +324,47 @@ fn a_certificate_and_a_key_turn_tls_on() {
     assert!(!plain.bool("socket.ssl") && !plain.is_shown("socket.ssl_reload"));
     // FLUSH SSL repeats the shown value; so does setting the whole string. Both reload.
     let mut tls = tls;
-    assert_eq!(tls.apply_string("socket.ssl_reload=1", Phase::Runtime), Ok(vec![change("socket.ssl_reload", "1")]));
+    assert_eq!(
+        tls.apply_string("socket.ssl_reload=1", Phase::Runtime),
+        Ok(vec![change("socket.ssl_reload", "1")])
+    );
     let text = tls.to_string();
-    assert_eq!(tls.apply_string(&text, Phase::Runtime), Ok(vec![change("socket.ssl_reload", "1")]));
+    assert_eq!(
+        tls.apply_string(&text, Phase::Runtime),
+        Ok(vec![change("socket.ssl_reload", "1")])
+    );
     assert_eq!(tls.to_string(), text);
-    assert!(plain.apply_string("socket.ssl=yes", Phase::Runtime).is_err());
+    assert!(
+        plain
+            .apply_string("socket.ssl=yes", Phase::Runtime)
+            .is_err()
+    );
 }
 
 #[test]
 fn the_configuration_service_sees_typed_values() {
     let options = options("evs.suspect_timeout=PT6.5S;gcache.size=10M");
     let all: Vec<VisibleOption> = options.visible().collect();
-    let get = |name: &str| all.iter().find(|option| option.name == name).cloned().unwrap();
-    assert_eq!(get("evs.suspect_timeout").value, Typed::Double(6.5));
+    let get = |name: &str| {
+        all.iter()
+            .find(|option| option.name == name)
+            .cloned()
+            .unwrap()
+    };
+    assert_eq!(
+        get("evs.suspect_timeout").value,
+        Typed::Duration(std::time::Duration::from_millis(6_500))
+    );
     assert_eq!(get("gcache.size").value, Typed::Int(10 << 20));
     assert_eq!(get("gcs.recv_q_hard_limit").value, Typed::Int(i64::MAX));
     assert_eq!(get("evs.auto_evict").value, Typed::Bool(false));
     assert_eq!(get("repl.key_format").value, Typed::Str("FLAT8".into()));
     assert_eq!(get("socket.ssl_ca").value, Typed::Str(String::new()));
-    assert!(get("gcache.size").read_only && !get("pc.weight").read_only && get("protonet.backend").deprecated);
+    assert!(
+        get("gcache.size").read_only
+            && !get("pc.weight").read_only
+            && get("protonet.backend").deprecated
+    );
     assert!(all.iter().all(|option| option.name != "gmcast.isolate"));
 }
 

@@ -33,15 +33,17 @@ pub enum Kind {
     Address,
 }
 
-/// A value as the configuration service of MariaDB 11.8 takes it: durations are doubles, in seconds.
+/// A value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Typed {
     /// Boolean.
     Bool(bool),
     /// Whole number.
     Int(i64),
-    /// Number, or seconds.
+    /// Decimal number.
     Double(f64),
+    /// Period; the configuration service of MariaDB 11.8 takes it as a double, in seconds.
+    Duration(Duration),
     /// Text.
     Str(String),
 }
@@ -51,20 +53,24 @@ impl Kind {
     pub fn parse(self, text: &str) -> Option<Typed> {
         match self {
             Kind::Bool => parse_bool(text).map(Typed::Bool),
-            Kind::BoolOrInt => {
-                parse_bool(text).or_else(|| parse_int(text).filter(|&n| n >= 0).map(|n| n != 0)).map(Typed::Bool)
-            }
-            Kind::Int { min, max } => parse_int(text).filter(|n| (min..=max).contains(n)).map(Typed::Int),
-            Kind::Double { min, max } => {
-                parse_decimal(text).filter(|n| (min..=max).contains(n)).map(Typed::Double)
-            }
-            Kind::Duration => parse_duration(text).map(|d| Typed::Double(d.as_secs_f64())),
+            Kind::BoolOrInt => parse_bool(text)
+                .or_else(|| parse_int(text).filter(|&n| n >= 0).map(|n| n != 0))
+                .map(Typed::Bool),
+            Kind::Int { min, max } => parse_int(text)
+                .filter(|n| (min..=max).contains(n))
+                .map(Typed::Int),
+            Kind::Double { min, max } => parse_decimal(text)
+                .filter(|n| (min..=max).contains(n))
+                .map(Typed::Double),
+            Kind::Duration => parse_duration(text).map(Typed::Duration),
             Kind::Str => Some(Typed::Str(text.to_string())),
-            Kind::Choice(words) => {
-                words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Typed::Str((*word).to_string()))
-            }
-            Kind::Address => (text.is_empty() || crate::url::HostPort::parse_with_scheme(text).is_ok())
-                .then(|| Typed::Str(text.to_string())),
+            Kind::Choice(words) => words
+                .iter()
+                .find(|word| word.eq_ignore_ascii_case(text))
+                .map(|word| Typed::Str((*word).to_string())),
+            Kind::Address => (text.is_empty()
+                || crate::url::HostPort::parse_with_scheme(text).is_ok())
+            .then(|| Typed::Str(text.to_string())),
         }
     }
 
@@ -105,9 +111,14 @@ pub fn parse_int(text: &str) -> Option<i64> {
         b'T' => (&text[..text.len() - 1], 40),
         _ => (text, 0),
     };
-    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    let number = match digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         // `from_str_radix` would take a sign here.
-        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => i64::from_str_radix(hex, 16).ok()?,
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            i64::from_str_radix(hex, 16).ok()?
+        }
         Some(_) => return None,
         None => digits.parse::<i64>().ok()?,
     };
@@ -116,8 +127,12 @@ pub fn parse_int(text: &str) -> Option<i64> {
 
 /// Reads a plain decimal number: no infinities, no NaN.
 pub fn parse_decimal(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-    text.parse::<f64>().ok().filter(|number| plain && number.is_finite())
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+    text.parse::<f64>()
+        .ok()
+        .filter(|number| plain && number.is_finite())
 }
 
 /// Reads a period. Years count 365 days, months 30; only seconds may have a fraction, kept to the nanosecond.
@@ -164,8 +179,16 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     if !digits_only(whole) || !digits_only(fraction) || (whole.is_empty() && fraction.is_empty()) {
         return None;
     }
-    let seconds = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
-    let nanos = fraction.bytes().chain(std::iter::repeat(b'0')).take(9).fold(0, |n, b| n * 10 + u32::from(b - b'0'));
+    let seconds = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<u64>().ok()?
+    };
+    let nanos = fraction
+        .bytes()
+        .chain(std::iter::repeat(b'0'))
+        .take(9)
+        .fold(0, |n, b| n * 10 + u32::from(b - b'0'));
     Some(Duration::new(seconds, nanos))
 }
 
@@ -205,7 +228,19 @@ mod tests {
         ] {
             assert_eq!(parse_int(text), Some(value), "{text}");
         }
-        for text in ["", "K", "1.5", "1KB", "abc", "9223372036854775808", "9007199254740992K", "0x-1", "0x", "1 K", "é"] {
+        for text in [
+            "",
+            "K",
+            "1.5",
+            "1KB",
+            "abc",
+            "9223372036854775808",
+            "9007199254740992K",
+            "0x-1",
+            "0x",
+            "1 K",
+            "é",
+        ] {
             assert_eq!(parse_int(text), None, "{text}");
         }
         assert_eq!(Kind::Int { min: 0, max: 255 }.parse("256"), None);
@@ -229,18 +264,43 @@ mod tests {
             ("PT24H", 86_400_000),
             ("P1D", 86_400_000),
             ("P1DT1H", 90_000_000),
-            ("P1Y2M3DT4H5M6.7S", ((365 + 60 + 3) * 86_400 + 4 * 3_600 + 5 * 60 + 6) * 1_000 + 700),
+            (
+                "P1Y2M3DT4H5M6.7S",
+                ((365 + 60 + 3) * 86_400 + 4 * 3_600 + 5 * 60 + 6) * 1_000 + 700,
+            ),
             ("6.500000", 6_500),
             ("1.50", 1_500),
             ("7", 7_000),
             ("0", 0),
             (".5", 500),
         ] {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Some(Duration::from_millis(ms)),
+                "{text}"
+            );
         }
         for text in [
-            "", "P", "PT", "P1DT", "pt5s", "5s", "-1", "PT-1S", "P0.5D", "PT1.5M", "PT1S1M", "PT1M1M", "PT5", "PTS",
-            "PT1.2.3S", "bogus", "1e3", "PT99999999999999999999S", "P18446744073709551615Y", "PT5é",
+            "",
+            "P",
+            "PT",
+            "P1DT",
+            "pt5s",
+            "5s",
+            "-1",
+            "PT-1S",
+            "P0.5D",
+            "PT1.5M",
+            "PT1S1M",
+            "PT1M1M",
+            "PT5",
+            "PTS",
+            "PT1.2.3S",
+            "bogus",
+            "1e3",
+            "PT99999999999999999999S",
+            "P18446744073709551615Y",
+            "PT5é",
         ] {
             assert_eq!(parse_duration(text), None, "{text}");
         }

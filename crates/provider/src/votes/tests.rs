@@ -1,0 +1,186 @@
+use super::*;
+use proptest::prelude::*;
+
+fn record() -> Record {
+    Record {
+        replica: "3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3".parse().unwrap(),
+        promised: Ballot {
+            number: 17,
+            replica: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
+        },
+        boot_id: "8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4".parse().unwrap(),
+        clean: true,
+        view: vec![0x00, 0x01, 0xfe],
+    }
+}
+
+fn ballot(number: u64, replica: u8) -> Ballot {
+    Ballot {
+        number,
+        replica: Uuid {
+            bytes: [replica; 16],
+        },
+    }
+}
+
+#[test]
+fn the_checksum_is_crc32c() {
+    assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+}
+
+#[test]
+fn the_file_is_as_documented() {
+    let golden = "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
+        version: 1\n\
+        replica: 3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3\n\
+        promised: 17 11111111-2222-4333-8444-555555555555\n\
+        boot: 8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4\n\
+        clean: 1\n\
+        view: 0001fe\n\
+        crc32c: 39ef3e80\n";
+    assert_eq!(record().format(), golden);
+    assert_eq!(parse(golden, PathBuf::new()).unwrap(), record());
+}
+
+#[test]
+fn votes_are_remembered_beside_galeras_file() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("gvwstate.dat"), "my_uuid: x\n").unwrap();
+    assert!(matches!(
+        Votes::open(dir.path(), Uuid::NIL),
+        Err(VotesError::NilReplica)
+    ));
+    let fresh = Uuid { bytes: [7; 16] };
+    let mut votes = Votes::open(dir.path(), fresh).unwrap();
+    assert!(votes.is_new());
+    assert_eq!(
+        (votes.replica(), votes.promised()),
+        (fresh, Ballot::default())
+    );
+    votes.promise(ballot(18, 1)).unwrap();
+    votes.update(|record| record.view = vec![1, 2]).unwrap();
+
+    // The next start has the same id, whatever fresh one it brings.
+    let mut votes = Votes::open(dir.path(), Uuid { bytes: [8; 16] }).unwrap();
+    assert!(!votes.is_new());
+    assert_eq!((votes.replica(), votes.promised()), (fresh, ballot(18, 1)));
+    assert_eq!(votes.record().view, [1, 2]);
+    votes.promise(ballot(17, 9)).unwrap();
+    assert_eq!(
+        votes.promised(),
+        ballot(18, 1),
+        "promises are never taken back"
+    );
+    assert_eq!(
+        fs::read_to_string(dir.path().join("gvwstate.dat")).unwrap(),
+        "my_uuid: x\n"
+    );
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        2,
+        "no temporary file is left"
+    );
+}
+
+#[test]
+fn a_promise_that_cannot_be_stored_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid { bytes: [7; 16] }).unwrap();
+    fs::remove_dir_all(dir.path()).unwrap();
+    assert!(matches!(
+        votes.promise(ballot(1, 1)),
+        Err(VotesError::Io { .. })
+    ));
+    assert_eq!(votes.promised(), Ballot::default());
+}
+
+#[test]
+fn the_snapshot_script_spares_the_name() {
+    // `cpat` of wsrep_sst_mariabackup has `.*gvwstate\.dat$`, matched against the whole path.
+    assert!(FILE_NAME.ends_with("gvwstate.dat") && FILE_NAME != "gvwstate.dat");
+}
+
+#[test]
+fn damage_and_later_versions_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |content: &[u8]| {
+        fs::write(dir.path().join(FILE_NAME), content).unwrap();
+        Votes::open(dir.path(), Uuid { bytes: [7; 16] }).map(|votes| votes.record)
+    };
+    assert!(
+        matches!(open(b"version: 2\n"), Err(VotesError::Version { version, .. }) if version == "2")
+    );
+    let good = record().format();
+    let edited = good.replace("promised: 17", "promised: 16");
+    for bad in [
+        "",
+        "version: 1\n",
+        "my_uuid: x\n",
+        &good[..good.len() - 1],
+        &edited,
+    ] {
+        assert!(
+            matches!(open(bad.as_bytes()), Err(VotesError::Damaged { .. })),
+            "{bad}"
+        );
+    }
+    assert!(matches!(
+        open(b"version: 1\n\xff"),
+        Err(VotesError::Damaged { .. })
+    ));
+    assert_eq!(open(good.as_bytes()).unwrap(), record());
+}
+
+#[test]
+fn a_view_that_could_not_be_read_back_is_not_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid { bytes: [7; 16] }).unwrap();
+    votes
+        .update(|record| record.view = vec![0xab; MAX_VIEW_BYTES])
+        .unwrap();
+    let too_large = votes.update(|record| record.view.push(0));
+    assert!(matches!(too_large, Err(VotesError::ViewTooLarge(_))));
+    let reopened = Votes::open(dir.path(), Uuid::NIL).unwrap();
+    assert_eq!(reopened.record(), votes.record());
+    assert_eq!(reopened.record().view.len(), MAX_VIEW_BYTES);
+}
+
+#[test]
+fn ballots_are_ordered_and_the_boot_has_an_id() {
+    assert!(
+        ballot(1, 9) < ballot(2, 0)
+            && ballot(2, 0) < ballot(2, 1)
+            && Ballot::default() < ballot(1, 0)
+    );
+    assert!(!current_boot_id().unwrap().is_nil());
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(text in any::<String>()) {
+        let _ = parse(&text, PathBuf::new());
+        let _ = parse(&format!("version: 1\n{text}"), PathBuf::new());
+        let _ = from_hex(&text);
+    }
+
+    #[test]
+    fn any_single_changed_byte_is_noticed(at in 0usize..300, to: u8) {
+        let good = record().format();
+        let mut bytes = good.clone().into_bytes();
+        let at = at % bytes.len();
+        prop_assume!(bytes[at] != to);
+        bytes[at] = to;
+        // The digits of the checksum may change case without changing its value.
+        if let Ok(text) = String::from_utf8(bytes) {
+            prop_assert!(parse(&text, PathBuf::new()).map_or(true, |_| text.eq_ignore_ascii_case(&good)));
+        }
+    }
+
+    #[test]
+    fn records_round_trip(replica: [u8; 16], number: u64, clean: bool, view: Vec<u8>) {
+        let replica = Uuid { bytes: replica };
+        prop_assume!(!replica.is_nil());
+        let record = Record { replica, promised: Ballot { number, replica }, boot_id: replica, clean, view };
+        prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
+    }
+}
