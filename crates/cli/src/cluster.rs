@@ -112,19 +112,31 @@ impl Cluster {
             let reason = "a cluster needs at least 1 node, and a provider when it has several";
             return Err(ClusterError::Settings(reason.to_string()));
         }
+        if let Some(arg) = settings
+            .mariadbd_args
+            .iter()
+            .find(|arg| config::option_line(arg).is_none())
+        {
+            return Err(ClusterError::Settings(format!(
+                "mariadbd argument {arg:?} is not of the form --name[=value]"
+            )));
+        }
         packages::mariadbd()?;
         if settings.nodes > 1 {
             packages::check_sst(settings.sst_method)?;
         }
-        make_private_dir(&settings.dir)?;
-        settings.dir = settings.dir.canonicalize().map_err(io_error("find", &settings.dir))?;
-        if settings.dir.join(CLUSTER_FILE).exists() {
+        if Self::exists(&settings.dir) {
             return Err(ClusterError::Exists(settings.dir));
         }
         let ports = match settings.base_port {
             Some(base) => ports::from_base(base, settings.nodes)?,
             None => ports::find_free(settings.nodes)?,
         };
+        make_private_dir(&settings.dir)?;
+        settings.dir = settings
+            .dir
+            .canonicalize()
+            .map_err(io_error("find", &settings.dir))?;
         let nodes: Vec<Node> = ports
             .iter()
             .enumerate()
@@ -140,7 +152,12 @@ impl Cluster {
                 node::MAX_SOCKET_PATH_BYTES
             )));
         }
-        let cluster = Self { settings, nodes, detached: false, progress };
+        let cluster = Self {
+            settings,
+            nodes,
+            detached: false,
+            progress,
+        };
         cluster.fill_datadirs()?;
         if rustix::process::getuid().is_root() && cluster.settings.nodes > 1 {
             let file = rsync_as_root::file(&cluster.settings.dir);
@@ -152,15 +169,25 @@ impl Cluster {
 
     /// Opens the cluster that another invocation laid out in `dir`. Dropping it leaves its servers alone.
     pub fn open(dir: &Path, progress: fn(&str)) -> Result<Self, ClusterError> {
-        let dir = dir.canonicalize().map_err(|_| ClusterError::NotFound(dir.to_path_buf()))?;
+        let dir = dir
+            .canonicalize()
+            .map_err(|_| ClusterError::NotFound(dir.to_path_buf()))?;
         let path = dir.join(CLUSTER_FILE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(ClusterError::NotFound(dir)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(ClusterError::NotFound(dir));
+            }
             Err(e) => return Err(io_error("read", &path)(e)),
         };
-        let record = parse_record(&text).map_err(|reason| ClusterError::BadFile { path, reason })?;
-        Ok(Self { settings: record.settings, nodes: record.nodes, detached: true, progress })
+        let record =
+            parse_record(&text).map_err(|reason| ClusterError::BadFile { path, reason })?;
+        Ok(Self {
+            settings: record.settings,
+            nodes: record.nodes,
+            detached: true,
+            progress,
+        })
     }
 
     /// Whether a cluster was laid out in `dir`.
@@ -202,7 +229,10 @@ impl Cluster {
     /// find the longest history themselves.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         self.check_ports()?;
-        let fresh = self.nodes.iter().all(|node| !node.datadir().join("grastate.dat").exists());
+        let fresh = self
+            .nodes
+            .iter()
+            .all(|node| !node.datadir().join("grastate.dat").exists());
         let last_to_leave = self.nodes.iter().position(Node::is_safe_to_bootstrap);
         match if fresh { Some(0) } else { last_to_leave } {
             Some(first) => {
@@ -249,7 +279,7 @@ impl Cluster {
         self.write_config(i)?;
         let wsrep = self.settings.provider.is_some();
         let bash_env = Some(rsync_as_root::file(&self.settings.dir)).filter(|file| file.exists());
-        self.nodes[i].spawn(mode, wsrep, &self.settings.mariadbd_args, bash_env.as_deref())?;
+        self.nodes[i].spawn(mode, wsrep, bash_env.as_deref())?;
         self.save()
     }
 
@@ -272,7 +302,12 @@ impl Cluster {
     }
 
     /// Waits until node `i` is synced in a component of `size` members.
-    pub fn wait_size(&mut self, i: usize, size: usize, timeout: Duration) -> Result<NodeStatus, ClusterError> {
+    pub fn wait_size(
+        &mut self,
+        i: usize,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<NodeStatus, ClusterError> {
         let start = Instant::now();
         loop {
             if let Ok(status) = self.nodes[i].status() {
@@ -289,15 +324,26 @@ impl Cluster {
     pub fn wait_caught_up(&mut self, timeout: Duration) -> Result<i64, ClusterError> {
         let start = Instant::now();
         let mut seen = None;
-        let running: Vec<usize> = (0..self.nodes.len()).filter(|i| self.nodes[*i].pid().is_some()).collect();
+        let running: Vec<usize> = (0..self.nodes.len())
+            .filter(|i| self.nodes[*i].pid().is_some())
+            .collect();
         loop {
             let mut positions = Vec::new();
             for i in &running {
-                positions.extend(self.nodes[*i].status().ok().map(|s| (s.history, s.last_committed)));
+                positions.extend(
+                    self.nodes[*i]
+                        .status()
+                        .ok()
+                        .map(|s| (s.history, s.last_committed)),
+                );
             }
             let all = positions.len() == running.len();
             let same = positions.windows(2).all(|pair| pair[0] == pair[1]);
-            let now = positions.into_iter().next().filter(|_| all && same).map(|(_, seqno)| seqno);
+            let now = positions
+                .into_iter()
+                .next()
+                .filter(|_| all && same)
+                .map(|(_, seqno)| seqno);
             if now.is_some() && now == seen {
                 return Ok(now.unwrap_or(-1));
             }
@@ -355,11 +401,17 @@ impl Cluster {
     /// when nothing else lies in it.
     pub fn delete(self) -> Result<(), ClusterError> {
         if let Some(node) = self.nodes.iter().find(|node| node.pid().is_some()) {
-            return Err(NodeError::State { node: node.name.clone(), running: true }.into());
+            return Err(NodeError::State {
+                node: node.name.clone(),
+                running: true,
+            }
+            .into());
         }
         for node in &self.nodes {
             match fs::remove_dir_all(&node.dir) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io_error("remove", &node.dir)(e)),
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_error("remove", &node.dir)(e));
+                }
                 _ => {}
             }
         }
@@ -402,10 +454,15 @@ impl Cluster {
     fn save(&self) -> Result<(), ClusterError> {
         let path = self.settings.dir.join(CLUSTER_FILE);
         let new = path.with_extension("json.new");
-        let record =
-            RecordRef { version: CLUSTER_FILE_VERSION, settings: &self.settings, nodes: &self.nodes };
-        let text = serde_json::to_string_pretty(&record)
-            .map_err(|e| ClusterError::BadFile { path: path.clone(), reason: e.to_string() })?;
+        let record = RecordRef {
+            version: CLUSTER_FILE_VERSION,
+            settings: &self.settings,
+            nodes: &self.nodes,
+        };
+        let text = serde_json::to_string_pretty(&record).map_err(|e| ClusterError::BadFile {
+            path: path.clone(),
+            reason: e.to_string(),
+        })?;
         fs::write(&new, text + "\n").map_err(io_error("write", &new))?;
         fs::rename(&new, &path).map_err(io_error("write", &path))
     }
@@ -432,7 +489,11 @@ fn parse_record(text: &str) -> Result<Record, String> {
 
 /// Makes `dir` for us alone; refuses one of another user, who could replace what we run there (in /tmp).
 fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_error("create", dir))?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(io_error("create", dir))?;
     let owner = fs::metadata(dir).map_err(io_error("look at", dir))?.uid();
     if owner != rustix::process::getuid().as_raw() {
         return Err(ClusterError::Settings(format!(
@@ -445,7 +506,11 @@ fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ClusterError {
     let path = path.to_path_buf();
-    move |source| ClusterError::Io { action, path, source }
+    move |source| ClusterError::Io {
+        action,
+        path,
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -478,10 +543,16 @@ mod tests {
         let dir = temp.path().join("c");
         let template = temp.path().join("t");
         let first = cluster_without_servers(&dir, &template).unwrap();
-        assert!(matches!(cluster_without_servers(&dir, &template), Err(ClusterError::Exists(_))));
+        assert!(matches!(
+            cluster_without_servers(&dir, &template),
+            Err(ClusterError::Exists(_))
+        ));
         first.delete().unwrap();
         assert!(!dir.exists());
-        assert!(matches!(Cluster::open(&dir, |_| {}), Err(ClusterError::NotFound(_))));
+        assert!(matches!(
+            Cluster::open(&dir, |_| {}),
+            Err(ClusterError::NotFound(_))
+        ));
     }
 
     #[test]
@@ -493,12 +564,18 @@ mod tests {
         let text = fs::read_to_string(temp.path().join("c/cluster.json")).unwrap();
         assert!(parse_record(&text).is_ok());
         let newer = text.replace("\"version\": 1", "\"version\": 2");
-        assert_eq!(parse_record(&newer).map(|_| ()), Err("version 2".to_string()));
+        assert_eq!(
+            parse_record(&newer).map(|_| ()),
+            Err("version 2".to_string())
+        );
     }
 
     #[test]
     fn several_plain_servers_are_no_cluster() {
         let settings = Settings::new("/nonexistent/x", 2, None);
-        assert!(matches!(Cluster::create(settings, |_| {}), Err(ClusterError::Settings(_))));
+        assert!(matches!(
+            Cluster::create(settings, |_| {}),
+            Err(ClusterError::Settings(_))
+        ));
     }
 }

@@ -7,7 +7,11 @@ use trireme_cli::{Cluster, ClusterError, Settings, table};
 
 /// Lays out and starts a new cluster. When it does not come up, its servers are stopped; the files stay for a look.
 pub fn up_new(settings: Settings) -> Result<(), ClusterError> {
-    line(&format!("starting {} node(s) in {}", settings.nodes, settings.dir.display()));
+    line(&format!(
+        "starting {} node(s) in {}",
+        settings.nodes,
+        settings.dir.display()
+    ));
     let cluster = Cluster::create(settings, line)?;
     start_and_leave(cluster)
 }
@@ -37,7 +41,10 @@ pub fn up_again(
             dir.display()
         )));
     }
-    line(&format!("starting the {there} node(s) that lie in {}", dir.display()));
+    line(&format!(
+        "starting the {there} node(s) that lie in {}",
+        dir.display()
+    ));
     change(cluster.settings_mut());
     start_and_leave(cluster)
 }
@@ -65,7 +72,10 @@ pub fn down(dir: &Path, delete: bool) -> Result<(), ClusterError> {
         cluster.delete()?;
         line(&format!("removed {}", dir.display()));
     } else {
-        line(&format!("data kept in {0}; remove: trireme cluster down --delete --dir {0}", dir.display()));
+        line(&format!(
+            "data kept in {0}; remove: trireme cluster down --delete --dir {0}",
+            dir.display()
+        ));
     }
     Ok(())
 }
@@ -86,10 +96,14 @@ fn print_status(cluster: &Cluster) {
             let (state, size, committed) = match (pid, node.status()) {
                 (None, _) => ("down".to_string(), dash(), dash()),
                 (Some(_), Err(_)) => ("no answer".to_string(), dash(), dash()),
-                (Some(_), Ok(s)) if s.is_synced() => (s.state, s.size.to_string(), s.last_committed.to_string()),
-                (Some(_), Ok(s)) => {
-                    (format!("{} ({})", s.state, s.component), s.size.to_string(), s.last_committed.to_string())
+                (Some(_), Ok(s)) if s.is_synced() => {
+                    (s.state, s.size.to_string(), s.last_committed.to_string())
                 }
+                (Some(_), Ok(s)) => (
+                    format!("{} ({})", s.state, s.component),
+                    s.size.to_string(),
+                    s.last_committed.to_string(),
+                ),
             };
             vec![
                 node.name.clone(),
@@ -102,9 +116,23 @@ fn print_status(cluster: &Cluster) {
             ]
         })
         .collect();
-    let header = ["node", "state", "size", "last committed", "port", "pid", "connect"];
+    let header = [
+        "node",
+        "state",
+        "size",
+        "last committed",
+        "port",
+        "pid",
+        "connect",
+    ];
     piece(&table::render(&header, &rows));
     line("\nby TCP: mariadb -h 127.0.0.1 -P PORT -u root (no password; this machine only)");
-    line(&format!("logs:   {}", cluster.settings().dir.join("node*/error.log").display()));
-    line(&format!("stop:   trireme cluster down --dir {}", cluster.settings().dir.display()));
+    line(&format!(
+        "logs:   {}",
+        cluster.settings().dir.join("node*/error.log").display()
+    ));
+    line(&format!(
+        "stop:   trireme cluster down --dir {}",
+        cluster.settings().dir.display()
+    ));
 }

@@ -6,7 +6,13 @@ use crate::ports::NodePorts;
 use crate::settings::Settings;
 
 /// The text of the `my.cnf` of the node called `name`, whose files are in `dir`. `all` are the ports of every node.
-pub fn my_cnf(settings: &Settings, name: &str, dir: &Path, ports: NodePorts, all: &[NodePorts]) -> String {
+pub fn my_cnf(
+    settings: &Settings,
+    name: &str,
+    dir: &Path,
+    ports: NodePorts,
+    all: &[NodePorts],
+) -> String {
     let path = |file: &str| dir.join(file).display().to_string();
     let mut text = format!(
         "# Written by `trireme`; changes are lost at the next start of the cluster.\n\
@@ -62,12 +68,31 @@ pub fn my_cnf(settings: &Settings, name: &str, dir: &Path, ports: NodePorts, all
             options = provider_options(ports, &settings.provider_options),
         );
     }
+    // In the file rather than on the command line: from there the server hands them on to mariadb-backup, which refuses
+    // most. At the end, to win.
+    for line in settings
+        .mariadbd_args
+        .iter()
+        .filter_map(|arg| option_line(arg))
+    {
+        text += &format!("{line}\n");
+    }
     text
+}
+
+/// The line of an option file for a command line argument `--name` or `--name=value`; `None` for anything else.
+pub fn option_line(arg: &str) -> Option<&str> {
+    let line = arg.strip_prefix("--")?;
+    let starts_well = line.starts_with(|c: char| c.is_ascii_alphabetic());
+    (starts_well && !line.contains(['\n', '\r'])).then_some(line)
 }
 
 /// The `gcomm://` address that names every node.
 pub fn cluster_address(all: &[NodePorts]) -> String {
-    let hosts: Vec<String> = all.iter().map(|ports| format!("127.0.0.1:{}", ports.group)).collect();
+    let hosts: Vec<String> = all
+        .iter()
+        .map(|ports| format!("127.0.0.1:{}", ports.group))
+        .collect();
     format!("gcomm://{}", hosts.join(","))
 }
 
@@ -87,18 +112,46 @@ fn provider_options(ports: NodePorts, more: &str) -> String {
 mod tests {
     use super::*;
 
-    const A: NodePorts = NodePorts { mysql: 1000, group: 1001, sst: 1003 };
-    const B: NodePorts = NodePorts { mysql: 1010, group: 1011, sst: 1013 };
+    const A: NodePorts = NodePorts {
+        mysql: 1000,
+        group: 1001,
+        sst: 1003,
+    };
+    const B: NodePorts = NodePorts {
+        mysql: 1010,
+        group: 1011,
+        sst: 1013,
+    };
 
     #[test]
     fn every_node_is_in_the_address() {
-        assert_eq!(cluster_address(&[A, B]), "gcomm://127.0.0.1:1001,127.0.0.1:1011");
+        assert_eq!(
+            cluster_address(&[A, B]),
+            "gcomm://127.0.0.1:1001,127.0.0.1:1011"
+        );
     }
 
     #[test]
     fn the_users_provider_options_come_last_and_win() {
-        assert!(provider_options(A, "gcache.size=1M;").ends_with("ist.recv_addr=127.0.0.1:1002;gcache.size=1M"));
+        assert!(
+            provider_options(A, "gcache.size=1M;")
+                .ends_with("ist.recv_addr=127.0.0.1:1002;gcache.size=1M")
+        );
         assert!(provider_options(A, " ;").ends_with("127.0.0.1:1002"));
+    }
+
+    #[test]
+    fn arguments_become_lines_at_the_end() {
+        let mut settings = Settings::new("/x", 1, Some("/lib/p.so".into()));
+        settings.mariadbd_args = vec![
+            "--innodb-buffer-pool-size=1G".to_string(),
+            "--skip-x".to_string(),
+        ];
+        let text = my_cnf(&settings, "node1", Path::new("/x/node1"), A, &[A]);
+        assert!(text.ends_with("\ninnodb-buffer-pool-size=1G\nskip-x\n"));
+        for bad in ["-x", "x=1", "--", "--a=1\nb=2"] {
+            assert_eq!(option_line(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -45,13 +45,22 @@ pub fn install(dir: &Path) -> Result<(), DatadirError> {
     if rustix::process::getuid().is_root() {
         command.arg("--user=root");
     }
-    let failed = |output: String| DatadirError::Install { dir: dir.to_path_buf(), output };
-    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    let failed = |output: String| DatadirError::Install {
+        dir: dir.to_path_buf(),
+        output,
+    };
+    let output = command
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(5)
+        .collect();
     Err(failed(lines.join(" / ")))
 }
 
@@ -89,7 +98,10 @@ mod tests {
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         fs::write(dir.path().join("a/b/f"), "text").unwrap();
         copy(&dir.path().join("a"), &dir.path().join("c")).unwrap();
-        assert_eq!(fs::read_to_string(dir.path().join("c/b/f")).unwrap(), "text");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("c/b/f")).unwrap(),
+            "text"
+        );
     }
 
     #[test]

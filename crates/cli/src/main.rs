@@ -152,7 +152,10 @@ type AnyError = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match interrupt::install().map_err(AnyError::from).and_then(|()| run(cli.command)) {
+    match interrupt::install()
+        .map_err(AnyError::from)
+        .and_then(|()| run(cli.command))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) if interrupt::check() == Err(Interrupted) => {
             eprintln!("trireme: interrupted");
@@ -168,20 +171,37 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), AnyError> {
     match command {
         Command::Cluster(ClusterCommand::Up(args)) => up(args),
-        Command::Cluster(ClusterCommand::Down { dir, delete }) => {
-            Ok(cluster_commands::down(&dir.unwrap_or_else(default_dir), delete)?)
-        }
+        Command::Cluster(ClusterCommand::Down { dir, delete }) => Ok(cluster_commands::down(
+            &dir.unwrap_or_else(default_dir),
+            delete,
+        )?),
         Command::Cluster(ClusterCommand::Status { dir }) => {
             Ok(cluster_commands::status(&dir.unwrap_or_else(default_dir))?)
         }
         Command::Demo { provider, keep } => {
-            let keep = keep || std::env::var("KEEP").is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
+            let keep = keep
+                || std::env::var("KEEP").is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
             let provider = packages::provider(provider.as_deref())?;
-            Ok(demo::run(&DemoOptions { keep, ..DemoOptions::new(provider) })?)
+            Ok(demo::run(&DemoOptions {
+                keep,
+                ..DemoOptions::new(provider)
+            })?)
         }
-        Command::Soak { provider, minutes, nodes, max_growth_mib_per_minute, out } => {
+        Command::Soak {
+            provider,
+            minutes,
+            nodes,
+            max_growth_mib_per_minute,
+            out,
+        } => {
             let provider = packages::provider(provider.as_deref())?;
-            Ok(soak::run(&SoakOptions { provider, minutes, nodes, max_growth_mib_per_minute, out })?)
+            Ok(soak::run(&SoakOptions {
+                provider,
+                minutes,
+                nodes,
+                max_growth_mib_per_minute,
+                out,
+            })?)
         }
         Command::Bench(BenchCommand::Sysbench {
             systems,
@@ -194,10 +214,20 @@ fn run(command: Command) -> Result<(), AnyError> {
             out,
             provider,
         }) => {
-            let systems = systems.iter().map(|text| System::parse(text, provider.as_deref()));
+            let systems = systems
+                .iter()
+                .map(|text| System::parse(text, provider.as_deref()));
             let systems = systems.collect::<Result<_, _>>()?;
-            let plan =
-                Plan { systems, nodes, rows, threads_per_node, seconds, warmup_seconds, pairs, out };
+            let plan = Plan {
+                systems,
+                nodes,
+                rows,
+                threads_per_node,
+                seconds,
+                warmup_seconds,
+                pairs,
+                out,
+            };
             Ok(bench::sysbench::run(&plan)?)
         }
     }
@@ -206,17 +236,25 @@ fn run(command: Command) -> Result<(), AnyError> {
 fn up(args: UpArgs) -> Result<(), AnyError> {
     let dir = args.dir.unwrap_or_else(default_dir);
     if trireme_cli::Cluster::exists(&dir) {
-        let provider = args.provider.map(|path| packages::provider(Some(&path))).transpose()?;
-        return Ok(cluster_commands::up_again(&dir, args.nodes, args.base_port, |settings| {
-            settings.provider = provider.or(settings.provider.take());
-            settings.sst_method = args.sst_method.unwrap_or(settings.sst_method);
-            if let Some(options) = args.provider_options {
-                settings.provider_options = options;
-            }
-            if !args.mariadbd_args.is_empty() {
-                settings.mariadbd_args = args.mariadbd_args;
-            }
-        })?);
+        let provider = args
+            .provider
+            .map(|path| packages::provider(Some(&path)))
+            .transpose()?;
+        return Ok(cluster_commands::up_again(
+            &dir,
+            args.nodes,
+            args.base_port,
+            |settings| {
+                settings.provider = provider.or(settings.provider.take());
+                settings.sst_method = args.sst_method.unwrap_or(settings.sst_method);
+                if let Some(options) = args.provider_options {
+                    settings.provider_options = options;
+                }
+                if !args.mariadbd_args.is_empty() {
+                    settings.mariadbd_args = args.mariadbd_args;
+                }
+            },
+        )?);
     }
     let provider = packages::provider(args.provider.as_deref())?;
     Ok(cluster_commands::up_new(Settings {

@@ -117,7 +117,14 @@ pub struct Node {
 
 impl Node {
     pub(crate) fn new(name: String, dir: PathBuf, ports: NodePorts) -> Self {
-        Self { name, dir, ports, pid: None, launched: false, child: None }
+        Self {
+            name,
+            dir,
+            ports,
+            pid: None,
+            launched: false,
+            child: None,
+        }
     }
 
     /// Its unix socket.
@@ -175,16 +182,18 @@ impl Node {
         &mut self,
         mode: StartMode,
         wsrep: bool,
-        args: &[String],
         bash_env: Option<&Path>,
     ) -> Result<(), NodeError> {
         if self.pid().is_some() {
-            return Err(NodeError::State { node: self.name.clone(), running: true });
+            return Err(NodeError::State {
+                node: self.name.clone(),
+                running: true,
+            });
         }
         self.reap();
-        let mut command = self.server_command(args)?;
+        let mut command = self.server_command()?;
         if wsrep && self.launched {
-            let position = self.recover_position(args)?;
+            let position = self.recover_position()?;
             command.arg(format!("--wsrep-start-position={position}"));
         }
         if wsrep && mode == StartMode::Bootstrap {
@@ -198,7 +207,9 @@ impl Node {
             .append(true)
             .open(self.log())
             .map_err(|source| self.io_error("open its error.log", source))?;
-        let log_too = log.try_clone().map_err(|source| self.io_error("open its error.log", source))?;
+        let log_too = log
+            .try_clone()
+            .map_err(|source| self.io_error("open its error.log", source))?;
         let child = command
             .stdin(Stdio::null())
             .stdout(log)
@@ -214,9 +225,9 @@ impl Node {
     }
 
     /// Runs `mariadbd --wsrep-recover` on the stopped node. Repairs the database as any start after a crash does.
-    pub fn recover_position(&self, args: &[String]) -> Result<Position, NodeError> {
+    pub fn recover_position(&self) -> Result<Position, NodeError> {
         let output = self
-            .server_command(args)?
+            .server_command()?
             .args(["--wsrep-recover", "--disable-log-error"])
             .stdin(Stdio::null())
             .output()
@@ -224,7 +235,10 @@ impl Node {
         let text = String::from_utf8_lossy(&output.stderr);
         recovery::parse_output(&text).ok_or_else(|| {
             let lines: Vec<String> = text.lines().map(str::to_string).collect();
-            NodeError::Recover { node: self.name.clone(), tail: telling_lines(&lines) }
+            NodeError::Recover {
+                node: self.name.clone(),
+                tail: telling_lines(&lines),
+            }
         })
     }
 
@@ -242,7 +256,12 @@ impl Node {
     }
 
     /// One turn of a waiting loop: fails when the server is dead or the time is over.
-    pub(crate) fn wait_step(&mut self, start: Instant, timeout: Duration, what: &str) -> Result<(), NodeError> {
+    pub(crate) fn wait_step(
+        &mut self,
+        start: Instant,
+        timeout: Duration,
+        what: &str,
+    ) -> Result<(), NodeError> {
         if self.pid().is_none() {
             self.reap();
             return Err(NodeError::Ended {
@@ -285,7 +304,8 @@ impl Node {
         if let Some(pid) = self.pid() {
             self.signal(Signal::KILL)?;
             if !self.wait_end(pid, Duration::from_secs(30)) {
-                let source = io::Error::new(io::ErrorKind::TimedOut, "still there 30 s after SIGKILL");
+                let source =
+                    io::Error::new(io::ErrorKind::TimedOut, "still there 30 s after SIGKILL");
                 return Err(self.io_error("kill the server", source));
             }
         }
@@ -305,14 +325,18 @@ impl Node {
 
     fn signal_running(&self, signal: Signal) -> Result<(), NodeError> {
         if self.pid().is_none() {
-            return Err(NodeError::State { node: self.name.clone(), running: false });
+            return Err(NodeError::State {
+                node: self.name.clone(),
+                running: false,
+            });
         }
         self.signal(signal)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), NodeError> {
         match self.pid() {
-            Some(pid) => process::signal(pid, signal).map_err(|source| self.io_error("signal the server", source)),
+            Some(pid) => process::signal(pid, signal)
+                .map_err(|source| self.io_error("signal the server", source)),
             None => Ok(()),
         }
     }
@@ -339,9 +363,9 @@ impl Node {
         }
     }
 
-    fn server_command(&self, args: &[String]) -> Result<Command, NodeError> {
+    fn server_command(&self) -> Result<Command, NodeError> {
         let mut command = Command::new(packages::mariadbd()?);
-        command.arg(self.defaults_argument()).args(args);
+        command.arg(self.defaults_argument());
         Ok(command)
     }
 
@@ -361,11 +385,18 @@ impl Node {
     }
 
     pub(crate) fn io_error(&self, action: &str, source: io::Error) -> NodeError {
-        NodeError::Io { node: self.name.clone(), action: action.to_string(), source }
+        NodeError::Io {
+            node: self.name.clone(),
+            action: action.to_string(),
+            source,
+        }
     }
 
     fn sql_error(&self, source: SqlError) -> NodeError {
-        NodeError::Sql { node: self.name.clone(), source }
+        NodeError::Sql {
+            node: self.name.clone(),
+            source,
+        }
     }
 }
 
@@ -373,13 +404,29 @@ impl Node {
 fn telling_lines(lines: &[String]) -> String {
     let errors: Vec<&String> = lines.iter().filter(|l| l.contains("[ERROR]")).collect();
     let chosen: Vec<&str> = match errors.as_slice() {
-        [] => lines.iter().rev().take(8).rev().map(String::as_str).collect(),
-        errors => errors.iter().rev().take(8).rev().map(|l| l.as_str()).collect(),
+        [] => lines
+            .iter()
+            .rev()
+            .take(8)
+            .rev()
+            .map(String::as_str)
+            .collect(),
+        errors => errors
+            .iter()
+            .rev()
+            .take(8)
+            .rev()
+            .map(|l| l.as_str())
+            .collect(),
     };
     if chosen.is_empty() {
         return "  (empty)".to_string();
     }
-    chosen.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    chosen
+        .iter()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Length that a unix socket's path may have (`sun_path`, with its end mark).
@@ -396,8 +443,10 @@ mod tests {
 
     #[test]
     fn errors_are_what_a_log_tells() {
-        let lines: Vec<String> =
-            ["a", "2024 [ERROR] mariadbd: port", "b"].iter().map(|l| l.to_string()).collect();
+        let lines: Vec<String> = ["a", "2024 [ERROR] mariadbd: port", "b"]
+            .iter()
+            .map(|l| l.to_string())
+            .collect();
         assert_eq!(telling_lines(&lines), "  2024 [ERROR] mariadbd: port");
         assert_eq!(telling_lines(&lines[..1]), "  a");
         assert_eq!(telling_lines(&[]), "  (empty)");
@@ -405,10 +454,17 @@ mod tests {
 
     #[test]
     fn a_node_that_was_never_started_is_not_running() {
-        let ports = NodePorts { mysql: 1, group: 2, sst: 4 };
+        let ports = NodePorts {
+            mysql: 1,
+            group: 2,
+            sst: 4,
+        };
         let mut node = Node::new("node1".to_string(), "/nonexistent".into(), ports);
         assert_eq!(node.pid(), None);
         assert!(!node.stop(Duration::ZERO).unwrap());
-        assert!(matches!(node.pause(), Err(NodeError::State { running: false, .. })));
+        assert!(matches!(
+            node.pause(),
+            Err(NodeError::State { running: false, .. })
+        ));
     }
 }

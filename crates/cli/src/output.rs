@@ -10,5 +10,7 @@ pub fn line(text: &str) {
 /// Prints without an end of line, at once.
 pub fn piece(text: &str) {
     let mut stdout = io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
 }

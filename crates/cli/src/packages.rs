@@ -114,6 +114,9 @@ mod tests {
     #[test]
     fn a_missing_provider_is_named() {
         let path = Path::new("/nonexistent/libx.so");
-        assert_eq!(provider(Some(path)), Err(PackageError::Provider(path.to_path_buf())));
+        assert_eq!(
+            provider(Some(path)),
+            Err(PackageError::Provider(path.to_path_buf()))
+        );
     }
 }

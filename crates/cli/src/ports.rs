@@ -63,7 +63,11 @@ pub enum PortError {
 
 impl NodePorts {
     fn at(first: u16) -> Self {
-        Self { mysql: first, group: first + 1, sst: first + 3 }
+        Self {
+            mysql: first,
+            group: first + 1,
+            sst: first + 3,
+        }
     }
 
     /// Where the provider receives incremental state transfers.
@@ -73,7 +77,12 @@ impl NodePorts {
 
     /// All ports with what they are for.
     pub fn roles(&self) -> [(u16, &'static str); 4] {
-        [(self.mysql, "SQL"), (self.group, "group"), (self.ist(), "IST"), (self.sst, "SST")]
+        [
+            (self.mysql, "SQL"),
+            (self.group, "group"),
+            (self.ist(), "IST"),
+            (self.sst, "SST"),
+        ]
     }
 }
 
@@ -89,7 +98,11 @@ pub fn check_free(ports: &[NodePorts]) -> Result<(), PortError> {
     for (i, node) in ports.iter().enumerate() {
         for (port, role) in node.roles() {
             if !is_free(port) {
-                return Err(PortError::InUse { port, node: i + 1, role });
+                return Err(PortError::InUse {
+                    port,
+                    node: i + 1,
+                    role,
+                });
             }
         }
     }
@@ -108,7 +121,8 @@ pub fn find_free(nodes: usize) -> Result<Vec<NodePorts>, PortError> {
         SEARCH.start + block as u16 * BLOCK
     });
     for _ in 0..block_count {
-        let candidate = blocks(first, nodes).filter(|ports| ports.iter().all(|p| p.sst < SEARCH.end));
+        let candidate =
+            blocks(first, nodes).filter(|ports| ports.iter().all(|p| p.sst < SEARCH.end));
         match candidate {
             Some(ports) if check_free(&ports).is_ok() => {
                 *next = Some(first.saturating_add(BLOCK * nodes as u16));
@@ -126,7 +140,11 @@ fn blocks(base: u16, nodes: usize) -> Option<Vec<NodePorts>> {
     if end > usize::from(u16::MAX) {
         return None;
     }
-    Some((0..nodes).map(|i| NodePorts::at(base + i as u16 * BLOCK)).collect())
+    Some(
+        (0..nodes)
+            .map(|i| NodePorts::at(base + i as u16 * BLOCK))
+            .collect(),
+    )
 }
 
 fn is_free(port: u16) -> bool {
@@ -140,7 +158,10 @@ mod tests {
     #[test]
     fn blocks_do_not_overlap() {
         let ports = blocks(20_000, 4).unwrap();
-        let mut all: Vec<u16> = ports.iter().flat_map(|p| p.roles().map(|(port, _)| port)).collect();
+        let mut all: Vec<u16> = ports
+            .iter()
+            .flat_map(|p| p.roles().map(|(port, _)| port))
+            .collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 16);
@@ -155,7 +176,11 @@ mod tests {
         let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, free.ist())).unwrap();
         assert_eq!(
             from_base(free.mysql, 1),
-            Err(PortError::InUse { port: free.ist(), node: 1, role: "IST" })
+            Err(PortError::InUse {
+                port: free.ist(),
+                node: 1,
+                role: "IST"
+            })
         );
     }
 
@@ -166,7 +191,13 @@ mod tests {
 
     #[test]
     fn a_base_near_the_end_is_refused() {
-        assert_eq!(from_base(65_530, 1), Err(PortError::TooHigh { base: 65_530, nodes: 1 }));
+        assert_eq!(
+            from_base(65_530, 1),
+            Err(PortError::TooHigh {
+                base: 65_530,
+                nodes: 1
+            })
+        );
     }
 
     #[test]

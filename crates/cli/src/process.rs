@@ -11,7 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// its start: of one's own children ask [`has_ended`].
 pub fn is_alive(pid: u32, argument: &str) -> bool {
     match fs::read(format!("/proc/{pid}/cmdline")) {
-        Ok(cmdline) => cmdline.split(|byte| *byte == 0).any(|arg| arg == argument.as_bytes()),
+        Ok(cmdline) => cmdline
+            .split(|byte| *byte == 0)
+            .any(|arg| arg == argument.as_bytes()),
         Err(_) => false,
     }
 }
@@ -24,14 +26,19 @@ pub fn has_ended(pid: u32) -> bool {
     };
     // The leading thread can be a zombie while others still end.
     let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count());
-    let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
+    let state = stat
+        .rfind(')')
+        .and_then(|end| stat[end + 1..].trim_start().chars().next());
     state == Some('Z') && threads <= 1
 }
 
 /// Sends `signal` to process `pid`. That the process is gone already is no error.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process id")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{pid} is no process id"),
+        ));
     };
     match kill_process(pid, signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -55,11 +62,16 @@ pub fn tail(path: &Path, lines: usize) -> Vec<String> {
     let bytes = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().collect();
-    all[all.len().saturating_sub(lines)..].iter().map(|line| line.to_string()).collect()
+    all[all.len().saturating_sub(lines)..]
+        .iter()
+        .map(|line| line.to_string())
+        .collect()
 }
 
 fn parse_rss_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -98,7 +110,10 @@ mod tests {
     #[test]
     fn rss_of_this_process_is_read() {
         assert!(rss_bytes(std::process::id()).unwrap() > 100_000);
-        assert_eq!(parse_rss_bytes("VmPeak: 7 kB\nVmRSS:\t  12 kB\n"), Some(12 * 1024));
+        assert_eq!(
+            parse_rss_bytes("VmPeak: 7 kB\nVmRSS:\t  12 kB\n"),
+            Some(12 * 1024)
+        );
         assert_eq!(parse_rss_bytes("VmRSS: many"), None);
     }
 

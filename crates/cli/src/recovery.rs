@@ -35,7 +35,11 @@ impl FromStr for Position {
             return Err(bad());
         }
         let seqno = seqno.parse().map_err(|_| bad())?;
-        Ok(Self { uuid: uuid.to_string(), seqno, rest: rest.to_string() })
+        Ok(Self {
+            uuid: uuid.to_string(),
+            seqno,
+            rest: rest.to_string(),
+        })
     }
 }
 
@@ -48,7 +52,11 @@ impl fmt::Display for Position {
 /// Finds the position in the output of `mariadbd --wsrep-recover`.
 pub fn parse_output(output: &str) -> Option<Position> {
     let marker = "WSREP: Recovered position:";
-    let line = output.lines().rev().find_map(|line| line.split_once(marker))?.1;
+    let line = output
+        .lines()
+        .rev()
+        .find_map(|line| line.split_once(marker))?
+        .1;
     line.trim().parse().ok()
 }
 
@@ -79,7 +87,12 @@ mod tests {
     #[test]
     fn a_new_database_has_none() {
         let zero = "00000000-0000-0000-0000-000000000000:-1";
-        assert_eq!(parse_output(&format!("WSREP: Recovered position: {zero}")).unwrap().seqno, -1);
+        assert_eq!(
+            parse_output(&format!("WSREP: Recovered position: {zero}"))
+                .unwrap()
+                .seqno,
+            -1
+        );
         assert_eq!(parse_output("nothing of the kind"), None);
         assert!("nonsense:1".parse::<Position>().is_err());
         assert!(format!("{UUID}:x").parse::<Position>().is_err());
@@ -87,7 +100,9 @@ mod tests {
 
     #[test]
     fn the_last_to_leave_may_bootstrap() {
-        assert!(is_safe_to_bootstrap("# GALERA saved state\nseqno:   7\nsafe_to_bootstrap: 1\n"));
+        assert!(is_safe_to_bootstrap(
+            "# GALERA saved state\nseqno:   7\nsafe_to_bootstrap: 1\n"
+        ));
         assert!(!is_safe_to_bootstrap("safe_to_bootstrap: 0\n"));
         assert!(!is_safe_to_bootstrap(""));
     }

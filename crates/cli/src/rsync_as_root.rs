@@ -58,7 +58,10 @@ mod tests {
         let output = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<&str> = output.lines().collect();
         assert!(lines.contains(&"-a x y"), "{output}");
-        let pid = lines.iter().find(|line| line.parse::<u32>().is_ok()).unwrap();
+        let pid = lines
+            .iter()
+            .find(|line| line.parse::<u32>().is_ok())
+            .unwrap();
         let daemon = format!("{pid} --dparam=uid=0 --dparam=gid=0 --daemon --port 7");
         assert!(lines.contains(&daemon.as_str()), "{output}");
     }

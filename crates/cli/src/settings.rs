@@ -36,7 +36,7 @@ pub struct Settings {
     pub provider: Option<PathBuf>,
     /// First port; `None` searches for free ones.
     pub base_port: Option<u16>,
-    /// Further arguments of `mariadbd`; they win over the settings of `my.cnf`.
+    /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings.
     pub mariadbd_args: Vec<String>,
     /// How a full state snapshot travels.
     pub sst_method: SstMethod,

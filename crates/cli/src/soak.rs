@@ -104,7 +104,9 @@ pub fn run(options: &SoakOptions) -> Result<(), SoakError> {
     let dir = std::env::temp_dir().join(format!("trireme-soak-{}", std::process::id()));
     let mut settings = Settings::new(&dir, options.nodes, Some(options.provider.clone()));
     // A buffer pool that is full before the memory is judged.
-    settings.mariadbd_args.push("--innodb-buffer-pool-size=64M".to_string());
+    settings
+        .mariadbd_args
+        .push("--innodb-buffer-pool-size=64M".to_string());
     let mut cluster = Cluster::create(settings, line)?;
     let result = play(options, &mut cluster);
     let stopped = cluster.stop();
@@ -112,7 +114,10 @@ pub fn run(options: &SoakOptions) -> Result<(), SoakError> {
         stopped?;
         cluster.delete()?;
     } else {
-        line(&format!("the logs are in {}/node*/error.log", dir.display()));
+        line(&format!(
+            "the logs are in {}/node*/error.log",
+            dir.display()
+        ));
     }
     result
 }
@@ -129,7 +134,10 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
             runs.push(load.start(node, None, runs.len() as u32 + 1)?);
         }
     }
-    line(&format!("load on {} nodes for {} minutes", options.nodes, options.minutes));
+    line(&format!(
+        "load on {} nodes for {} minutes",
+        options.nodes, options.minutes
+    ));
     let samples = watch(options, cluster, &mut runs)?;
     runs.into_iter().for_each(Sysbench::stop);
 
@@ -142,7 +150,10 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
     ));
     if let Some(path) = &options.out {
         let text = csv(cluster, &samples);
-        fs::write(path, text).map_err(|source| SoakError::Io { path: path.clone(), source })?;
+        fs::write(path, text).map_err(|source| SoakError::Io {
+            path: path.clone(),
+            source,
+        })?;
     }
     report_growth(options, cluster, &samples)
 }
@@ -156,7 +167,10 @@ fn loads() -> [Load; 3] {
         rate: Some(50),
         ..Load::read_write(2, 10_000, 1)
     };
-    let deletes = Load { script: "oltp_delete", ..inserts.clone() };
+    let deletes = Load {
+        script: "oltp_delete",
+        ..inserts.clone()
+    };
     [Load::read_write(4, 10_000, 4), inserts, deletes]
 }
 
@@ -172,7 +186,10 @@ fn watch(
         interrupt::sleep(SAMPLE)?;
         for node in cluster.nodes() {
             if node.pid().is_none() {
-                return Err(SoakError::Crashed { node: node.name.clone(), log: node.log() });
+                return Err(SoakError::Crashed {
+                    node: node.name.clone(),
+                    log: node.log(),
+                });
             }
         }
         let mut tps = 0.0;
@@ -186,12 +203,22 @@ fn watch(
                 conflicts += report.conflicts_per_s;
             }
         }
-        let rss = |i: usize| cluster.node(i).pid().and_then(process::rss_bytes).unwrap_or(0);
+        let rss = |i: usize| {
+            cluster
+                .node(i)
+                .pid()
+                .and_then(process::rss_bytes)
+                .unwrap_or(0)
+        };
         let sample = Sample {
             minutes: began.elapsed().as_secs_f64() / 60.0,
             rss_bytes: (0..cluster.nodes().len()).map(rss).collect(),
         };
-        let memory: Vec<String> = sample.rss_bytes.iter().map(|b| format!("{:.0}", mib(*b))).collect();
+        let memory: Vec<String> = sample
+            .rss_bytes
+            .iter()
+            .map(|b| format!("{:.0}", mib(*b)))
+            .collect();
         line(&format!(
             "{:5.1} min  {tps:5.0} tps  {conflicts:4.0} conflicts/s  memory {} MiB",
             sample.minutes,
@@ -244,7 +271,11 @@ fn retried(sql: &mut Sql, statement: &str) -> Result<(), SqlError> {
     sql.exec(statement).map(|_| ())
 }
 
-fn report_growth(options: &SoakOptions, cluster: &Cluster, samples: &[Sample]) -> Result<(), SoakError> {
+fn report_growth(
+    options: &SoakOptions,
+    cluster: &Cluster,
+    samples: &[Sample],
+) -> Result<(), SoakError> {
     let growth = |i: usize| growth_mib_per_minute(samples, i);
     let shown = |value: Option<f64>| value.map_or("-".to_string(), |v| format!("{v:.2}"));
     let last = |i: usize| samples.last().map(|sample| mib(sample.rss_bytes[i]));
@@ -262,7 +293,11 @@ fn report_growth(options: &SoakOptions, cluster: &Cluster, samples: &[Sample]) -
     for (i, node) in cluster.nodes().iter().enumerate() {
         match growth(i) {
             Some(growth) if growth > limit => {
-                return Err(SoakError::Growth { node: node.name.clone(), growth, limit });
+                return Err(SoakError::Growth {
+                    node: node.name.clone(),
+                    growth,
+                    limit,
+                });
             }
             _ => {}
         }
@@ -272,7 +307,9 @@ fn report_growth(options: &SoakOptions, cluster: &Cluster, samples: &[Sample]) -
 
 /// Slope of node `i`'s memory once caches are full; `None` without two samples from that time.
 fn growth_mib_per_minute(samples: &[Sample], i: usize) -> Option<f64> {
-    let settled = samples.iter().filter(|sample| sample.minutes >= SETTLED_MINUTES);
+    let settled = samples
+        .iter()
+        .filter(|sample| sample.minutes >= SETTLED_MINUTES);
     let points: Vec<(f64, f64)> = settled.map(|s| (s.minutes, mib(s.rss_bytes[i]))).collect();
     slope(&points)
 }
@@ -298,8 +335,17 @@ mod tests {
 
     #[test]
     fn growth_counts_from_the_third_minute_on() {
-        let sample = |minutes, mib: u64| Sample { minutes, rss_bytes: vec![mib << 20] };
-        let samples = [sample(1.0, 10), sample(2.0, 500), sample(3.0, 600), sample(4.0, 602), sample(5.0, 604)];
+        let sample = |minutes, mib: u64| Sample {
+            minutes,
+            rss_bytes: vec![mib << 20],
+        };
+        let samples = [
+            sample(1.0, 10),
+            sample(2.0, 500),
+            sample(3.0, 600),
+            sample(4.0, 602),
+            sample(5.0, 604),
+        ];
         assert_eq!(growth_mib_per_minute(&samples, 0), Some(2.0));
         assert_eq!(growth_mib_per_minute(&samples[..3], 0), None);
     }

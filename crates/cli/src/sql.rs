@@ -48,7 +48,10 @@ impl SqlError {
 impl From<mysql::Error> for SqlError {
     fn from(error: mysql::Error) -> Self {
         match error {
-            mysql::Error::MySqlError(e) => Self::Server { code: e.code, message: e.message },
+            mysql::Error::MySqlError(e) => Self::Server {
+                code: e.code,
+                message: e.message,
+            },
             other => Self::Connection(other.to_string()),
         }
     }
@@ -83,7 +86,9 @@ impl Sql {
             .max_allowed_packet(Some(16 << 20))
             .read_timeout(Some(timeout))
             .write_timeout(Some(timeout));
-        Ok(Self { conn: Conn::new(opts)? })
+        Ok(Self {
+            conn: Conn::new(opts)?,
+        })
     }
 
     /// Runs a statement; returns the number of rows that it changed.
@@ -127,7 +132,11 @@ impl Sql {
     }
 
     fn second_column(&mut self, query: &str) -> Result<Option<String>, SqlError> {
-        Ok(self.query(query)?.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten()))
+        Ok(self
+            .query(query)?
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().nth(1).flatten()))
     }
 }
 
@@ -146,7 +155,10 @@ mod tests {
 
     #[test]
     fn conflicts_are_told_from_other_errors() {
-        let server = |code| SqlError::Server { code, message: String::new() };
+        let server = |code| SqlError::Server {
+            code,
+            message: String::new(),
+        };
         assert!(server(1213).is_conflict());
         assert!(server(1205).is_conflict());
         assert!(!server(1047).is_conflict());

@@ -24,7 +24,9 @@ pub struct NodeStatus {
 impl NodeStatus {
     /// Asks the node.
     pub fn read(sql: &mut Sql) -> Result<Self, SqlError> {
-        Ok(Self::from_rows(&sql.query("SHOW GLOBAL STATUS LIKE 'wsrep_%'")?))
+        Ok(Self::from_rows(
+            &sql.query("SHOW GLOBAL STATUS LIKE 'wsrep_%'")?,
+        ))
     }
 
     /// Whether the node is a full member: in the primary component, synced and ready; or plain.
@@ -46,7 +48,11 @@ impl NodeStatus {
             "" | "Disconnected" if get("wsrep_provider_name").is_empty() => PLAIN,
             other => other,
         };
-        let state = if component == PLAIN { PLAIN } else { get("wsrep_local_state_comment") };
+        let state = if component == PLAIN {
+            PLAIN
+        } else {
+            get("wsrep_local_state_comment")
+        };
         Self {
             state: state.to_string(),
             component: component.to_string(),
@@ -65,7 +71,10 @@ mod tests {
     use super::*;
 
     fn rows(pairs: &[(&str, &str)]) -> Vec<Row> {
-        pairs.iter().map(|(k, v)| vec![Some(k.to_string()), Some(v.to_string())]).collect()
+        pairs
+            .iter()
+            .map(|(k, v)| vec![Some(k.to_string()), Some(v.to_string())])
+            .collect()
     }
 
     #[test]

@@ -70,14 +70,21 @@ impl Load {
 
     /// Makes the database and the tables, and fills them.
     pub fn prepare(&self, node: &Node) -> Result<(), SysbenchError> {
-        let failed = |reason: String| SysbenchError::Failed { node: node.name.clone(), reason };
+        let failed = |reason: String| SysbenchError::Failed {
+            node: node.name.clone(),
+            reason,
+        };
         let create = format!("CREATE DATABASE IF NOT EXISTS {}", self.database);
-        node.sql().map_err(|e| failed(e.to_string()))?.exec(&create).map_err(|e| failed(e.to_string()))?;
+        node.sql()
+            .map_err(|e| failed(e.to_string()))?
+            .exec(&create)
+            .map_err(|e| failed(e.to_string()))?;
         let output = self.command(node)?.arg("prepare").output()?;
         if output.status.success() {
             return Ok(());
         }
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        let text =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = text.lines().collect();
         Err(failed(reason(&lines)))
     }
@@ -102,11 +109,22 @@ impl Load {
             .spawn()?;
         let output = Arc::new(Mutex::new(Output::default()));
         let readers = [
-            child.stdout.take().map(|pipe| read_lines(pipe, Arc::clone(&output))),
-            child.stderr.take().map(|pipe| read_lines(pipe, Arc::clone(&output))),
+            child
+                .stdout
+                .take()
+                .map(|pipe| read_lines(pipe, Arc::clone(&output))),
+            child
+                .stderr
+                .take()
+                .map(|pipe| read_lines(pipe, Arc::clone(&output))),
         ];
         let readers = readers.into_iter().flatten().collect();
-        Ok(Sysbench { node: node.name.clone(), child, output, readers })
+        Ok(Sysbench {
+            node: node.name.clone(),
+            child,
+            output,
+            readers,
+        })
     }
 
     fn command(&self, node: &Node) -> Result<Command, SysbenchError> {
@@ -121,7 +139,10 @@ impl Load {
             .arg(format!("--tables={}", self.tables))
             .arg(format!("--table-size={}", self.rows))
             .arg(format!("--threads={}", self.threads))
-            .arg(format!("--auto_inc={}", if self.auto_inc { "on" } else { "off" }))
+            .arg(format!(
+                "--auto_inc={}",
+                if self.auto_inc { "on" } else { "off" }
+            ))
             // A Ctrl-C at the terminal is for us.
             .process_group(0);
         if let Some(rate) = self.rate {
@@ -166,7 +187,10 @@ impl Sysbench {
         self.join_readers();
         let output = lock(&self.output);
         let lines: Vec<&str> = output.text.iter().map(String::as_str).collect();
-        SysbenchError::Failed { node: self.node.clone(), reason: reason(&lines) }
+        SysbenchError::Failed {
+            node: self.node.clone(),
+            reason: reason(&lines),
+        }
     }
 
     /// Ends it; its connections break, and the servers roll back what was open.
@@ -178,7 +202,10 @@ impl Sysbench {
     pub fn finish(mut self) -> Result<Summary, SysbenchError> {
         let status = self.child.wait()?;
         self.join_readers();
-        let text = lock(&self.output).text.iter().fold(String::new(), |all, line| all + line + "\n");
+        let text = lock(&self.output)
+            .text
+            .iter()
+            .fold(String::new(), |all, line| all + line + "\n");
         match parse_summary(&text) {
             Some(summary) if status.success() => Ok(summary),
             _ => Err(self.failure()),
@@ -208,7 +235,9 @@ impl Drop for Sysbench {
 }
 
 fn lock(output: &Mutex<Output>) -> MutexGuard<'_, Output> {
-    output.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    output
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> JoinHandle<()> {
@@ -229,9 +258,13 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
 
 /// The first telling line of its output: it repeats the same one per thread.
 fn reason(lines: &[&str]) -> String {
-    let fatal = lines.iter().find(|line| line.contains("FATAL") && line.contains("rror"));
+    let fatal = lines
+        .iter()
+        .find(|line| line.contains("FATAL") && line.contains("rror"));
     let telling = fatal.or_else(|| lines.iter().rfind(|line| !line.trim().is_empty()));
-    telling.map_or("it ended without a word".to_string(), |line| line.trim().to_string())
+    telling.map_or("it ended without a word".to_string(), |line| {
+        line.trim().to_string()
+    })
 }
 
 #[cfg(test)]

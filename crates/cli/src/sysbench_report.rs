@@ -43,7 +43,11 @@ pub fn parse_interval(line: &str) -> Option<IntervalReport> {
 
 /// Reads the summary; `None` if it is not complete.
 pub fn parse_summary(output: &str) -> Option<Summary> {
-    let value = |label: &str| output.lines().find_map(|line| number_after(line.trim_start(), label));
+    let value = |label: &str| {
+        output
+            .lines()
+            .find_map(|line| number_after(line.trim_start(), label))
+    };
     // "total time:" comes once in 1.0; "time elapsed:" in 1.1.
     let seconds = value("total time:").or_else(|| value("time elapsed:"))?;
     Some(Summary {
@@ -58,7 +62,9 @@ pub fn parse_summary(output: &str) -> Option<Summary> {
 /// The number that follows `label` in `text`, whatever comes after it.
 fn number_after(text: &str, label: &str) -> Option<f64> {
     let rest = text[text.find(label)? + label.len()..].trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
 
@@ -71,7 +77,12 @@ mod tests {
     fn an_interval_line_is_read() {
         let line = "[ 3s ] thds: 6 tps: 392.00 qps: 7840.01 (r/w/o: 5488.01/1568.00/784.00) \
                     lat (ms,95%): 23.10 err/s: 17.00 reconn/s: 0.00";
-        let expected = IntervalReport { second: 3.0, tps: 392.0, p95_ms: 23.1, conflicts_per_s: 17.0 };
+        let expected = IntervalReport {
+            second: 3.0,
+            tps: 392.0,
+            p95_ms: 23.1,
+            conflicts_per_s: 17.0,
+        };
         assert_eq!(parse_interval(line), Some(expected));
     }
 
@@ -106,8 +117,13 @@ Latency (ms):
          95th percentile:                       12.98
          sum:                                29983.30
 ";
-        let expected =
-            Summary { transactions: 4357, conflicts: 43, seconds: 5.0017, mean_ms: 6.88, p95_ms: 12.98 };
+        let expected = Summary {
+            transactions: 4357,
+            conflicts: 43,
+            seconds: 5.0017,
+            mean_ms: 6.88,
+            p95_ms: 12.98,
+        };
         assert_eq!(parse_summary(output), Some(expected));
         assert_eq!(parse_summary(&output[..output.len() / 2]), None);
     }

@@ -8,7 +8,8 @@ pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
         .map(|i| {
             rows.iter().all(|row| {
                 let cell = cell(row, i);
-                cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-')
+                cell == "-"
+                    || cell.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-')
             })
         })
         .collect();
@@ -24,7 +25,11 @@ pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
         let mut text = String::new();
         for (i, cell) in cells.iter().enumerate() {
             let w = width[i];
-            text += &if numeric[i] { format!("{cell:>w$}") } else { format!("{cell:<w$}") };
+            text += &if numeric[i] {
+                format!("{cell:>w$}")
+            } else {
+                format!("{cell:<w$}")
+            };
             text += "  ";
         }
         out.push_str(text.trim_end());
@@ -43,7 +48,13 @@ mod tests {
 
     #[test]
     fn numbers_go_right_and_words_left() {
-        let rows = vec![vec!["node1".to_string(), "7".to_string()], vec!["n".to_string(), "123".to_string()]];
-        assert_eq!(render(&["node", "tps"], &rows), "node   tps\nnode1    7\nn      123\n");
+        let rows = vec![
+            vec!["node1".to_string(), "7".to_string()],
+            vec!["n".to_string(), "123".to_string()],
+        ];
+        assert_eq!(
+            render(&["node", "tps"], &rows),
+            "node   tps\nnode1    7\nn      123\n"
+        );
     }
 }

@@ -63,20 +63,28 @@ pub struct Identical {
 
 /// Waits until the running nodes have committed the same last write-set, then compares the tables of `databases`, and the
 /// lists of tables. The load must have stopped.
-pub fn verify_identical(cluster: &mut Cluster, databases: &[&str]) -> Result<Identical, VerifyError> {
+pub fn verify_identical(
+    cluster: &mut Cluster,
+    databases: &[&str],
+) -> Result<Identical, VerifyError> {
     let last_committed = cluster.wait_caught_up(CATCH_UP)?;
     let mut reference: Option<(String, Vec<TableSum>)> = None;
     for node in cluster.nodes().iter().filter(|node| node.pid().is_some()) {
         let mut sql = node.sql().map_err(ClusterError::from)?;
-        let sums = sums(&mut sql, databases)
-            .map_err(|source| VerifyError::Sql { node: node.name.clone(), source })?;
+        let sums = sums(&mut sql, databases).map_err(|source| VerifyError::Sql {
+            node: node.name.clone(),
+            source,
+        })?;
         match &reference {
             None => reference = Some((node.name.clone(), sums)),
             Some((first, expected)) => compare(first, expected, &node.name, &sums)?,
         }
     }
     match reference {
-        Some((_, tables)) if !tables.is_empty() => Ok(Identical { last_committed, tables }),
+        Some((_, tables)) if !tables.is_empty() => Ok(Identical {
+            last_committed,
+            tables,
+        }),
         _ => Err(VerifyError::NoTables),
     }
 }
@@ -89,7 +97,10 @@ fn sums(sql: &mut Sql, databases: &[&str]) -> Result<Vec<TableSum>, SqlError> {
         list.join(", ")
     ))?;
     let mut sums = Vec::new();
-    for table in tables.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
+    for table in tables
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+    {
         let rows = sql.value(&format!("SELECT COUNT(*) FROM {table}"))?;
         let checksum = sql.query(&format!("CHECKSUM TABLE {table}"))?;
         sums.push(TableSum {
@@ -131,7 +142,11 @@ mod tests {
     use super::*;
 
     fn sum(table: &str, rows: u64, checksum: &str) -> TableSum {
-        TableSum { table: table.to_string(), rows, checksum: checksum.to_string() }
+        TableSum {
+            table: table.to_string(),
+            rows,
+            checksum: checksum.to_string(),
+        }
     }
 
     #[test]
@@ -140,7 +155,10 @@ mod tests {
         let b = [sum("t", 1, "5"), sum("u", 1, "6")];
         assert!(compare("n1", &a, "n2", &a).is_ok());
         let error = compare("n1", &a, "n2", &b).unwrap_err().to_string();
-        assert_eq!(error, "u DIFFERS: n1 has 1 rows, checksum 5, n2 has 1 rows, checksum 6");
+        assert_eq!(
+            error,
+            "u DIFFERS: n1 has 1 rows, checksum 5, n2 has 1 rows, checksum 6"
+        );
     }
 
     #[test]

@@ -30,6 +30,11 @@ impl Group {
             return;
         };
         let replica = peer.replica;
+        let known = self.acks.get(&replica).map(|ack| ack.incarnation);
+        let twin = known.filter(|known| *known != from);
+        if twin.is_some_and(|twin| self.peers.get(&twin).is_some_and(|peer| peer.up)) {
+            return; // two processes on one data directory: the first one's word counts
+        }
         let known = self.acks.entry(replica).or_insert(PeerAck {
             incarnation: from,
             ballot,
@@ -177,16 +182,19 @@ impl Group {
                 .retain(|known, peer| *known != incarnation || peer.up);
         }
         if now.member(me).is_some() {
-            if now.number != before.number
-                && now.number > self.left_number
-                && self.standing != Standing::Primary
-            {
-                self.standing = Standing::Primary;
-                self.primary_heard_at = self.now;
-                self.resend_own(0);
-            }
+            self.admitted(now);
         } else if before.member(me).is_some() {
             self.excluded();
+        }
+    }
+
+    /// This member is in a committed configuration: primary, unless it is one from before it
+    /// declared itself non-primary.
+    pub(crate) fn admitted(&mut self, configuration: &Configuration) {
+        if configuration.number > self.left_number && self.standing != Standing::Primary {
+            self.standing = Standing::Primary;
+            self.primary_heard_at = self.now;
+            self.resend_own(0);
         }
     }
 }

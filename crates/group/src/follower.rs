@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
-use crate::event::Action;
+use crate::event::{Action, Delivery};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
 use crate::message::{Append, Message, WireBody, WireEntry};
@@ -220,7 +220,17 @@ impl Group {
         self.intact_at = Some(intact_at);
         self.matched = true;
         self.last_ack_sent = (Ballot::default(), 0);
+        let configuration = checkpoint.configuration.clone();
+        let position = checkpoint.position;
         self.out.push(Action::Reset { checkpoint });
+        if configuration.member(self.me()).is_some() {
+            // Its admission lies below the checkpoint: this is the view that it comes in with.
+            self.out.push(Action::Deliver {
+                position,
+                delivery: Delivery::Configuration(configuration.clone()),
+            });
+            self.admitted(&configuration);
+        }
     }
 
     /// Position that this member acknowledges in the promised ballot.

@@ -265,7 +265,9 @@ impl Group {
             return;
         };
         peer.heard_at = self.now;
-        if peer.replica == self.promised.replica && self.now > self.sequencer_heard_at {
+        // A restarted process of the sequencer's replica does not hold its old office.
+        let holder = peer.replica == self.promised.replica;
+        if holder && self.latest().member(from).is_some() {
             self.sequencer_heard_at = self.now;
         }
         match message {

@@ -7,7 +7,7 @@ use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::Action;
 use crate::group::{Group, LogReader, Role};
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
 use crate::message::{Append, Message, Standing, Summary, WireBody, WireEntry};
 
@@ -18,12 +18,24 @@ const APPEND_BYTES_MAX: usize = 1 << 20;
 /// How far a member has been fed.
 #[derive(Debug)]
 struct Progress {
+    replica: ReplicaId,
     /// Next position to send.
     next: Position,
     /// Acknowledged.
     acked: Position,
     /// Bytes sent above `acked`, roughly.
     ahead_bytes: usize,
+}
+
+impl Progress {
+    fn from(replica: ReplicaId, next: Position) -> Progress {
+        Progress {
+            replica,
+            next,
+            acked: 0,
+            ahead_bytes: 0,
+        }
+    }
 }
 
 /// What only the sequencer of a ballot has.
@@ -57,7 +69,7 @@ impl Office {
 
     pub fn configured(&mut self, configuration: &Configuration) {
         self.progress
-            .retain(|incarnation, _| configuration.member(*incarnation).is_some());
+            .retain(|_, progress| configuration.replica(progress.replica).is_some());
     }
 
     pub fn forget(&mut self, incarnation: Incarnation) {
@@ -176,7 +188,7 @@ impl Group {
         }
     }
 
-    fn order_submissions_of(&mut self, replica: crate::ids::ReplicaId, incarnation: Incarnation) {
+    fn order_submissions_of(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         loop {
             let Role::Sequencer(office) = &self.role else {
                 return;
@@ -244,17 +256,15 @@ impl Group {
         } else {
             self.tail.matching(summary) + 1
         };
-        let known_member = self.latest().member(member).is_some();
+        let replica = peer.replica;
+        // A seat may need the word of its restarted process before that one is admitted (rule 14).
+        let seated = self.latest().replica(replica).is_some()
+            || self.committed.configuration.replica(replica).is_some();
         if let Role::Sequencer(office) = &mut self.role {
-            if known_member {
-                office.progress.insert(
-                    member,
-                    Progress {
-                        next,
-                        acked: 0,
-                        ahead_bytes: 0,
-                    },
-                );
+            if seated {
+                office
+                    .progress
+                    .insert(member, Progress::from(replica, next));
             } else {
                 office.waiting.insert(member, summary.clone());
             }
@@ -396,15 +406,9 @@ impl Group {
             return;
         };
         for member in &members {
-            let next = checkpoint.position + 1;
-            office.progress.insert(
-                *member,
-                Progress {
-                    next,
-                    acked: 0,
-                    ahead_bytes: 0,
-                },
-            );
+            if let Some(progress) = office.progress.get_mut(member) {
+                *progress = Progress::from(progress.replica, checkpoint.position + 1);
+            }
         }
         let ballot = self.promised;
         self.send_all(

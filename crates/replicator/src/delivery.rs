@@ -17,7 +17,9 @@ use crate::writeset::WriteSet;
 impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
-        if !matches!(self.stage, Stage::Closed | Stage::Final) {
+        // A peer's control state may be ahead of what the group has delivered here.
+        let is_known = self.control.as_ref().is_some_and(|c| position <= c.position);
+        if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
             self.backlog.push_back((position, delivery));
         }
     }

@@ -27,8 +27,7 @@ pub struct Measurement {
 
 impl Measurement {
     /// The columns of [`csv_line`](Self::csv_line).
-    pub const CSV_HEADER: &str =
-        "rows,nodes,pair,system,tps,conflicts_per_s,conflicts_per_commit,mean_ms,p95_ms,cpu_ms_per_commit";
+    pub const CSV_HEADER: &str = "rows,nodes,pair,system,tps,conflicts_per_s,conflicts_per_commit,mean_ms,p95_ms,cpu_ms_per_commit";
 
     /// Adds up the summaries of the nodes' clients, which ran at the same time.
     pub fn new(
@@ -38,11 +37,17 @@ impl Measurement {
         cpu_ms: u64,
     ) -> Self {
         let per_s = |count: fn(&Summary) -> u64| -> f64 {
-            summaries.iter().map(|s| count(s) as f64 / s.seconds.max(0.001)).sum()
+            summaries
+                .iter()
+                .map(|s| count(s) as f64 / s.seconds.max(0.001))
+                .sum()
         };
         let commits: u64 = summaries.iter().map(|s| s.transactions).sum();
         let commits_or_one = commits.max(1) as f64;
-        let weighted: f64 = summaries.iter().map(|s| s.mean_ms * s.transactions as f64).sum();
+        let weighted: f64 = summaries
+            .iter()
+            .map(|s| s.mean_ms * s.transactions as f64)
+            .sum();
         Self {
             system: system.to_string(),
             nodes,
@@ -58,7 +63,11 @@ impl Measurement {
 
     /// Conflicts per committed transaction.
     pub fn conflicts_per_commit(&self) -> f64 {
-        if self.tps > 0.0 { self.conflicts_per_s / self.tps } else { 0.0 }
+        if self.tps > 0.0 {
+            self.conflicts_per_s / self.tps
+        } else {
+            0.0
+        }
     }
 
     /// One line, without its end.
@@ -85,12 +94,33 @@ mod tests {
 
     #[test]
     fn nodes_are_added_up() {
-        let a = Summary { transactions: 300, conflicts: 30, seconds: 10.0, mean_ms: 10.0, p95_ms: 20.0 };
-        let b = Summary { transactions: 100, conflicts: 10, seconds: 10.0, mean_ms: 30.0, p95_ms: 50.0 };
+        let a = Summary {
+            transactions: 300,
+            conflicts: 30,
+            seconds: 10.0,
+            mean_ms: 10.0,
+            p95_ms: 20.0,
+        };
+        let b = Summary {
+            transactions: 100,
+            conflicts: 10,
+            seconds: 10.0,
+            mean_ms: 30.0,
+            p95_ms: 50.0,
+        };
         let m = Measurement::new("x", (10_000, 2, 1), &[a, b], 800);
-        assert_eq!((m.tps, m.conflicts_per_s, m.mean_ms, m.p95_ms), (40.0, 4.0, 15.0, 50.0));
-        assert_eq!(m.csv_line(), "10000,2,1,x,40.0,4.0,0.1000,15.00,50.00,2.000");
-        assert_eq!(m.csv_line().split(',').count(), Measurement::CSV_HEADER.split(',').count());
+        assert_eq!(
+            (m.tps, m.conflicts_per_s, m.mean_ms, m.p95_ms),
+            (40.0, 4.0, 15.0, 50.0)
+        );
+        assert_eq!(
+            m.csv_line(),
+            "10000,2,1,x,40.0,4.0,0.1000,15.00,50.00,2.000"
+        );
+        assert_eq!(
+            m.csv_line().split(',').count(),
+            Measurement::CSV_HEADER.split(',').count()
+        );
     }
 
     #[test]

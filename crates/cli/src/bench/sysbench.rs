@@ -164,21 +164,42 @@ fn measure(
         cluster.kill_node(i)?;
     }
     cluster.delete()?;
-    Ok(Measurement::new(&system.name, (rows, nodes, pair), &summaries, cpu_ms))
+    Ok(Measurement::new(
+        &system.name,
+        (rows, nodes, pair),
+        &summaries,
+        cpu_ms,
+    ))
 }
 
-fn run_load(cluster: &Cluster, load: &Load, seconds: u64, seed: u32) -> Result<Vec<Summary>, BenchError> {
+fn run_load(
+    cluster: &Cluster,
+    load: &Load,
+    seconds: u64,
+    seed: u32,
+) -> Result<Vec<Summary>, BenchError> {
     let duration = Duration::from_secs(seconds);
-    let starts = cluster.nodes().iter().zip(seed..).map(|(node, seed)| load.start(node, Some(duration), seed + 1));
+    let starts = cluster
+        .nodes()
+        .iter()
+        .zip(seed..)
+        .map(|(node, seed)| load.start(node, Some(duration), seed + 1));
     let mut runs = starts.collect::<Result<Vec<Sysbench>, _>>()?;
     while !runs.iter_mut().all(Sysbench::has_ended) {
         interrupt::sleep(Duration::from_millis(100))?;
     }
-    Ok(runs.into_iter().map(Sysbench::finish).collect::<Result<_, _>>()?)
+    Ok(runs
+        .into_iter()
+        .map(Sysbench::finish)
+        .collect::<Result<_, _>>()?)
 }
 
 fn servers_cpu_ms(cluster: &Cluster) -> u64 {
-    cluster.nodes().iter().filter_map(|node| process::cpu_ms(node.pid()?)).sum()
+    cluster
+        .nodes()
+        .iter()
+        .filter_map(|node| process::cpu_ms(node.pid()?))
+        .sum()
 }
 
 /// The table of medians, and the geometric mean of the ratios of each system to the last one.
@@ -191,13 +212,18 @@ fn report(plan: &Plan, all: &[Measurement]) -> String {
     for &rows in &plan.rows {
         for &nodes in &plan.nodes {
             let of = |name: &str, value: fn(&Measurement) -> f64| -> Vec<f64> {
-                let here = all.iter().filter(|m| m.rows == rows && m.nodes == nodes && m.system == name);
+                let here = all
+                    .iter()
+                    .filter(|m| m.rows == rows && m.nodes == nodes && m.system == name);
                 here.map(value).collect()
             };
             for system in &plan.systems {
-                let Some(tps) = median(&of(&system.name, |m| m.tps)) else { continue };
+                let Some(tps) = median(&of(&system.name, |m| m.tps)) else {
+                    continue;
+                };
                 let shown = |value: fn(&Measurement) -> f64, digits: usize| {
-                    median(&of(&system.name, value)).map_or("-".to_string(), |v| format!("{v:.digits$}"))
+                    median(&of(&system.name, value))
+                        .map_or("-".to_string(), |v| format!("{v:.digits$}"))
                 };
                 // Paired: the median of the ratios, not the ratio of the medians.
                 let pairs: Vec<f64> = of(&system.name, |m| m.tps)
@@ -211,7 +237,9 @@ fn report(plan: &Plan, all: &[Measurement]) -> String {
                 let own_share = median(&of(&system.name, Measurement::conflicts_per_commit));
                 let base_share = median(&of(&base.name, Measurement::conflicts_per_commit));
                 let conflict_ratio = match (own_share, base_share) {
-                    (Some(own), Some(other)) if other > 0.0 && system != base => format!("{:.2}", own / other),
+                    (Some(own), Some(other)) if other > 0.0 && system != base => {
+                        format!("{:.2}", own / other)
+                    }
                     _ => "-".to_string(),
                 };
                 lines.push(vec![
@@ -244,7 +272,10 @@ fn report(plan: &Plan, all: &[Measurement]) -> String {
     let mut text = table::render(&header, &lines);
     for (name, ratios) in ratios {
         if let Some(mean) = geometric_mean(&ratios) {
-            text += &format!("\n{name} / {}: geometric mean of the tps ratios {mean:.2}\n", base.name);
+            text += &format!(
+                "\n{name} / {}: geometric mean of the tps ratios {mean:.2}\n",
+                base.name
+            );
         }
     }
     text
@@ -260,7 +291,13 @@ mod tests {
     use super::*;
 
     fn plan(names: &[&str]) -> Plan {
-        let systems = names.iter().map(|n| System { name: n.to_string(), provider: None }).collect();
+        let systems = names
+            .iter()
+            .map(|n| System {
+                name: n.to_string(),
+                provider: None,
+            })
+            .collect();
         Plan {
             systems,
             nodes: vec![1],
@@ -274,7 +311,13 @@ mod tests {
     }
 
     fn measured(system: &str, pair: usize, transactions: u64) -> Measurement {
-        let s = Summary { transactions, conflicts: 10, seconds: 1.0, mean_ms: 1.0, p95_ms: 2.0 };
+        let s = Summary {
+            transactions,
+            conflicts: 10,
+            seconds: 1.0,
+            mean_ms: 1.0,
+            p95_ms: 2.0,
+        };
         Measurement::new(system, (10, 1, pair), &[s], 100)
     }
 
@@ -289,7 +332,10 @@ mod tests {
             measured("b", 3, 100),
         ];
         let text = report(&plan(&["a", "b"]), &all);
-        assert!(text.contains("a / b: geometric mean of the tps ratios 2.00"), "{text}");
+        assert!(
+            text.contains("a / b: geometric mean of the tps ratios 2.00"),
+            "{text}"
+        );
         assert!(!text.contains("b / b"), "{text}");
     }
 

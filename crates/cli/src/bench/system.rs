@@ -29,13 +29,21 @@ impl System {
     /// `NAME=PATH`.
     pub fn parse(text: &str, trireme_provider: Option<&Path>) -> Result<Self, SystemError> {
         let (name, provider) = match text.split_once('=') {
-            Some((name, path)) if !name.is_empty() => (name, Some(packages::provider(Some(Path::new(path)))?)),
+            Some((name, path)) if !name.is_empty() => {
+                (name, Some(packages::provider(Some(Path::new(path)))?))
+            }
             None if text == "plain" => (text, None),
-            None if text == "galera" => (text, Some(packages::provider(Some(Path::new(GALERA_PROVIDER)))?)),
+            None if text == "galera" => (
+                text,
+                Some(packages::provider(Some(Path::new(GALERA_PROVIDER)))?),
+            ),
             None if text == "trireme" => (text, Some(packages::provider(trireme_provider)?)),
             _ => return Err(SystemError::Unknown(text.to_string())),
         };
-        Ok(Self { name: name.to_string(), provider })
+        Ok(Self {
+            name: name.to_string(),
+            provider,
+        })
     }
 
     /// Whether it can run with this many nodes.
@@ -53,8 +61,14 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().canonicalize().unwrap();
         let own = System::parse(&format!("mine={}", path.display()), None).unwrap();
-        assert_eq!((own.name.as_str(), own.provider.as_deref()), ("mine", Some(path.as_path())));
-        assert_eq!(System::parse("trireme", Some(&path)).unwrap().provider, Some(path));
+        assert_eq!(
+            (own.name.as_str(), own.provider.as_deref()),
+            ("mine", Some(path.as_path()))
+        );
+        assert_eq!(
+            System::parse("trireme", Some(&path)).unwrap().provider,
+            Some(path)
+        );
         let plain = System::parse("plain", None).unwrap();
         assert!(plain.runs_with(1) && !plain.runs_with(2));
         assert!(own.runs_with(4));
@@ -62,8 +76,14 @@ mod tests {
 
     #[test]
     fn unknown_systems_are_refused() {
-        assert_eq!(System::parse("oracle", None), Err(SystemError::Unknown("oracle".to_string())));
+        assert_eq!(
+            System::parse("oracle", None),
+            Err(SystemError::Unknown("oracle".to_string()))
+        );
         assert!(System::parse("=x", None).is_err());
-        assert!(matches!(System::parse("a=/nonexistent", None), Err(SystemError::Package(_))));
+        assert!(matches!(
+            System::parse("a=/nonexistent", None),
+            Err(SystemError::Package(_))
+        ));
     }
 }

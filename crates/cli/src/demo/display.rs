@@ -18,10 +18,20 @@ impl Display {
     pub fn new() -> Self {
         let stdout = io::stdout();
         let columns = stdout.is_terminal().then(|| {
-            let size = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+            let size =
+                rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
             if size == 0 { 80 } else { size }
         });
-        Self { began: Instant::now(), columns, live: false }
+        Self {
+            began: Instant::now(),
+            columns,
+            live: false,
+        }
+    }
+
+    /// Whether the live line must do with few columns.
+    pub fn is_narrow(&self) -> bool {
+        self.columns.is_some_and(|columns| columns < 120)
     }
 
     /// Prints a line that stays.
@@ -32,7 +42,7 @@ impl Display {
 
     /// Prints the line of this second, over the last one's if possible.
     pub fn live(&mut self, text: &str) {
-        let line = format!("{}   {text}", self.clock());
+        let line = format!("{}  {text}", self.clock());
         match self.columns {
             None => output::line(&line),
             Some(columns) => {

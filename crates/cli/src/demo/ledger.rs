@@ -33,7 +33,10 @@ pub fn prepare(cluster: &Cluster) -> Result<(), DemoError> {
         format!("CREATE TABLE {DATABASE}.ledger (node INT, n BIGINT, PRIMARY KEY (node, n))"),
     ];
     for statement in &statements {
-        sql.exec(statement).map_err(|source| VerifyError::Sql { node: node.name.clone(), source })?;
+        sql.exec(statement).map_err(|source| VerifyError::Sql {
+            node: node.name.clone(),
+            source,
+        })?;
     }
     Ok(())
 }
@@ -44,7 +47,10 @@ pub fn check(cluster: &Cluster, acknowledged: &BTreeSet<Entry>) -> Result<(), De
         let mut sql = node.sql().map_err(ClusterError::from)?;
         let rows = sql
             .query(&format!("SELECT node, n FROM {DATABASE}.ledger"))
-            .map_err(|source| VerifyError::Sql { node: node.name.clone(), source })?;
+            .map_err(|source| VerifyError::Sql {
+                node: node.name.clone(),
+                source,
+            })?;
         let present: BTreeSet<Entry> = rows
             .iter()
             .filter_map(|row| match row.as_slice() {
@@ -77,8 +83,11 @@ pub struct Ledger {
 impl Ledger {
     /// Starts a client per node.
     pub fn start(cluster: &Cluster) -> Self {
-        let mut ledger =
-            Self { stop: Arc::new(AtomicBool::new(false)), acknowledged: Vec::new(), clients: Vec::new() };
+        let mut ledger = Self {
+            stop: Arc::new(AtomicBool::new(false)),
+            acknowledged: Vec::new(),
+            clients: Vec::new(),
+        };
         for (i, node) in cluster.nodes().iter().enumerate() {
             let acknowledged = Acknowledged::default();
             let client = Client {
@@ -95,12 +104,18 @@ impl Ledger {
 
     /// Whether node `i` (from 0) has acknowledged anything after `since`.
     pub fn has_commit_since(&self, i: usize, since: Instant) -> bool {
-        lock(&self.acknowledged[i]).last().is_some_and(|(_, at)| *at > since)
+        lock(&self.acknowledged[i])
+            .last()
+            .is_some_and(|(_, at)| *at > since)
     }
 
     /// The longest time between two acknowledgements of one node, `except` for one, between `from` and `to`.
     pub fn longest_gap(&self, from: Instant, to: Instant, except: usize) -> Duration {
-        let others = self.acknowledged.iter().enumerate().filter(|(i, _)| *i != except);
+        let others = self
+            .acknowledged
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != except);
         let gaps = others.map(|(_, times)| {
             let times: Vec<Instant> = lock(times).iter().map(|(_, at)| *at).collect();
             longest_gap(&times, from, to)
@@ -112,7 +127,14 @@ impl Ledger {
     pub fn finish(mut self) -> BTreeSet<Entry> {
         self.end();
         let nodes = self.acknowledged.iter().enumerate();
-        nodes.flat_map(|(i, all)| lock(all).iter().map(|(n, _)| (i + 1, *n)).collect::<Vec<_>>()).collect()
+        nodes
+            .flat_map(|(i, all)| {
+                lock(all)
+                    .iter()
+                    .map(|(n, _)| (i + 1, *n))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     fn end(&mut self) {
@@ -162,7 +184,12 @@ impl Client {
             Some(connection) => connection,
             None => sql.insert(Sql::connect_tcp(self.port, TIMEOUT)?),
         };
-        connection.exec(&format!("INSERT INTO {DATABASE}.ledger VALUES ({}, {n})", self.node)).map(|_| ())
+        connection
+            .exec(&format!(
+                "INSERT INTO {DATABASE}.ledger VALUES ({}, {n})",
+                self.node
+            ))
+            .map(|_| ())
     }
 }
 
@@ -178,7 +205,9 @@ fn longest_gap(times: &[Instant], from: Instant, to: Instant) -> Duration {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[cfg(test)]
@@ -189,8 +218,14 @@ mod tests {
     fn the_longest_gap_counts_both_ends() {
         let zero = Instant::now();
         let at = |s| zero + Duration::from_secs(s);
-        assert_eq!(longest_gap(&[at(2), at(3)], at(0), at(4)), Duration::from_secs(2));
-        assert_eq!(longest_gap(&[at(1), at(6)], at(0), at(7)), Duration::from_secs(5));
+        assert_eq!(
+            longest_gap(&[at(2), at(3)], at(0), at(4)),
+            Duration::from_secs(2)
+        );
+        assert_eq!(
+            longest_gap(&[at(1), at(6)], at(0), at(7)),
+            Duration::from_secs(5)
+        );
         assert_eq!(longest_gap(&[at(1)], at(0), at(9)), Duration::from_secs(8));
         assert_eq!(longest_gap(&[at(20)], at(0), at(9)), Duration::from_secs(9));
     }

@@ -119,29 +119,47 @@ pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
             if interrupt::check().is_err() {
                 stopped.and_then(|()| cluster.delete())?;
             } else {
-                line(&format!("the logs are in {}/node*/error.log", options.dir.display()));
+                line(&format!(
+                    "the logs are in {}/node*/error.log",
+                    options.dir.display()
+                ));
             }
             Err(error)
         }
     }
 }
 
-fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> Result<Outcome, DemoError> {
+fn play(
+    options: &DemoOptions,
+    cluster: &mut Cluster,
+    display: &mut Display,
+) -> Result<Outcome, DemoError> {
     display.event(&format!("starting {NODES} nodes"));
     cluster.bootstrap_node(0)?;
     for i in 1..NODES {
         cluster.start_node(i)?;
     }
-    let ports: Vec<String> = cluster.nodes().iter().map(|node| node.ports.mysql.to_string()).collect();
+    let ports: Vec<String> = cluster
+        .nodes()
+        .iter()
+        .map(|node| node.ports.mysql.to_string())
+        .collect();
     display.event(&format!("all synced, SQL on ports {}", ports.join(", ")));
 
     let load = Load::read_write(options.tables, options.rows, options.threads);
-    display.event(&format!("filling {} tables with {} rows each", options.tables, options.rows));
+    display.event(&format!(
+        "filling {} tables with {} rows each",
+        options.tables, options.rows
+    ));
     load.prepare(cluster.node(0))?;
     ledger::prepare(cluster)?;
 
-    display.event("writing on all nodes: sysbench oltp_read_write, and a ledger of acknowledged inserts");
-    display.event("(c/s: commits per second; conf: conflicts per second; p95: of the transactions' latency)");
+    display.event(
+        "writing on all nodes: sysbench oltp_read_write, and a ledger of acknowledged inserts",
+    );
+    display.event(
+        "each second, per node: commits/s, conflicts/s, 95th percentile of the latency in ms",
+    );
     let ledger = Ledger::start(cluster);
     let mut traffic = Traffic::start(load, cluster)?;
     traffic.watch(display, options.all_seconds)?;
@@ -156,11 +174,15 @@ fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> 
     // Detection takes seconds; by now the others must have gone on.
     let recently = gap_end - Duration::from_secs(3);
     if let Some(i) = (0..NODES).find(|i| *i != VICTIM && !ledger.has_commit_since(*i, recently)) {
-        return Err(DemoError::Stalled { node: cluster.node(i).name.clone() });
+        return Err(DemoError::Stalled {
+            node: cluster.node(i).name.clone(),
+        });
     }
 
     traffic.set_idle_text("joining");
-    display.event(&format!("{victim} starts again: recovers its position, joins, catches up"));
+    display.event(&format!(
+        "{victim} starts again: recovers its position, joins, catches up"
+    ));
     let restarted = Instant::now();
     thread::scope(|scope| {
         let start = scope.spawn(|| cluster.start_node(VICTIM));
@@ -168,7 +190,9 @@ fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> 
             traffic.tick(display)?;
         }
         // A panic in there is a bug of ours; let it through.
-        start.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        start
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok::<(), DemoError>(())
     })?;
     let return_time = restarted.elapsed();
@@ -182,7 +206,12 @@ fn play(options: &DemoOptions, cluster: &mut Cluster, display: &mut Display) -> 
     let acknowledged = ledger.finish();
     let identical = verify_identical(cluster, &["sbtest", ledger::DATABASE])?;
     ledger::check(cluster, &acknowledged)?;
-    Ok(Outcome { identical, acknowledged: acknowledged.len(), longest_gap, return_time })
+    Ok(Outcome {
+        identical,
+        acknowledged: acknowledged.len(),
+        longest_gap,
+        return_time,
+    })
 }
 
 fn print_outcome(cluster: &Cluster, outcome: &Outcome, total: Duration) {
@@ -193,16 +222,40 @@ fn print_outcome(cluster: &Cluster, outcome: &Outcome, total: Duration) {
         .iter()
         .map(|sum| {
             let name = sum.table.replace('`', "");
-            vec![name, sum.rows.to_string(), sum.checksum.clone(), "identical".to_string()]
+            vec![
+                name,
+                sum.rows.to_string(),
+                sum.checksum.clone(),
+                "identical".to_string(),
+            ]
         })
         .collect();
-    piece(&table::render(&["table", "rows", "checksum", "on all nodes"], &rows));
+    piece(&table::render(
+        &["table", "rows", "checksum", "on all nodes"],
+        &rows,
+    ));
     line("");
-    line(&format!("last committed on all nodes:           {}", outcome.identical.last_committed));
-    line(&format!("acknowledged ledger inserts, missing:  {}, 0", outcome.acknowledged));
-    line(&format!("longest gap in the others' commits:    {:.1} s", outcome.longest_gap.as_secs_f64()));
-    line(&format!("restart of the killed node to synced:  {:.1} s", outcome.return_time.as_secs_f64()));
-    line(&format!("PASSED in {:.0} s on {} nodes", total.as_secs_f64(), cluster.nodes().len()));
+    line(&format!(
+        "last committed on all nodes:           {}",
+        outcome.identical.last_committed
+    ));
+    line(&format!(
+        "acknowledged ledger inserts, missing:  {}, 0",
+        outcome.acknowledged
+    ));
+    line(&format!(
+        "longest gap in the others' commits:    {:.1} s",
+        outcome.longest_gap.as_secs_f64()
+    ));
+    line(&format!(
+        "restart of the killed node to synced:  {:.1} s",
+        outcome.return_time.as_secs_f64()
+    ));
+    line(&format!(
+        "PASSED in {:.0} s on {} nodes",
+        total.as_secs_f64(),
+        cluster.nodes().len()
+    ));
     line("");
 }
 

@@ -22,9 +22,19 @@ pub struct Traffic {
 impl Traffic {
     /// Starts the load on every node of the cluster.
     pub fn start(load: Load, cluster: &Cluster) -> Result<Self, DemoError> {
-        let names: Vec<String> = cluster.nodes().iter().map(|node| node.name.clone()).collect();
+        let names: Vec<String> = cluster
+            .nodes()
+            .iter()
+            .map(|node| node.name.clone())
+            .collect();
         let runs = names.iter().map(|_| None).collect();
-        let mut traffic = Self { load, names, runs, starts: 0, idle_text: "down" };
+        let mut traffic = Self {
+            load,
+            names,
+            runs,
+            starts: 0,
+            idle_text: "down",
+        };
         for i in 0..cluster.nodes().len() {
             traffic.resume(i, cluster)?;
         }
@@ -77,23 +87,39 @@ impl Traffic {
                 None => None,
             };
             total += report.flatten().map_or(0.0, |report| report.tps);
-            parts.push(format!("{name} {}", figures(report, self.idle_text)));
+            parts.push(format!(
+                "{name} {}",
+                figures(report, self.idle_text, display.is_narrow())
+            ));
         }
-        display.live(&format!("{} | all {total:>4.0} c/s", parts.join(" | ")));
+        let between = if display.is_narrow() { "  " } else { " | " };
+        parts.push(format!("all {total:>4.0}"));
+        display.live(&parts.join(between));
         Ok(())
     }
 }
 
 /// `None` is a node without load, `Some(None)` one whose report has not come yet.
-fn figures(report: Option<Option<IntervalReport>>, idle_text: &str) -> String {
+fn figures(report: Option<Option<IntervalReport>>, idle_text: &str, narrow: bool) -> String {
     let text = match report {
         None => idle_text.to_string(),
         Some(None) => "...".to_string(),
         Some(Some(r)) => {
-            format!("{:>4.0} c/s {:>3.0} conf p95 {:>4.0} ms", r.tps, r.conflicts_per_s, r.p95_ms)
+            let IntervalReport {
+                tps,
+                conflicts_per_s,
+                p95_ms,
+                ..
+            } = r;
+            if narrow {
+                format!("{tps:>4.0} {conflicts_per_s:>3.0} {p95_ms:>4.0}")
+            } else {
+                format!("{tps:>4.0} c/s {conflicts_per_s:>3.0} conf p95 {p95_ms:>4.0} ms")
+            }
         }
     };
-    format!("{text:<29}")
+    let width = if narrow { 13 } else { 29 };
+    format!("{text:<width$}")
 }
 
 #[cfg(test)]
@@ -102,9 +128,21 @@ mod tests {
 
     #[test]
     fn all_states_take_the_same_width() {
-        let report = IntervalReport { second: 1.0, tps: 1234.5, p95_ms: 18.2, conflicts_per_s: 7.0 };
-        assert_eq!(figures(Some(Some(report)), "").trim_end(), "1234 c/s   7 conf p95   18 ms");
-        let widths = [None, Some(None), Some(Some(report))].map(|r| figures(r, "down").len());
-        assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+        let report = IntervalReport {
+            second: 1.0,
+            tps: 1234.5,
+            p95_ms: 18.2,
+            conflicts_per_s: 7.0,
+        };
+        assert_eq!(
+            figures(Some(Some(report)), "", false),
+            "1234 c/s   7 conf p95   18 ms"
+        );
+        assert_eq!(figures(Some(Some(report)), "", true), "1234   7   18");
+        for narrow in [false, true] {
+            let widths =
+                [None, Some(None), Some(Some(report))].map(|r| figures(r, "down", narrow).len());
+            assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+        }
     }
 }

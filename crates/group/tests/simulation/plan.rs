@@ -105,7 +105,7 @@ impl Plan {
             disk_ms: random.pick(&[0, 2, 10, 40]),
             tail_bytes: random.pick(&[2_000, 20_000, 16 << 20]),
             window_bytes: random.pick(&[1_000, 50_000, 8 << 20]),
-            retention: random.pick(&[20, 200, usize::MAX]),
+            retention: random.pick(&[50, 500, usize::MAX]),
             joining_ms: random.pick(&[0, 100, 1_500]),
             faults,
             calm_at,

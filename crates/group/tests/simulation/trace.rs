@@ -11,7 +11,7 @@ use trireme_group::{
 /// Milestones kept, what is neither a heartbeat nor about submissions alone: the first and the last.
 const FIRST: usize = 100;
 const MILESTONES: usize = 100;
-/// Last lines kept, of every kind.
+/// Last lines kept, of every kind; TRIREME_SIM_TRACE=<number> for more.
 const LINES: usize = 60;
 
 /// The last lines of a run, and the names of its processes.
@@ -22,6 +22,7 @@ pub struct Trace {
     first: Vec<String>,
     milestones: VecDeque<String>,
     lines: VecDeque<String>,
+    limit: usize,
     processes: BTreeMap<Incarnation, String>,
     replicas: BTreeMap<ReplicaId, String>,
 }
@@ -30,6 +31,10 @@ impl Trace {
     pub fn new(on: bool) -> Trace {
         Trace {
             on,
+            limit: std::env::var("TRIREME_SIM_TRACE")
+                .ok()
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(LINES),
             ..Trace::default()
         }
     }
@@ -53,7 +58,7 @@ impl Trace {
         let (lines, limit) = if milestone {
             (&mut self.milestones, MILESTONES)
         } else {
-            (&mut self.lines, LINES)
+            (&mut self.lines, self.limit)
         };
         lines.push_back(line);
         if lines.len() > limit {
@@ -64,8 +69,9 @@ impl Trace {
     /// The milestones, and the last lines of all in their order.
     pub fn lines(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self
-            .milestones
+            .first
             .iter()
+            .chain(&self.milestones)
             .chain(&self.lines)
             .map(String::as_str)
             .collect();
@@ -236,6 +242,9 @@ impl Trace {
                     | Message::Submit { .. }
                     | Message::Ack { .. }
                     | Message::Join(_)
+                    | Message::Summary { .. }
+                    | Message::PreVote { .. }
+                    | Message::PreVoteReply { .. }
                     | Message::LogEnd { .. }
                     | Message::LogEndReply { .. }
             ),

@@ -130,7 +130,7 @@ impl Cluster {
             server: Server::default(),
             records: Records::default(),
             actions: Vec::new(),
-            threads: 4,
+            threads: 0,
             next: 0,
             base: 0,
             inbox: VecDeque::new(),
@@ -145,6 +145,7 @@ impl Cluster {
 
     pub fn connect(&mut self, node: usize, local: Gtid, bootstrap: Option<Uuid>, server_running: bool) {
         self.nodes[node].closed = false;
+        self.nodes[node].threads = 4;
         self.nodes[node].left = false;
         let connect = Connect {
             incarnation: self.nodes[node].incarnation,
@@ -198,7 +199,7 @@ impl Cluster {
         self.append(Delivery::Configuration(self.configuration.clone()));
     }
 
-    fn append(&mut self, delivery: Delivery) {
+    pub fn append(&mut self, delivery: Delivery) {
         // Now and then the group uses a position itself.
         let last = self.order.last().map_or(0, |(position, _)| *position);
         let position = last + if last % 5 == 0 { 2 } else { 1 };
@@ -443,5 +444,16 @@ impl Cluster {
             let commits: BTreeSet<Seqno> = node.server.commits.iter().copied().collect();
             assert_eq!(commits.len() as Seqno, last, "{index}: not every seqno came to the database");
         }
+    }
+}
+
+impl Cluster {
+    /// The id of the last submission of a node.
+    pub fn last_submission(&self, node: usize) -> SubmissionId {
+        let number = self.nodes[node].actions.iter().rev().find_map(|action| match action {
+            Action::Submit { number, .. } => Some(*number),
+            _ => None,
+        });
+        SubmissionId { incarnation: self.nodes[node].incarnation, number: number.expect("has submitted") }
     }
 }

@@ -1,0 +1,261 @@
+//! Transactions and total-order actions on nodes that are in step.
+
+use trireme_certification::KeyType;
+use trireme_group::Fate;
+
+use super::driver::{Cluster, HISTORY, draft};
+use super::server::{Session, Toi};
+use crate::{Action, Code, Event, Gtid, Owner};
+
+#[test]
+fn a_commit_reaches_every_node() {
+    let mut cluster = Cluster::of(3);
+    let before = cluster.nodes[0].replicator.last_committed().seqno;
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    for node in &cluster.nodes {
+        assert_eq!(node.server.database[&(before + 1)], b"0/1/k");
+    }
+    let status = cluster.nodes[0].replicator.status();
+    assert_eq!((status.replicated, status.local_commits, status.open_transactions), (1, 1, 0));
+    assert!(status.repl_keys > 0 && status.repl_data_bytes == 5);
+    cluster.assert_settled();
+}
+
+#[test]
+fn of_two_writers_of_a_row_the_first_wins() {
+    let mut cluster = Cluster::of(2);
+    let first = cluster.certify(0, "k", KeyType::Exclusive);
+    let second = cluster.certify(1, "k", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, first), Code::Ok);
+    assert_eq!(cluster.outcome(1, second), Code::TrxFail);
+    assert_eq!(cluster.nodes[1].replicator.status().local_cert_failures, 1);
+    assert_eq!(cluster.nodes[0].replicator.status().local_cert_failures, 0);
+    cluster.assert_settled();
+}
+
+#[test]
+fn last_seen_is_what_is_released_when_the_write_set_is_sent() {
+    let mut cluster = Cluster::of(2);
+    let first = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.settle();
+    // Node 1 has seen it: no conflict.
+    let second = cluster.certify(1, "k", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!((cluster.outcome(0, first), cluster.outcome(1, second)), (Code::Ok, Code::Ok));
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_victim_that_executes_fails_unordered() {
+    let mut cluster = Cluster::of(2);
+    let victim = 77;
+    let answer = cluster
+        .call(0, |ticket| Event::Abort { ticket, bf_seqno: 5, victim, executing: true })
+        .expect("answered at once");
+    assert_eq!((answer.code, answer.gtid), (Code::Ok, Gtid::UNDEFINED));
+    assert_eq!(cluster.nodes[0].replicator.status().open_transactions, 1);
+    let draft = draft(victim, "k", KeyType::Exclusive, b"x");
+    let answer = cluster.call(0, |ticket| Event::Certify { ticket, trx: victim, conn: 1, draft }).expect("at once");
+    assert_eq!((answer.code, answer.gtid), (Code::ConnFail, Gtid::UNDEFINED));
+    assert_eq!(cluster.nodes[0].replicator.status().open_transactions, 0);
+    // A victim that the provider does not know of leaves no trace.
+    assert_eq!(cluster.abort(0, 78, 5), Code::Ok);
+    assert_eq!(cluster.nodes[0].replicator.status().open_transactions, 0);
+}
+
+#[test]
+fn a_victim_in_flight_that_passes_is_replayed() {
+    let mut cluster = Cluster::of(2);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
+    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed, "it is aborted already");
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    assert_eq!(cluster.nodes[0].replicator.status().local_replays, 1);
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_victim_in_flight_that_conflicts_fails() {
+    let mut cluster = Cluster::of(2);
+    cluster.certify(0, "k", KeyType::Exclusive);
+    let trx = cluster.certify(1, "k", KeyType::Exclusive);
+    assert_eq!(cluster.abort(1, trx, -1), Code::Ok);
+    cluster.settle();
+    assert_eq!(cluster.outcome(1, trx), Code::TrxFail);
+    assert_eq!(cluster.nodes[1].replicator.status().local_replays, 0);
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_certified_victim_learns_of_it_when_it_enters_commit_order() {
+    let mut cluster = Cluster::of(1);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.deliver(0);
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap();
+    assert_eq!(cluster.abort(0, trx, seqno + 1), Code::NotAllowed, "it is ordered before the aborter");
+    assert_eq!(cluster.abort(0, trx, 0), Code::Ok, "no order is known: its state decides");
+    let answer = cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner: Owner::Trx(trx) }).unwrap();
+    assert_eq!((answer.code, answer.gtid.seqno), (Code::BfAbort, seqno));
+    let replay = cluster.call(0, |ticket| Event::Replay { ticket, trx }).expect("nothing is before it");
+    assert_eq!(replay.code, Code::Ok);
+    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed, "it is being replayed");
+}
+
+#[test]
+fn a_victim_that_waits_for_commit_order_is_woken() {
+    let mut cluster = Cluster::of(2);
+    // Node 1's write-set comes first and is not applied yet at node 0.
+    cluster.certify(1, "a", KeyType::Exclusive);
+    let trx = cluster.certify(0, "b", KeyType::Exclusive);
+    while cluster.deliver(0) {}
+    cluster.step_session(0, trx);
+    assert!(matches!(cluster.nodes[0].server.sessions[&trx].0, Session::Entering(..)));
+    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    assert_eq!(cluster.nodes[0].replicator.status().local_replays, 1);
+    cluster.assert_settled();
+}
+
+#[test]
+fn whoever_is_inside_commit_order_cannot_be_aborted() {
+    let mut cluster = Cluster::of(1);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.deliver(0);
+    let enter = cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner: Owner::Trx(trx) }).unwrap();
+    assert_eq!(enter.code, Code::Ok);
+    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
+    cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner: Owner::Trx(trx), error: None }).unwrap();
+    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
+}
+
+#[test]
+fn release_completes_what_is_open() {
+    for stages in 0..3 {
+        let mut cluster = Cluster::of(1);
+        let trx = cluster.certify(0, "k", KeyType::Exclusive);
+        cluster.deliver(0);
+        let owner = Owner::Trx(trx);
+        if stages > 0 {
+            cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner }).unwrap();
+        }
+        if stages > 1 {
+            cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner, error: None }).unwrap();
+        }
+        cluster.call(0, |ticket| Event::Release { ticket, trx }).unwrap();
+        let last = cluster.nodes[0].replicator.last_seqno().unwrap();
+        assert_eq!(cluster.nodes[0].replicator.last_committed().seqno, last);
+        assert_eq!(cluster.nodes[0].replicator.status().local_commits, u64::from(stages > 0));
+        let again = cluster.call(0, |ticket| Event::Release { ticket, trx }).unwrap();
+        assert_eq!(again.code, Code::Ok);
+    }
+}
+
+#[test]
+fn waiting_for_all_before_within_commit_order_does_not_block() {
+    let mut cluster = Cluster::of(1);
+    let (first, second) = (cluster.certify(0, "a", KeyType::Exclusive), cluster.certify(0, "b", KeyType::Exclusive));
+    while cluster.deliver(0) {}
+    let last = cluster.nodes[0].replicator.last_seqno().unwrap();
+    for trx in [first, second] {
+        let owner = Owner::Trx(trx);
+        assert!(cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner }).is_some());
+        if trx == first {
+            cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner, error: None });
+        }
+    }
+    // `second` is inside, `first` has left and not released (contract trap 29).
+    let upto = Some(Gtid { uuid: HISTORY, seqno: last - 1 });
+    let ticket = 999;
+    cluster.event(0, Event::SyncWait { ticket, upto });
+    assert!(cluster.nodes[0].server.take(ticket).is_none());
+    cluster.call(0, |ticket| Event::Release { ticket, trx: first });
+    assert_eq!(cluster.nodes[0].server.take(ticket).unwrap().code, Code::Ok);
+}
+
+#[test]
+fn a_total_order_action_runs_alone_everywhere() {
+    let mut cluster = Cluster::of(2);
+    let earlier = cluster.certify(1, "a", KeyType::Exclusive);
+    cluster.toi(0, 5);
+    let later = cluster.certify(1, "b", KeyType::Exclusive);
+    for _ in 0..3 {
+        cluster.deliver(0);
+    }
+    assert!(!cluster.nodes[0].actions.contains(&Action::MarkUnsafe), "what is before it is not applied yet");
+    cluster.settle();
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+    assert_eq!(cluster.outcome(1, earlier), Code::Ok);
+    assert_eq!(cluster.outcome(1, later), Code::TrxFail, "it had not seen the action");
+    for node in &cluster.nodes {
+        let unsafes = node.actions.iter().filter(|a| **a == Action::MarkUnsafe).count();
+        let safes = node.actions.iter().filter(|a| **a == Action::MarkSafe).count();
+        assert_eq!(safes, unsafes, "every mark is taken back");
+        assert!(unsafes > 0);
+    }
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_lost_write_set_of_unknown_fate_is_applied_if_it_commits_after_all() {
+    let mut cluster = Cluster::of(2);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    let id = cluster.last_submission(0);
+    cluster.event(0, Event::Failed { id, fate: Fate::Unknown });
+    cluster.step_session(0, trx);
+    assert_eq!(cluster.outcome(0, trx), Code::NodeFail, "never a deadlock error: it would be retried");
+    // A new write-set of the same origin does not profit from its locks: another epoch.
+    let next = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, next), Code::TrxFail);
+    assert_eq!(cluster.nodes[0].server.database.values().last().unwrap(), b"0/1/k");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_withdrawn_write_set_fails_for_good() {
+    let mut cluster = Cluster::of(2);
+    cluster.nodes[0].primary = false;
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.toi(0, 9);
+    cluster.step_session(0, trx);
+    cluster.step_toi(0, 9);
+    assert_eq!(cluster.outcome(0, trx), Code::ConnFail);
+    assert_eq!(cluster.nodes[0].server.tois[&9].0, Toi::Done(Code::ConnFail));
+}
+
+#[test]
+fn a_read_sees_what_was_acknowledged_before() {
+    let mut cluster = Cluster::of(2);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.deliver(0);
+    let ticket = 999;
+    cluster.event(1, Event::SyncWait { ticket, upto: None });
+    assert!(cluster.nodes[1].server.take(ticket).is_none(), "not even delivered here");
+    cluster.deliver(1);
+    assert!(cluster.nodes[1].server.take(ticket).is_none(), "not applied here");
+    cluster.settle_now();
+    assert_eq!(cluster.nodes[1].server.take(ticket).unwrap().code, Code::Ok);
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    // Nothing is open: at once.
+    let answer = cluster.call(1, |ticket| Event::SyncWait { ticket, upto: None }).expect("at once");
+    assert_eq!(answer.gtid, cluster.nodes[1].replicator.last_committed());
+    let upto = Some(Gtid { uuid: trireme_group::Uuid([9; 16]), seqno: 1 });
+    let other = cluster.call(1, |ticket| Event::SyncWait { ticket, upto }).unwrap();
+    assert_eq!(other.code, Code::TrxMissing);
+}
+
+#[test]
+fn fragments_are_not_supported_yet() {
+    let mut cluster = Cluster::of(1);
+    let keys = trireme_certification::KeySetBuilder::new();
+    let draft = crate::WriteSetDraft::new(crate::flags::TRX_START, 1, 1, &keys, &[b"x"]);
+    let answer = cluster.call(0, |ticket| Event::Certify { ticket, trx: 1, conn: 1, draft }).unwrap();
+    assert_eq!(answer.code, Code::NotImplemented);
+    let answer = cluster.call(0, |ticket| Event::Rollback { ticket, trx: 1 }).unwrap();
+    assert_eq!(answer.code, Code::NotImplemented);
+}

@@ -1,0 +1,410 @@
+//! How nodes get their state.
+
+use trireme_certification::KeyType;
+
+use super::driver::{Cluster, HISTORY, incarnation};
+use super::server::Happened;
+use crate::{Action, Code, Event, Gtid, LocalState};
+
+fn kinds(cluster: &Cluster, node: usize) -> Vec<String> {
+    let happened = cluster.nodes[node].server.happened.iter();
+    happened
+        .map(|h| match h {
+            Happened::Connected(v) => format!("connected {}", v.gtid.seqno),
+            Happened::View(v, low) => format!("view {} at {low}", v.gtid.seqno),
+            Happened::Synced => "synced".into(),
+            Happened::SstRequest => "sst_request".into(),
+            Happened::Donate(gtid) => format!("donate {}", gtid.seqno),
+            Happened::Exit(code) => format!("exit {code:?}"),
+        })
+        .collect()
+}
+
+/// The database of node 0 as of now, at a node that is down.
+fn copy(cluster: &mut Cluster, to: usize) -> Gtid {
+    let (database, commits) =
+        (cluster.nodes[0].server.database.clone(), cluster.nodes[0].server.commits.clone());
+    (cluster.nodes[to].server.database, cluster.nodes[to].server.commits) = (database, commits);
+    cluster.nodes[0].replicator.last_committed()
+}
+
+#[test]
+fn an_empty_node_takes_a_snapshot() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    assert_eq!(kinds(&cluster, 1), ["connected 2", "sst_request"]);
+    assert_eq!(kinds(&cluster, 0)[3..], ["view 2 at 1", "donate 2"]);
+    assert_eq!((cluster.comment(0), cluster.comment(1)), ("Donor/Desynced", "Joining: receiving State Transfer"));
+    // The donor writes on meanwhile; what the snapshot has is not applied again.
+    let a = cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let gtid = cluster.nodes[0].replicator.last_committed();
+    copy(&mut cluster, joiner);
+    let b = cluster.certify(0, "b", KeyType::Exclusive);
+    cluster.settle();
+    cluster.call(0, |ticket| Event::SstSent { ticket, gtid, rcode: 0 });
+    let answer = cluster.call(joiner, |ticket| Event::SstReceived { ticket, gtid, rcode: 0 }).unwrap();
+    assert_eq!(answer.code, Code::Ok);
+    cluster.settle();
+    assert_eq!((cluster.outcome(0, a), cluster.outcome(0, b)), (Code::Ok, Code::Ok));
+    assert_eq!((cluster.comment(0), cluster.comment(1)), ("Synced", "Synced"));
+    assert_eq!(kinds(&cluster, 1)[2..], ["synced"], "no view that the snapshot contains");
+    let marks: Vec<_> = cluster.nodes[1]
+        .actions
+        .iter()
+        .filter(|a| matches!(a, Action::MarkUnsafe | Action::MarkSafe | Action::MarkUncorrupt))
+        .collect();
+    assert_eq!(marks, [&Action::MarkUnsafe, &Action::MarkUncorrupt, &Action::MarkSafe]);
+    let joined = cluster.nodes[0].actions.iter().rev().find(|a| matches!(a, Action::SetJoined { .. }));
+    assert_eq!(joined, Some(&Action::SetJoined { members: vec![incarnation(0), incarnation(1)] }));
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_snapshot_behind_the_join_is_completed_from_the_log() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    for key in ["a", "b"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+        cluster.settle();
+    }
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "c", KeyType::Exclusive);
+    cluster.settle();
+    cluster.join(joiner, Gtid::UNDEFINED, false);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    cluster.call(0, |ticket| Event::SstSent { ticket, gtid: behind, rcode: 0 });
+    cluster.call(joiner, |ticket| Event::SstReceived { ticket, gtid: behind, rcode: 0 });
+    cluster.settle();
+    assert_eq!(cluster.comment(1), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn two_joiners_share_one_donor_one_after_the_other() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    for _ in 0..2 {
+        let node = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[node].server.sst_request = Some(b"rsync".to_vec());
+    }
+    cluster.settle();
+    assert!(cluster.nodes[2].logs.iter().any(|l| l.starts_with("Requesting state transfer failed")));
+    cluster.snapshot_from(0, 1);
+    cluster.settle();
+    let donor = (0..2).find(|n| kinds(&cluster, *n).iter().filter(|k| k.starts_with("donate")).count() > *n ^ 1);
+    cluster.snapshot_from(donor.unwrap_or(0), 2);
+    cluster.settle();
+    assert_eq!([0, 1, 2].map(|n| cluster.comment(n)), ["Synced"; 3]);
+    cluster.assert_settled();
+}
+
+#[test]
+fn the_preferred_donor_is_taken_or_none() {
+    for (preference, donor) in [("node1", Some(1)), ("nobody", None), ("nobody,", Some(0)), ("nobody,node1", Some(1))] {
+        let mut cluster = Cluster::of(2);
+        let joiner = cluster.start();
+        let options = crate::Options { sst_donor: preference.into(), ..Default::default() };
+        cluster.event(joiner, Event::SetOptions(options));
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        cluster.join(joiner, Gtid::UNDEFINED, false);
+        cluster.settle();
+        let chosen = (0..2).find(|n| cluster.comment(*n) == "Donor/Desynced");
+        assert_eq!(chosen, donor, "{preference}");
+    }
+}
+
+#[test]
+fn a_restarted_node_gets_the_missing_entries() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    let first = cluster.certify(0, "a", KeyType::Exclusive);
+    let fails = cluster.certify(1, "a", KeyType::Exclusive);
+    cluster.toi(1, 4);
+    cluster.settle();
+    assert_eq!((cluster.outcome(0, first), cluster.outcome(1, fails)), (Code::Ok, Code::TrxFail));
+    let n = behind.seqno;
+    cluster.join(joiner, behind, false);
+    // Writes go on while it joins.
+    cluster.certify(0, "b", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(
+        kinds(&cluster, joiner),
+        [
+            format!("connected {}", n + 4),
+            format!("view {n} at {}", n - 1),
+            format!("view {} at {}", n + 4, n + 3),
+            "synced".into()
+        ]
+    );
+    assert_eq!(cluster.comment(joiner), "Synced");
+    assert!(cluster.nodes[joiner].logs.iter().any(|l| l.contains("Receiving IST... 100.0% (")));
+    cluster.assert_settled();
+    let trx = cluster.certify(joiner, "c", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(joiner, trx), Code::Ok);
+    cluster.assert_settled();
+}
+
+#[test]
+fn without_a_gap_nothing_is_pulled() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let gtid = copy(&mut cluster, joiner);
+    for node in 0..2 {
+        cluster.nodes[node].records.first = i64::MAX;
+    }
+    cluster.join(joiner, gtid, false);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced", "only the join view was missing, and that is known");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_member_without_the_entries_is_passed_over() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    cluster.nodes[0].records.first = i64::MAX;
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn if_nobody_has_them_a_snapshot_is_taken() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    for node in 0..2 {
+        cluster.nodes[node].records.first = i64::MAX;
+    }
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(kinds(&cluster, joiner)[1..], ["sst_request"], "and no view before it");
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_running_server_beyond_everybodys_log_leaves() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    for node in 0..2 {
+        cluster.nodes[node].records.first = i64::MAX;
+    }
+    cluster.nodes[joiner].server.sst_request = Some(Vec::new());
+    cluster.join(joiner, behind, true);
+    cluster.settle();
+    assert!(cluster.nodes[joiner].logs.iter().any(|l| l.contains("state transfer needs a restart")));
+    assert!(cluster.nodes[joiner].closed);
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_joiner_whose_donor_dies_gives_up() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    assert_eq!(cluster.comment(0), "Donor/Desynced");
+    cluster.nodes[0].left = true;
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
+    cluster.settle();
+    assert!(cluster.nodes[joiner].fatal.as_ref().unwrap().ends_with("Will never receive state. Need to abort."));
+}
+
+#[test]
+fn a_joiner_whose_donor_fails_gives_up() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    let answer = cluster.call(0, |ticket| Event::SstSent { ticket, gtid: Gtid::UNDEFINED, rcode: -32 }).unwrap();
+    assert_eq!(answer.code, Code::Ok);
+    cluster.settle();
+    assert!(cluster.nodes[joiner].fatal.as_ref().unwrap().contains("-32"));
+    assert_eq!(cluster.comment(0), "Synced");
+    let late = cluster.call(0, |ticket| Event::SstSent { ticket, gtid: Gtid::UNDEFINED, rcode: 0 }).unwrap();
+    assert_eq!(late.code, Code::ConnFail);
+}
+
+#[test]
+fn a_donor_holds_its_state_until_the_callback_has_returned() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    // Until the donate callback runs.
+    while !cluster.nodes[0].server.appliers.iter().any(|a| format!("{a:?}").contains("Donate")) {
+        cluster.receive(0);
+        for node in 0..2 {
+            cluster.deliver(node);
+            cluster.receive(node);
+            cluster.take_work(node);
+        }
+        cluster.step_applier(1, 0);
+        if !cluster.nodes[0].server.appliers.iter().any(|a| format!("{a:?}").contains("Donate")) {
+            cluster.step_applier(0, 0);
+        }
+        cluster.pass(100);
+    }
+    let low = cluster.nodes[0].replicator.last_committed();
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    while cluster.deliver(0) || cluster.step_session(0, trx) {}
+    assert_eq!(cluster.nodes[0].replicator.last_committed(), low);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+}
+
+#[test]
+fn a_partitioned_node_whose_log_was_reset_catches_up_without_a_new_connection() {
+    let mut cluster = Cluster::of(3);
+    cluster.nodes[2].primary = false;
+    cluster.event(2, Event::NonPrimary { component: vec![super::driver::member(2)] });
+    cluster.settle();
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let before = cluster.nodes[2].server.happened.len();
+    cluster.nodes[2].primary = true;
+    cluster.reset(2);
+    cluster.reconfigure(|c| {
+        let mut back = super::driver::member(2);
+        (back.weight, back.voter) = (0, false);
+        c.members.push(back);
+    });
+    cluster.settle();
+    let views = &kinds(&cluster, 2)[before..];
+    assert_eq!(views.len(), 3, "the view without it, the one with it, synced: {views:?}");
+    assert_eq!(views[2], "synced");
+    assert_eq!(cluster.nodes[2].replicator.status().local_state, LocalState::Synced);
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_process_connects_again() {
+    let mut cluster = Cluster::of(2);
+    cluster.event(1, Event::Disconnect);
+    cluster.settle();
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    assert!(cluster.nodes[1].closed);
+    cluster.nodes[1].threads = 4;
+    cluster.nodes[1].incarnation = incarnation(50);
+    let before = cluster.nodes[1].server.happened.len();
+    cluster.join(1, Gtid::UNDEFINED, true);
+    cluster.settle();
+    let kinds = &kinds(&cluster, 1)[before..];
+    assert!(kinds[0].starts_with("connected"), "{kinds:?}");
+    assert!(!kinds.iter().any(|k| k == "sst_request"), "what it has applied counts: {kinds:?}");
+    assert_eq!(cluster.comment(1), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_database_beyond_an_unknown_fork_is_not_continued() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    copy(&mut cluster, joiner);
+    cluster.reconfigure(|c| c.override_id = Some(trireme_group::Uuid([3; 16])));
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let ahead = cluster.nodes[0].replicator.last_committed();
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.join(joiner, Gtid { uuid: HISTORY, seqno: ahead.seqno }, false);
+    cluster.settle();
+    assert!(kinds(&cluster, joiner).contains(&"sst_request".to_string()));
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_again() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    cluster.join(joiner, behind, false);
+    for _ in 0..4 {
+        // Whatever was said so far is lost.
+        for node in 0..3 {
+            cluster.deliver(node);
+        }
+        for node in 0..3 {
+            cluster.nodes[node].inbox.clear();
+        }
+        cluster.pass(1100);
+    }
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
+    let mut cluster = Cluster::of(2);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let early = (cluster.nodes[1].replicator.control_snapshot().unwrap(), cluster.nodes[1].next);
+    let behind = cluster.nodes[1].replicator.last_committed();
+    let (database, commits) =
+        (cluster.nodes[1].server.database.clone(), cluster.nodes[1].server.commits.clone());
+    cluster.certify(0, "b", KeyType::Exclusive);
+    cluster.certify(0, "c", KeyType::Exclusive);
+    cluster.settle();
+    let late = (cluster.nodes[0].replicator.control_snapshot().unwrap(), cluster.order.len());
+    let ahead = cluster.nodes[0].replicator.last_committed();
+    // Both are killed; the logs survive, node 1's database lags behind its log.
+    let records = cluster.nodes[0].records.clone();
+    let ahead_db = (cluster.nodes[0].server.database.clone(), cluster.nodes[0].server.commits.clone());
+    cluster.nodes.clear();
+    cluster.configuration.members.clear();
+    for (index, (control, next)) in [late, early].into_iter().enumerate() {
+        let node = cluster.start();
+        let local = if index == 0 { ahead } else { behind };
+        let at = &mut cluster.nodes[node];
+        at.incarnation = incarnation(10 + index);
+        at.records = records.clone();
+        at.next = next;
+        at.threads = 4;
+        (at.server.database, at.server.commits) =
+            if index == 0 { ahead_db.clone() } else { (database.clone(), commits.clone()) };
+        let mut me = super::driver::member(index);
+        me.incarnation = incarnation(10 + index);
+        let connect = crate::Connect {
+            incarnation: me.incarnation,
+            me: me.clone(),
+            local,
+            bootstrap: None,
+            server_running: false,
+            control: Some(control.1),
+            overrides: Vec::new(),
+        };
+        cluster.event(node, Event::Connect(Box::new(connect)));
+        cluster.configuration.members.push(me);
+    }
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    assert_eq!([0, 1].map(|n| cluster.comment(n)), ["Synced"; 2]);
+    assert!(!kinds(&cluster, 1).contains(&"sst_request".to_string()));
+    let trx = cluster.certify(1, "d", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(1, trx), Code::Ok);
+    cluster.assert_settled();
+}
