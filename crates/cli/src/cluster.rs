@@ -5,17 +5,17 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
+use crate::cluster_error::{ClusterError, io_error};
+use crate::cluster_file;
 use crate::config;
-use crate::datadir::{self, DatadirError};
-use crate::interrupt::Interrupted;
-use crate::node::{self, Node, NodeError, StartMode};
-use crate::packages::{self, PackageError};
-use crate::ports::{self, NodePorts, PortError};
+use crate::datadir;
+use crate::node::{self, Node, StartMode};
+use crate::node_error::NodeError;
+use crate::packages;
+use crate::ports::{self, NodePorts};
 use crate::rsync_as_root;
 use crate::settings::Settings;
 use crate::sql::Sql;
@@ -27,82 +27,15 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(180);
 /// Time for a server to end after SIGTERM, before it is killed.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The file in the cluster's directory that lets another invocation find it again.
-const CLUSTER_FILE: &str = "cluster.json";
-
-/// Format of the cluster file.
-const CLUSTER_FILE_VERSION: u32 = 1;
-
-/// Why a cluster is not as wanted.
-#[derive(Debug, thiserror::Error)]
-pub enum ClusterError {
-    /// A node made trouble.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    /// A program or library is missing.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// Ports are taken.
-    #[error(transparent)]
-    Port(#[from] PortError),
-    /// No data directory.
-    #[error(transparent)]
-    Datadir(#[from] DatadirError),
-    /// A file made trouble.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// With which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// There is no cluster in the directory.
-    #[error("no cluster in {}; start one: trireme cluster up --dir {}", .0.display(), .0.display())]
-    NotFound(PathBuf),
-    /// There is a cluster in the directory already.
-    #[error("a cluster lies in {} already; remove it: trireme cluster down --delete --dir {}", .0.display(), .0.display())]
-    Exists(PathBuf),
-    /// The cluster file is not ours or damaged.
-    #[error("{} is no cluster file of this version ({reason}); remove the directory or choose another --dir", path.display())]
-    BadFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Settings that cannot work.
-    #[error("{0}")]
-    Settings(String),
-    /// The user asked to stop.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
-}
-
 /// A local cluster. Dropping it kills the servers that still run, unless it was opened or [detached](Cluster::detach).
 pub struct Cluster {
     settings: Settings,
     nodes: Vec<Node>,
+    /// Whether it has ever been up: until then the first node bootstraps.
+    formed: bool,
     detached: bool,
     /// Told what happens, one line at a time.
     progress: fn(&str),
-}
-
-/// What the cluster file holds.
-#[derive(Deserialize)]
-struct Record {
-    version: u32,
-    settings: Settings,
-    nodes: Vec<Node>,
-}
-
-/// The same, borrowed for writing.
-#[derive(Serialize)]
-struct RecordRef<'a> {
-    version: u32,
-    settings: &'a Settings,
-    nodes: &'a [Node],
 }
 
 impl Cluster {
@@ -155,6 +88,7 @@ impl Cluster {
         let cluster = Self {
             settings,
             nodes,
+            formed: false,
             detached: false,
             progress,
         };
@@ -172,19 +106,11 @@ impl Cluster {
         let dir = dir
             .canonicalize()
             .map_err(|_| ClusterError::NotFound(dir.to_path_buf()))?;
-        let path = dir.join(CLUSTER_FILE);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(ClusterError::NotFound(dir));
-            }
-            Err(e) => return Err(io_error("read", &path)(e)),
-        };
-        let record =
-            parse_record(&text).map_err(|reason| ClusterError::BadFile { path, reason })?;
+        let record = cluster_file::read(&dir)?;
         Ok(Self {
             settings: record.settings,
             nodes: record.nodes,
+            formed: record.formed,
             detached: true,
             progress,
         })
@@ -192,7 +118,7 @@ impl Cluster {
 
     /// Whether a cluster was laid out in `dir`.
     pub fn exists(dir: &Path) -> bool {
-        dir.join(CLUSTER_FILE).exists()
+        cluster_file::path(dir).exists()
     }
 
     /// Leaves the servers running when this value is dropped.
@@ -229,12 +155,8 @@ impl Cluster {
     /// find the longest history themselves.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         self.check_ports()?;
-        let fresh = self
-            .nodes
-            .iter()
-            .all(|node| !node.datadir().join("grastate.dat").exists());
         let last_to_leave = self.nodes.iter().position(Node::is_safe_to_bootstrap);
-        match if fresh { Some(0) } else { last_to_leave } {
+        match if self.formed { last_to_leave } else { Some(0) } {
             Some(first) => {
                 self.bootstrap_node(first)?;
                 for i in (0..self.nodes.len()).filter(|i| *i != first) {
@@ -298,10 +220,15 @@ impl Cluster {
             status.size,
             self.nodes[i].ports.mysql
         ));
+        if !self.formed {
+            self.formed = true;
+            self.save()?;
+        }
         Ok(())
     }
 
-    /// Waits until node `i` is synced in a component of `size` members.
+    /// Waits until node `i`, by its own account, is synced in a component of `size` members. A node that was paused or cut
+    /// off may believe so for a while.
     pub fn wait_size(
         &mut self,
         i: usize,
@@ -416,7 +343,7 @@ impl Cluster {
             }
         }
         let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));
-        let file = self.settings.dir.join(CLUSTER_FILE);
+        let file = cluster_file::path(&self.settings.dir);
         fs::remove_file(&file).map_err(io_error("remove", &file))?;
         // Somebody's own files may lie there too; then the directory stays.
         let _ = fs::remove_dir(&self.settings.dir);
@@ -450,21 +377,8 @@ impl Cluster {
         Ok(ports::check_free(&all)?)
     }
 
-    /// Written whole and renamed, so that another invocation never reads half of it.
     fn save(&self) -> Result<(), ClusterError> {
-        let path = self.settings.dir.join(CLUSTER_FILE);
-        let new = path.with_extension("json.new");
-        let record = RecordRef {
-            version: CLUSTER_FILE_VERSION,
-            settings: &self.settings,
-            nodes: &self.nodes,
-        };
-        let text = serde_json::to_string_pretty(&record).map_err(|e| ClusterError::BadFile {
-            path: path.clone(),
-            reason: e.to_string(),
-        })?;
-        fs::write(&new, text + "\n").map_err(io_error("write", &new))?;
-        fs::rename(&new, &path).map_err(io_error("write", &path))
+        cluster_file::write(&self.settings.dir, &self.settings, self.formed, &self.nodes)
     }
 }
 
@@ -479,16 +393,8 @@ impl Drop for Cluster {
     }
 }
 
-fn parse_record(text: &str) -> Result<Record, String> {
-    let record: Record = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    if record.version != CLUSTER_FILE_VERSION {
-        return Err(format!("version {}", record.version));
-    }
-    Ok(record)
-}
-
 /// Makes `dir` for us alone; refuses one of another user, who could replace what we run there (in /tmp).
-fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
+pub(crate) fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -502,15 +408,6 @@ fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
         )));
     }
     Ok(())
-}
-
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ClusterError {
-    let path = path.to_path_buf();
-    move |source| ClusterError::Io {
-        action,
-        path,
-        source,
-    }
 }
 
 #[cfg(test)]
@@ -553,21 +450,6 @@ mod tests {
             Cluster::open(&dir, |_| {}),
             Err(ClusterError::NotFound(_))
         ));
-    }
-
-    #[test]
-    fn a_foreign_cluster_file_is_refused() {
-        assert!(parse_record("{}").is_err());
-        assert!(parse_record("not json").is_err());
-        let temp = tempfile::tempdir().unwrap();
-        cluster_without_servers(&temp.path().join("c"), &temp.path().join("t")).unwrap();
-        let text = fs::read_to_string(temp.path().join("c/cluster.json")).unwrap();
-        assert!(parse_record(&text).is_ok());
-        let newer = text.replace("\"version\": 1", "\"version\": 2");
-        assert_eq!(
-            parse_record(&newer).map(|_| ()),
-            Err("version 2".to_string())
-        );
     }
 
     #[test]

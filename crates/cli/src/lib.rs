@@ -8,11 +8,14 @@
 
 pub mod bench;
 pub mod cluster;
+mod cluster_error;
+mod cluster_file;
 pub mod config;
 pub mod datadir;
 pub mod demo;
 pub mod interrupt;
 pub mod node;
+mod node_error;
 pub mod output;
 pub mod packages;
 pub mod ports;
@@ -28,8 +31,10 @@ pub mod sysbench_report;
 pub mod table;
 pub mod verify;
 
-pub use cluster::{Cluster, ClusterError};
-pub use node::{Node, NodeError, StartMode};
+pub use cluster::Cluster;
+pub use cluster_error::ClusterError;
+pub use node::{Node, StartMode};
+pub use node_error::NodeError;
 pub use settings::{Settings, SstMethod};
 pub use sql::{Sql, SqlError};
 pub use status::NodeStatus;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::interrupt::{self, Interrupted};
-use crate::packages::{self, PackageError};
+use crate::interrupt;
+use crate::node_error::{NodeError, telling_lines};
+use crate::packages;
 use crate::ports::NodePorts;
 use crate::process;
 use crate::recovery::{self, Position};
@@ -26,75 +27,6 @@ pub enum StartMode {
     Bootstrap,
     /// With its ordinary configuration.
     Join,
-}
-
-/// Why a node is not where it should be.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    /// A program is missing.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// The process or its files made trouble.
-    #[error("{node}: cannot {action}: {source}")]
-    Io {
-        /// The node's name.
-        node: String,
-        /// What was tried.
-        action: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The server ended by itself.
-    #[error("{node}: the server ended; the end of {log}:\n{tail}", log = log.display())]
-    Ended {
-        /// The node's name.
-        node: String,
-        /// The server's log.
-        log: PathBuf,
-        /// Its telling lines.
-        tail: String,
-    },
-    /// Something did not happen in time.
-    #[error("{node}: not {what} after {seconds} s; the end of {log}:\n{tail}", log = log.display())]
-    Timeout {
-        /// The node's name.
-        node: String,
-        /// What was waited for.
-        what: String,
-        /// How long.
-        seconds: u64,
-        /// The server's log.
-        log: PathBuf,
-        /// Its telling lines.
-        tail: String,
-    },
-    /// The position of a stopped node could not be found.
-    #[error("{node}: mariadbd --wsrep-recover printed no position; the end of its output:\n{tail}")]
-    Recover {
-        /// The node's name.
-        node: String,
-        /// The end of the output.
-        tail: String,
-    },
-    /// The node runs but should not, or the other way round.
-    #[error("{node} is {}", if *running { "running already" } else { "not running" })]
-    State {
-        /// The node's name.
-        node: String,
-        /// Whether it runs.
-        running: bool,
-    },
-    /// SQL failed.
-    #[error("{node}: {source}")]
-    Sql {
-        /// The node's name.
-        node: String,
-        /// The reason.
-        source: SqlError,
-    },
-    /// The user asked to stop.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
 }
 
 /// One node: a `mariadbd` process with its own directory and ports.
@@ -400,35 +332,6 @@ impl Node {
     }
 }
 
-/// The last error lines of a server's log, or else simply its last lines.
-fn telling_lines(lines: &[String]) -> String {
-    let errors: Vec<&String> = lines.iter().filter(|l| l.contains("[ERROR]")).collect();
-    let chosen: Vec<&str> = match errors.as_slice() {
-        [] => lines
-            .iter()
-            .rev()
-            .take(8)
-            .rev()
-            .map(String::as_str)
-            .collect(),
-        errors => errors
-            .iter()
-            .rev()
-            .take(8)
-            .rev()
-            .map(|l| l.as_str())
-            .collect(),
-    };
-    if chosen.is_empty() {
-        return "  (empty)".to_string();
-    }
-    chosen
-        .iter()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
 /// Length that a unix socket's path may have (`sun_path`, with its end mark).
 pub(crate) const MAX_SOCKET_PATH_BYTES: usize = 107;
 
@@ -440,17 +343,6 @@ pub(crate) fn fits_socket(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_are_what_a_log_tells() {
-        let lines: Vec<String> = ["a", "2024 [ERROR] mariadbd: port", "b"]
-            .iter()
-            .map(|l| l.to_string())
-            .collect();
-        assert_eq!(telling_lines(&lines), "  2024 [ERROR] mariadbd: port");
-        assert_eq!(telling_lines(&lines[..1]), "  a");
-        assert_eq!(telling_lines(&[]), "  (empty)");
-    }
 
     #[test]
     fn a_node_that_was_never_started_is_not_running() {

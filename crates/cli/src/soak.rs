@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::bench::stats::slope;
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{line, piece};
 use crate::process;
@@ -242,7 +243,7 @@ fn change_schema(cluster: &Cluster, round: usize) -> Result<(), SoakError> {
     let mut statements = vec![
         format!("CREATE DATABASE IF NOT EXISTS {SCHEMA_DATABASE}"),
         format!("CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY, a INT)"),
-        format!("INSERT INTO {table} (a) SELECT seq FROM seq_1_to_100"),
+        format!("INSERT INTO {table} (a) SELECT seq FROM {SCHEMA_DATABASE}.seq_1_to_100"),
         format!("ALTER TABLE {table} ADD COLUMN b VARCHAR(20) DEFAULT 'b', ADD INDEX (a)"),
         format!("UPDATE {table} SET b = CONCAT('row ', a)"),
         format!("TRUNCATE TABLE {table}"),

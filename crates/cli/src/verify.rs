@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
 use crate::sql::{Sql, SqlError};
 
 /// Time for the appliers to finish what they have queued after the load.

@@ -84,30 +84,40 @@ impl Group {
         if !self.matched && !matches!(self.role, Role::Sequencer(_)) {
             return;
         }
-        loop {
-            let old = self.quorum_position(&self.committed.configuration);
-            let allowed = match self.uncommitted() {
-                // Everything from an uncommitted configuration on needs both majorities (rule 3);
-                // an override needs the new one only (rule 11).
-                Some((at, configuration)) => {
-                    let new = self.quorum_position(configuration);
-                    if new >= at && (old >= at || configuration.override_id.is_some()) {
-                        at
-                    } else {
-                        old.min(at - 1)
-                    }
-                }
-                None => old,
-            };
-            let allowed = allowed.min(self.tail.end());
-            // Entries of older ballots are committed only through one of this ballot (rule 1).
-            if allowed <= self.committed.position
-                || self.tail.ballot_at(allowed) != Some(self.promised)
-            {
-                return;
-            }
-            self.commit_to(allowed);
+        while let Some(position) = self.committable() {
+            self.commit_to(position);
         }
+    }
+
+    /// Highest position that may be committed now. From an uncommitted configuration on, entries
+    /// need its majority and that of all before it (rule 3); an override needs its own only (rule 11).
+    fn committable(&self) -> Option<Position> {
+        let committed = self.committed.position;
+        let later: Vec<_> = self.tail.configurations(committed).collect();
+        let mut acked = self.quorum_position(&self.committed.configuration);
+        let mut best = None;
+        for index in 0..=later.len() {
+            let mut from = committed + 1;
+            if let Some((at, configuration)) = index.checked_sub(1).map(|previous| later[previous])
+            {
+                let quorum = self.quorum_position(configuration);
+                acked = if configuration.override_id.is_some() {
+                    quorum
+                } else {
+                    acked.min(quorum)
+                };
+                from = at;
+            }
+            let until = later
+                .get(index)
+                .map_or(self.tail.end(), |(next, _)| next - 1);
+            let candidate = acked.min(until);
+            // Entries of older ballots are committed only through one of this ballot (rule 1).
+            if candidate >= from && self.tail.ballot_at(candidate) == Some(self.promised) {
+                best = Some(candidate);
+            }
+        }
+        best
     }
 
     /// The sequencer says what is committed; true for this log as far as it matches.

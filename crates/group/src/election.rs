@@ -44,7 +44,9 @@ impl Group {
                     self.count_promises();
                 }
                 if let Role::Candidate(candidacy) = &self.role {
-                    if self.now >= candidacy.started_at + ATTEMPT_MS {
+                    if self.now
+                        >= candidacy.started_at + (ATTEMPT_MS << self.elections_failed.min(4))
+                    {
                         self.give_up();
                     }
                 }
@@ -162,9 +164,7 @@ impl Group {
                 candidacy.granted.contains(&replica)
             }))
         };
-        if enough(&self.committed.configuration)
-            && self.uncommitted().is_none_or(|(_, latest)| enough(latest))
-        {
+        if self.in_every_configuration(enough) {
             let number = candidacy.ballot.number;
             self.ask_promises(number, None);
         }

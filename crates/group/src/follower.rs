@@ -9,7 +9,7 @@ use crate::message::{Append, Message, WireBody, WireEntry};
 use crate::tail::Tail;
 
 /// A hole in the order is asked for after this time: its payload may just be slower than its order.
-pub(crate) const HOLE_PATIENCE_MS: TimeMs = 20;
+pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
 const SUMMARY_RETRY_MS: TimeMs = 500;
 
@@ -52,6 +52,8 @@ impl Group {
         if matches!(self.role, Role::Candidate(_)) {
             self.role = Role::Follower;
         }
+        // Only the word of the office counts, not that of a process that once sought it.
+        self.sequencer_heard_at = self.now;
         self.elections_failed = 0;
         true
     }
@@ -222,6 +224,10 @@ impl Group {
         self.last_ack_sent = (Ballot::default(), 0);
         let configuration = checkpoint.configuration.clone();
         let position = checkpoint.position;
+        let covered = checkpoint
+            .last_number(self.my_replica(), self.me())
+            .unwrap_or(0);
+        self.fail_covered(covered);
         self.out.push(Action::Reset { checkpoint });
         if configuration.member(self.me()).is_some() {
             // Its admission lies below the checkpoint: this is the view that it comes in with.

@@ -265,11 +265,6 @@ impl Group {
             return;
         };
         peer.heard_at = self.now;
-        // A restarted process of the sequencer's replica does not hold its old office.
-        let holder = peer.replica == self.promised.replica;
-        if holder && self.latest().member(from).is_some() {
-            self.sequencer_heard_at = self.now;
-        }
         match message {
             Message::Status(status) => self.status(from, status),
             Message::Submit { number, payload } => self.take_submission(from, number, payload),
@@ -329,6 +324,13 @@ impl Group {
     /// The uncommitted configuration in the log, if there is one.
     pub(crate) fn uncommitted(&self) -> Option<(Position, &Configuration)> {
         self.tail.configurations(self.committed.position).last()
+    }
+
+    /// The committed configuration and every later one in the log: what is ordered now needs a
+    /// majority of each (rule 3).
+    pub(crate) fn in_every_configuration(&self, holds: impl Fn(&Configuration) -> bool) -> bool {
+        let mut later = self.tail.configurations(self.committed.position);
+        holds(&self.committed.configuration) && later.all(|(_, configuration)| holds(configuration))
     }
 
     pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
@@ -413,11 +415,21 @@ impl Group {
         dropped
     }
 
+    /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
+    /// bounds.
     fn trim(&mut self) {
         let held = self.tail.end() + 1 - self.tail.first();
-        if held > 4096 || self.tail.size_bytes() > self.config.tail_bytes {
-            self.tail.trim(self.committed.position);
+        let bytes = self.tail.size_bytes();
+        if held <= 4096 && bytes <= self.config.tail_bytes {
+            return;
         }
+        let lacking = match &self.role {
+            Role::Sequencer(office) if bytes <= 4 * self.config.tail_bytes => office.least_acked(),
+            _ => None,
+        };
+        let committed = self.committed.position;
+        self.tail
+            .trim(lacking.map_or(committed, |acked| acked.min(committed)));
     }
 
     // ---- what the driver and status may ask ----

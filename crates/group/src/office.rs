@@ -85,6 +85,11 @@ impl Office {
         self.start
     }
 
+    /// What every member that is being fed has acknowledged.
+    pub fn least_acked(&self) -> Option<Position> {
+        self.progress.values().map(|progress| progress.acked).min()
+    }
+
     pub fn acked(&self, member: Incarnation) -> Position {
         self.progress
             .get(&member)
@@ -158,11 +163,8 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return false;
         };
-        !office.closing
-            && self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
-            && self.uncommitted().is_none_or(|(_, latest)| {
-                self.hears_majority(self.config.office_timeout_ms, latest)
-            })
+        let heard_ms = self.config.office_timeout_ms;
+        !office.closing && self.in_every_configuration(|c| self.hears_majority(heard_ms, c))
     }
 
     /// Gives positions to what has come in, and proposes membership changes.

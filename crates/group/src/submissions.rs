@@ -218,6 +218,25 @@ impl Group {
             .fold(committed, u64::max)
     }
 
+    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered
+    /// here one by one.
+    pub(crate) fn fail_covered(&mut self, number: u64) {
+        let later = self.submissions.own.split_off(&(number + 1));
+        for (number, own) in std::mem::replace(&mut self.submissions.own, later) {
+            if own.payload.is_some() {
+                let id = SubmissionId {
+                    incarnation: self.me(),
+                    number,
+                };
+                self.out.push(Action::Failed {
+                    id,
+                    fate: Fate::Unknown,
+                });
+            }
+        }
+        self.resend_own(0);
+    }
+
     /// No majority: every waiting client learns what can be known (rule 7).
     pub(crate) fn withdraw_own(&mut self) {
         let me = self.me();

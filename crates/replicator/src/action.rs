@@ -160,11 +160,21 @@ pub struct Answer {
 impl Answer {
     /// An answer without a position.
     pub fn unordered(code: Code) -> Self {
-        Answer { code, gtid: Gtid::UNDEFINED, depends_on: -1, replay: None }
+        Answer {
+            code,
+            gtid: Gtid::UNDEFINED,
+            depends_on: -1,
+            replay: None,
+        }
     }
 
     /// An answer with a position.
     pub fn at(code: Code, gtid: Gtid, depends_on: Seqno) -> Self {
-        Answer { code, gtid, depends_on, replay: None }
+        Answer {
+            code,
+            gtid,
+            depends_on,
+            replay: None,
+        }
     }
 }

@@ -85,7 +85,10 @@ impl Replicator {
         for ticket in std::mem::take(&mut self.pausing) {
             let gtid = self.last_committed();
             if gtid != Gtid::UNDEFINED {
-                self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+                self.out.push(Action::SaveState {
+                    gtid,
+                    safe_to_bootstrap: self.safe_to_bootstrap,
+                });
             }
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
         }
@@ -96,14 +99,19 @@ impl Replicator {
         self.pauses = self.pauses.saturating_sub(1);
         if self.pauses == 0 && matches!(self.stage, Stage::Active) {
             let gtid = self.gtid_of(-1);
-            self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+            self.out.push(Action::SaveState {
+                gtid,
+                safe_to_bootstrap: self.safe_to_bootstrap,
+            });
         }
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
     /// desync()
     pub(crate) fn desync(&mut self, ticket: Ticket) {
-        let possible = self.primary && !self.leaving && self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        let possible = self.primary
+            && !self.leaving
+            && self.my_state().is_some_and(|s| s != NodeState::Joiner);
         if possible {
             self.submit(Sent::Desync(ticket), &Message::Desync);
         } else {
@@ -121,9 +129,15 @@ impl Replicator {
     /// nobody asks any more.
     pub(crate) fn watch_flow(&mut self) {
         let queue = self.works.applies() + self.backlog.len();
-        let members = self.control.as_ref().map_or(0, |c| c.configuration.members.len());
+        let members = self
+            .control
+            .as_ref()
+            .map_or(0, |c| c.configuration.members.len());
         let may_ask = self.my_state() == Some(NodeState::Synced) && self.primary && !self.leaving;
-        if let Some(tell) = self.flow.watch(self.now_ms, queue, may_ask, members, &self.options) {
+        if let Some(tell) = self
+            .flow
+            .watch(self.now_ms, queue, may_ask, members, &self.options)
+        {
             let message = match tell {
                 Tell::Stop => Direct::FlowStop,
                 Tell::Continue => Direct::FlowContinue,
@@ -135,7 +149,8 @@ impl Replicator {
             }
         }
         let control = &self.control;
-        let counts = |from| control.as_ref().and_then(|c| c.state_of(from)) == Some(NodeState::Synced);
+        let counts =
+            |from| control.as_ref().and_then(|c| c.state_of(from)) == Some(NodeState::Synced);
         if self.flow.is_active(self.now_ms, counts) {
             return;
         }
@@ -146,13 +161,24 @@ impl Replicator {
             }
             match held.sent {
                 Sent::Trx(id) => {
-                    let Some(trx) = self.transactions.get_mut(id) else { continue };
-                    let Phase::Held { ticket } = trx.phase else { continue };
-                    trx.phase = Phase::Replicating { ticket, aborted: false };
+                    let Some(trx) = self.transactions.get_mut(id) else {
+                        continue;
+                    };
+                    let Phase::Held { ticket } = trx.phase else {
+                        continue;
+                    };
+                    trx.phase = Phase::Replicating {
+                        ticket,
+                        aborted: false,
+                    };
                 }
                 Sent::Toi(conn) => {
-                    let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied() else { continue };
-                    self.isolations.insert(conn, Isolation::Replicating { ticket });
+                    let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied()
+                    else {
+                        continue;
+                    };
+                    self.isolations
+                        .insert(conn, Isolation::Replicating { ticket });
                 }
                 _ => continue,
             }

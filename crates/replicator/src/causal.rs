@@ -45,8 +45,12 @@ impl Causal {
 
     /// `position` is processed: turns waits for positions into waits for seqnos.
     pub(crate) fn processed(&mut self, position: Position, seqno_at: impl Fn(Position) -> Seqno) {
-        let reached: Vec<(Ticket, Position)> =
-            self.positions.iter().filter(|(_, at)| **at <= position).map(|(t, at)| (*t, *at)).collect();
+        let reached: Vec<(Ticket, Position)> = self
+            .positions
+            .iter()
+            .filter(|(_, at)| **at <= position)
+            .map(|(t, at)| (*t, *at))
+            .collect();
         for (ticket, at) in reached {
             self.positions.remove(&ticket);
             self.seqnos.insert((seqno_at(at), ticket));

@@ -11,6 +11,7 @@ use crate::isolation::{Isolation, first_waiting};
 use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
+use crate::voting::Disputer;
 use crate::work::WorkId;
 use crate::works::Running;
 use crate::writeset::WriteSetDraft;
@@ -19,11 +20,18 @@ impl Replicator {
     /// certify(): the write-set goes to the order; its delivery answers.
     pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, draft: WriteSetDraft) {
         if !self.may_write() {
-            let marked = self.transactions.get(trx).is_some_and(|t| t.phase == Phase::MustAbort);
+            let marked = self
+                .transactions
+                .get(trx)
+                .is_some_and(|t| t.phase == Phase::MustAbort);
             if marked {
                 self.transactions.forget(trx);
             }
-            let code = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+            let code = if self.inconsistent {
+                Code::NodeFail
+            } else {
+                Code::ConnFail
+            };
             return self.answer(ticket, Answer::unordered(code));
         }
         let both = flags::TRX_START | flags::TRX_END;
@@ -32,13 +40,23 @@ impl Replicator {
             return self.answer(ticket, Answer::unordered(Code::NotImplemented));
         }
         let stopped = self.flow.is_stopped();
-        let phase =
-            if stopped { Phase::Held { ticket } } else { Phase::Replicating { ticket, aborted: false } };
+        let phase = if stopped {
+            Phase::Held { ticket }
+        } else {
+            Phase::Replicating {
+                ticket,
+                aborted: false,
+            }
+        };
         if !self.transactions.begin(trx, phase) {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let sent = Sent::Trx(trx);
-        if stopped { self.held.push_back(Held { sent, draft }) } else { self.replicate(sent, draft) }
+        if stopped {
+            self.held.push_back(Held { sent, draft })
+        } else {
+            self.replicate(sent, draft)
+        }
     }
 
     /// Sends a write-set: last_seen is what is visible now, with all its locks held (trap 42).
@@ -61,7 +79,10 @@ impl Replicator {
             Owner::Applied(seqno) => seqno,
             Owner::Trx(id) => {
                 let Some(trx) = self.transactions.get_mut(id) else {
-                    self.log(Level::Error, format!("commit order asked for unknown transaction {id}"));
+                    self.log(
+                        Level::Error,
+                        format!("commit order asked for unknown transaction {id}"),
+                    );
                     return self.answer(ticket, Answer::unordered(Code::Ok));
                 };
                 let Some(seqno) = trx.ordered.as_ref().map(|o| o.seqno) else {
@@ -92,53 +113,65 @@ impl Replicator {
     }
 
     /// commit_order_leave()
-    pub(crate) fn commit_order_leave(&mut self, ticket: Ticket, owner: Owner, error: Option<Bytes>) {
+    pub(crate) fn commit_order_leave(
+        &mut self,
+        ticket: Ticket,
+        owner: Owner,
+        error: Option<Bytes>,
+    ) {
         let seqno = match owner {
             Owner::Applied(seqno) => Some(seqno),
-            Owner::Trx(id) => self.transactions.get(id).and_then(|t| t.ordered.as_ref()).map(|o| o.seqno),
+            Owner::Trx(id) => self
+                .transactions
+                .get(id)
+                .and_then(|t| t.ordered.as_ref())
+                .map(|o| o.seqno),
         };
-        if let Some(seqno) = seqno {
-            self.order.leave(seqno);
+        let Some(seqno) = seqno else {
+            return self.answer(ticket, Answer::unordered(Code::Ok));
+        };
+        if let Some(error) = error {
+            return self.dispute(seqno, &error, Disputer::Commit(ticket));
         }
-        let mut code = Code::Ok;
-        if let (Owner::Applied(seqno), Some(error)) = (owner, error) {
-            code = self.apply_error(seqno, &error);
-        }
-        self.answer(ticket, Answer::unordered(code));
-    }
-
-    /// An applier reports an error. Without a vote (rule 22, to come) a total-order action that
-    /// fails is taken to fail everywhere alike; a write-set that fails means that this node's data
-    /// differ, unless it is alone.
-    fn apply_error(&mut self, seqno: Seqno, error: &Bytes) -> Code {
-        let text = String::from_utf8_lossy(&error[..error.len().min(512)]).into_owned();
-        let alone = self.configuration().members.len() <= 1;
-        if alone || self.works.runs_isolated(seqno) {
-            self.log(Level::Info, format!("seqno {seqno} was applied with an error: {text}"));
-            return Code::Ok;
-        }
-        self.become_inconsistent(&format!("seqno {seqno} could not be applied: {text}"));
-        Code::NodeFail
+        self.order.leave(seqno);
+        self.check_success(seqno);
+        self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
     /// release()
     pub(crate) fn release(&mut self, ticket: Ticket, id: TrxId) {
         let in_certify = self.transactions.get(id).is_some_and(|t| {
-            matches!(t.phase, Phase::Held { .. } | Phase::Replicating { .. } | Phase::ReplayWaiting { .. })
+            matches!(
+                t.phase,
+                Phase::Held { .. } | Phase::Replicating { .. } | Phase::ReplayWaiting { .. }
+            )
         });
-        assert!(!in_certify, "transaction {id} is released inside certify() or replay_trx()");
+        assert!(
+            !in_certify,
+            "transaction {id} is released inside certify() or replay_trx()"
+        );
         let before = self.order.low();
         if let Some(released) = self.transactions.release(id, &mut self.order) {
             self.counters.local_commits += u64::from(released.committed);
             let in_order = self.order.low() > before;
-            self.counters.out_of_order_left.add(f64::from(u8::from(!in_order)));
+            self.counters
+                .out_of_order_left
+                .add(f64::from(u8::from(!in_order)));
         }
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
     /// abort_certification()
-    pub(crate) fn abort(&mut self, ticket: Ticket, bf_seqno: Seqno, victim: TrxId, executing: bool) {
-        let abort = self.transactions.abort(victim, executing, bf_seqno, &mut self.order);
+    pub(crate) fn abort(
+        &mut self,
+        ticket: Ticket,
+        bf_seqno: Seqno,
+        victim: TrxId,
+        executing: bool,
+    ) {
+        let abort = self
+            .transactions
+            .abort(victim, executing, bf_seqno, &mut self.order);
         if let Some((waiter, code)) = abort.wake {
             self.held.retain(|held| held.sent != Sent::Trx(victim));
             let answer = match code {
@@ -147,16 +180,42 @@ impl Replicator {
             };
             self.answer(waiter, answer);
         }
-        let uuid = if abort.seqno > 0 { self.applied_history } else { trireme_group::Uuid::NIL };
-        self.answer(ticket, Answer::at(abort.code, Gtid { uuid, seqno: abort.seqno }, -1));
+        let uuid = if abort.seqno > 0 {
+            self.applied_history
+        } else {
+            trireme_group::Uuid::NIL
+        };
+        self.answer(
+            ticket,
+            Answer::at(
+                abort.code,
+                Gtid {
+                    uuid,
+                    seqno: abort.seqno,
+                },
+                -1,
+            ),
+        );
     }
 
     /// replay_trx()
     pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
         match self.transactions.get_mut(id) {
-            Some(trx) if trx.phase == Phase::MustReplay => trx.phase = Phase::ReplayWaiting { ticket },
+            // A victim that the server has marked between certify() and commit_order_enter() comes
+            // here without asking for commit order first.
+            Some(trx)
+                if matches!(
+                    trx.phase,
+                    Phase::MustReplay | Phase::Certified { aborted: true }
+                ) =>
+            {
+                trx.phase = Phase::ReplayWaiting { ticket }
+            }
             _ => {
-                self.log(Level::Error, format!("transaction {id} has nothing to replay"));
+                self.log(
+                    Level::Error,
+                    format!("transaction {id} has nothing to replay"),
+                );
                 self.answer(ticket, Answer::unordered(Code::TrxFail));
             }
         }
@@ -169,8 +228,12 @@ impl Replicator {
                 continue;
             }
             let (me, uuid) = (self.me, self.applied_history);
-            let Some(trx) = self.transactions.get_mut(id) else { continue };
-            let (Phase::ReplayWaiting { ticket }, Some(ordered)) = (trx.phase, &trx.ordered) else { continue };
+            let Some(trx) = self.transactions.get_mut(id) else {
+                continue;
+            };
+            let (Phase::ReplayWaiting { ticket }, Some(ordered)) = (trx.phase, &trx.ordered) else {
+                continue;
+            };
             let apply = crate::Apply {
                 gtid: Gtid { uuid, seqno },
                 depends_on: ordered.depends_on,
@@ -191,29 +254,48 @@ impl Replicator {
     /// to_execute_start()
     pub(crate) fn toi_start(&mut self, ticket: Ticket, conn: ConnId, mut draft: WriteSetDraft) {
         if !self.may_write() {
-            let code = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+            let code = if self.inconsistent {
+                Code::NodeFail
+            } else {
+                Code::ConnFail
+            };
             return self.answer(ticket, Answer::unordered(code));
         }
-        assert!(!self.isolations.contains_key(&conn), "connection {conn} starts two total-order actions");
+        assert!(
+            !self.isolations.contains_key(&conn),
+            "connection {conn} starts two total-order actions"
+        );
         draft.add_flags(flags::ISOLATION);
         let sent = Sent::Toi(conn);
         if self.flow.is_stopped() {
             self.isolations.insert(conn, Isolation::Held { ticket });
             self.held.push_back(Held { sent, draft });
         } else {
-            self.isolations.insert(conn, Isolation::Replicating { ticket });
+            self.isolations
+                .insert(conn, Isolation::Replicating { ticket });
             self.replicate(sent, draft);
         }
     }
 
     /// Lets the first own total-order action begin when everything before it is released.
     pub(crate) fn grant_isolation(&mut self) {
-        let Some((conn, isolation, seqno)) = first_waiting(&self.isolations) else { return };
-        let Isolation::Waiting { ticket, depends_on, code, .. } = isolation else { return };
+        let Some((conn, isolation, seqno)) = first_waiting(&self.isolations) else {
+            return;
+        };
+        let Isolation::Waiting {
+            ticket,
+            depends_on,
+            code,
+            ..
+        } = isolation
+        else {
+            return;
+        };
         if self.order.low() != seqno - 1 || !self.order.try_enter(seqno) {
             return;
         }
-        self.isolations.insert(conn, Isolation::Holding { seqno, code });
+        self.isolations
+            .insert(conn, Isolation::Holding { seqno, code });
         if code == Code::Ok {
             self.out.push(Action::MarkUnsafe);
         }
@@ -223,19 +305,31 @@ impl Replicator {
 
     /// to_execute_end()
     pub(crate) fn toi_end(&mut self, ticket: Ticket, conn: ConnId, error: Option<Bytes>) {
-        if let Some(Isolation::Holding { seqno, code }) = self.isolations.get(&conn).copied() {
-            self.isolations.remove(&conn);
-            self.order.leave(seqno);
-            self.released(seqno);
-            if code == Code::Ok {
-                self.out.push(Action::MarkSafe);
-            }
-            if let Some(error) = error {
-                let text = String::from_utf8_lossy(&error[..error.len().min(512)]).into_owned();
-                self.log(Level::Info, format!("seqno {seqno} ended with an error: {text}"));
-            }
+        let holding = match self.isolations.get(&conn) {
+            Some(Isolation::Holding { seqno, .. }) => Some(*seqno),
+            _ => None,
+        };
+        if let (Some(seqno), Some(error)) = (holding, error) {
+            return self.dispute(seqno, &error, Disputer::Isolation(ticket, conn));
+        }
+        self.end_isolation(conn);
+        if let Some(seqno) = holding {
+            self.check_success(seqno);
         }
         self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// An own total-order action is over.
+    pub(crate) fn end_isolation(&mut self, conn: ConnId) {
+        let Some(Isolation::Holding { seqno, code }) = self.isolations.get(&conn).copied() else {
+            return;
+        };
+        self.isolations.remove(&conn);
+        self.order.leave(seqno);
+        self.released(seqno);
+        if code == Code::Ok {
+            self.out.push(Action::MarkSafe);
+        }
     }
 
     /// A callback of a recv() thread has returned.

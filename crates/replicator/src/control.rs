@@ -8,6 +8,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, Subm
 
 use crate::gtid::Gtid;
 use crate::message::Message;
+use crate::votes::{Ballot, Votes};
 use crate::writeset::WriteSet;
 
 /// How many views are remembered, for joiners whose database lies a few views back.
@@ -43,7 +44,13 @@ pub(crate) struct MemberState {
 
 impl MemberState {
     fn new(state: NodeState) -> Self {
-        MemberState { state, desyncs: 0, donates_to: None, cut: 0, counts: false }
+        MemberState {
+            state,
+            desyncs: 0,
+            donates_to: None,
+            cut: 0,
+            counts: false,
+        }
     }
 
     fn enter(&mut self, state: NodeState) {
@@ -60,7 +67,12 @@ impl MemberState {
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// A write-set took a seqno.
-    WriteSet { id: SubmissionId, write_set: WriteSet, seqno: Seqno, outcome: Outcome },
+    WriteSet {
+        id: SubmissionId,
+        write_set: WriteSet,
+        seqno: Seqno,
+        outcome: Outcome,
+    },
     /// A submission without effect: its origin may not write, or nobody can read it.
     Void { id: SubmissionId, reason: String },
     /// A view took a seqno.
@@ -68,13 +80,33 @@ pub(crate) enum Effect {
     /// The weights changed.
     Weights,
     /// A joiner asked for a snapshot; None: nobody can send it now.
-    StateRequest { id: SubmissionId, donor: Option<Incarnation>, request: Bytes, preference: String },
+    StateRequest {
+        id: SubmissionId,
+        donor: Option<Incarnation>,
+        request: Bytes,
+        preference: String,
+    },
     /// A donor is done.
-    Donated { id: SubmissionId, joiner: Option<Incarnation>, rcode: i32 },
+    Donated {
+        id: SubmissionId,
+        joiner: Option<Incarnation>,
+        rcode: i32,
+    },
     /// A member's state or desync count changed, or (`refused`) was not allowed to.
-    Member { id: SubmissionId, message: Message, refused: bool },
+    Member {
+        id: SubmissionId,
+        message: Message,
+        refused: bool,
+    },
     /// The commit cut was reported.
     Cut { id: SubmissionId },
+    /// A member voted on how a seqno ended.
+    Vote {
+        id: SubmissionId,
+        seqno: Seqno,
+        ballot: Ballot,
+        text: String,
+    },
 }
 
 /// A donor that left in the middle.
@@ -99,6 +131,8 @@ pub(crate) struct Control {
     pub forks: Vec<(Uuid, Seqno)>,
     /// The last views and their seqnos, oldest first.
     pub views: VecDeque<(Seqno, Configuration)>,
+    /// On apply errors.
+    pub votes: Votes,
 }
 
 impl Control {
@@ -113,6 +147,7 @@ impl Control {
             members: BTreeMap::new(),
             forks: Vec::new(),
             views: VecDeque::new(),
+            votes: Votes::default(),
         }
     }
 
@@ -123,7 +158,10 @@ impl Control {
 
     /// The last position as the server sees it.
     pub(crate) fn gtid(&self) -> Gtid {
-        Gtid { uuid: self.history, seqno: self.seqno() }
+        Gtid {
+            uuid: self.history,
+            seqno: self.seqno(),
+        }
     }
 
     /// The state of a member; None if it is none.
@@ -134,31 +172,53 @@ impl Control {
     /// Everybody who may have a vote (rule 3).
     pub(crate) fn joined(&self) -> Vec<Incarnation> {
         let joined = |m: &&Member| {
-            m.arbitrator || self.state_of(m.incarnation).is_some_and(|s| s != NodeState::Joiner)
+            m.arbitrator
+                || self
+                    .state_of(m.incarnation)
+                    .is_some_and(|s| s != NodeState::Joiner)
         };
-        self.configuration.members.iter().filter(joined).map(|m| m.incarnation).collect()
+        self.configuration
+            .members
+            .iter()
+            .filter(joined)
+            .map(|m| m.incarnation)
+            .collect()
     }
 
     /// The last view at or below `seqno` that is remembered, else the oldest.
     pub(crate) fn view_at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
-        self.views.iter().rev().find(|(at, _)| *at <= seqno).or(self.views.front())
+        self.views
+            .iter()
+            .rev()
+            .find(|(at, _)| *at <= seqno)
+            .or(self.views.front())
     }
 
     /// The view with exactly this seqno, if it is remembered.
     pub(crate) fn view_with(&self, seqno: Seqno) -> Option<&Configuration> {
-        self.views.iter().find(|(at, _)| *at == seqno).map(|(_, configuration)| configuration)
+        self.views
+            .iter()
+            .find(|(at, _)| *at == seqno)
+            .map(|(_, configuration)| configuration)
     }
 
     /// Takes in the next entry.
     pub(crate) fn process(&mut self, position: Position, delivery: Delivery) -> Effect {
-        assert!(position > self.position, "position {position} delivered after {}", self.position);
+        assert!(
+            position > self.position,
+            "position {position} delivered after {}",
+            self.position
+        );
         self.position = position;
         match delivery {
             Delivery::Configuration(configuration) => self.reconfigure(configuration),
             Delivery::Submission { id, payload } => match Message::decode(&payload) {
                 Ok(message) => self.submission(id, message),
                 // A member of a newer version: everybody here ignores it alike.
-                Err(error) => Effect::Void { id, reason: error.to_string() },
+                Err(error) => Effect::Void {
+                    id,
+                    reason: error.to_string(),
+                },
             },
         }
     }
@@ -190,9 +250,14 @@ impl Control {
     fn reseat(&mut self, first: bool) -> Vec<Lost> {
         let before = std::mem::take(&mut self.members);
         for member in &self.configuration.members {
-            let mut seat = before.get(&member.incarnation).cloned().unwrap_or(MemberState::new(
-                if member.arbitrator { NodeState::Joined } else { NodeState::Joiner },
-            ));
+            let mut seat = before
+                .get(&member.incarnation)
+                .cloned()
+                .unwrap_or(MemberState::new(if member.arbitrator {
+                    NodeState::Joined
+                } else {
+                    NodeState::Joiner
+                }));
             if first && !member.arbitrator {
                 // Who founds a history has its state.
                 seat.enter(NodeState::Synced);
@@ -202,7 +267,9 @@ impl Control {
         let mut lost = Vec::new();
         for (donor, seat) in before {
             match seat.donates_to {
-                Some(joiner) if !self.members.contains_key(&donor) => lost.push(Lost { donor, joiner }),
+                Some(joiner) if !self.members.contains_key(&donor) => {
+                    lost.push(Lost { donor, joiner })
+                }
                 _ => {}
             }
         }
@@ -212,22 +279,40 @@ impl Control {
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
         let from = id.incarnation;
         let Some(state) = self.state_of(from) else {
-            return Effect::Void { id, reason: "the origin is not a member".into() };
+            return Effect::Void {
+                id,
+                reason: "the origin is not a member".into(),
+            };
         };
         match message {
-            Message::WriteSet(_) if state == NodeState::Joiner => {
-                Effect::Void { id, reason: "the origin has not joined".into() }
-            }
+            Message::WriteSet(_) if state == NodeState::Joiner => Effect::Void {
+                id,
+                reason: "the origin has not joined".into(),
+            },
             Message::WriteSet(write_set) => self.write_set(id, write_set),
-            Message::StateRequest { request, preference, .. } => {
+            Message::StateRequest {
+                request,
+                preference,
+                ..
+            } => {
                 // Not twice: an earlier request of the same joiner may have been ordered after all.
-                let may_ask = state == NodeState::Joiner && self.members.values().all(|m| m.donates_to != Some(from));
-                let donor = if may_ask { self.choose_donor(from, &preference) } else { None };
+                let may_ask = state == NodeState::Joiner
+                    && self.members.values().all(|m| m.donates_to != Some(from));
+                let donor = if may_ask {
+                    self.choose_donor(from, &preference)
+                } else {
+                    None
+                };
                 if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
                     seat.enter(NodeState::Donor);
                     seat.donates_to = Some(from);
                 }
-                Effect::StateRequest { id, donor, request, preference }
+                Effect::StateRequest {
+                    id,
+                    donor,
+                    request,
+                    preference,
+                }
             }
             Message::Donated { rcode } => {
                 let joiner = self.members.get_mut(&from).and_then(|seat| {
@@ -246,9 +331,29 @@ impl Control {
                 self.apply_cut();
                 Effect::Cut { id }
             }
+            Message::Vote {
+                seqno,
+                ballot,
+                text,
+            } => {
+                // Of what was not ordered yet there is nothing to say.
+                if state != NodeState::Joiner && seqno <= self.seqno() {
+                    self.votes.cast(seqno, from, ballot);
+                }
+                Effect::Vote {
+                    id,
+                    seqno,
+                    ballot,
+                    text,
+                }
+            }
             Message::Joined | Message::Synced | Message::Desync | Message::Resync => {
                 let refused = !self.transition(from, state, &message);
-                Effect::Member { id, message, refused }
+                Effect::Member {
+                    id,
+                    message,
+                    refused,
+                }
             }
         }
     }
@@ -265,12 +370,19 @@ impl Control {
             rollback: write_set.flags & crate::flags::ROLLBACK != 0,
             keys: write_set.keys(),
         });
-        Effect::WriteSet { id, write_set, seqno, outcome }
+        Effect::WriteSet {
+            id,
+            write_set,
+            seqno,
+            outcome,
+        }
     }
 
     /// A member's own change of state; false if it is not possible.
     fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
-        let Some(seat) = self.members.get_mut(&from) else { return false };
+        let Some(seat) = self.members.get_mut(&from) else {
+            return false;
+        };
         match (message, state) {
             (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
             (Message::Synced, NodeState::Joined) => seat.enter(NodeState::Synced),
@@ -302,13 +414,40 @@ impl Control {
         preference
             .split(',')
             .map(str::trim)
-            .find_map(|name| if name.is_empty() { nearest() } else { named(name) })
+            .find_map(|name| {
+                if name.is_empty() {
+                    nearest()
+                } else {
+                    named(name)
+                }
+            })
             .map(|m| m.incarnation)
+    }
+
+    /// Decides the votes that can be decided now. To be asked after every entry.
+    pub(crate) fn decide_votes(&mut self) -> Vec<(Seqno, Ballot)> {
+        if self.votes.open().next().is_none() {
+            return Vec::new();
+        }
+        // Who is desynced or joins is not waited for.
+        let waited_for = |m: &&MemberState| m.counts && m.state != NodeState::Donor;
+        let voters = self
+            .members
+            .iter()
+            .filter(|(_, m)| waited_for(m))
+            .map(|(id, m)| (*id, m.cut))
+            .collect();
+        self.votes.decide(&voters)
     }
 
     /// The group's cut follows the least of those that count.
     fn apply_cut(&mut self) {
-        let cut = self.members.values().filter(|m| m.counts).map(|m| m.cut).min();
+        let cut = self
+            .members
+            .values()
+            .filter(|m| m.counts)
+            .map(|m| m.cut)
+            .min();
         if let Some(cut) = cut {
             self.certification.cut(cut);
         }

@@ -38,6 +38,7 @@ impl Control {
             out.extend_from_slice(&seqno.to_le_bytes());
             put_configuration(&mut out, configuration);
         }
+        self.votes.encode(&mut out);
         self.certification.encode(&mut out);
         let digest = xxh3_64(&out[9..]);
         out[1..9].copy_from_slice(&digest.to_le_bytes());
@@ -68,8 +69,18 @@ impl Control {
         for _ in 0..reader.count(21)? {
             views.push_back((reader.i64()?, reader.configuration()?));
         }
+        let votes = crate::votes::Votes::decode(&mut reader)?;
         let certification = Certification::decode(&reader.rest())?;
-        Ok(Control { history, position, certification, configuration, members, forks, views })
+        Ok(Control {
+            history,
+            position,
+            certification,
+            configuration,
+            members,
+            forks,
+            views,
+            votes,
+        })
     }
 
     /// A number that is equal for equal states.
@@ -89,5 +100,11 @@ fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
     let desyncs = reader.u32()?;
     let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
     let (cut, counts) = (reader.i64()?, reader.bool()?);
-    Ok(MemberState { state, desyncs, donates_to: has_joiner.then_some(joiner), cut, counts })
+    Ok(MemberState {
+        state,
+        desyncs,
+        donates_to: has_joiner.then_some(joiner),
+        cut,
+        counts,
+    })
 }

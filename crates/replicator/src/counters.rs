@@ -18,7 +18,11 @@ impl Average {
     }
 
     pub(crate) fn get(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum / self.count as f64
+        }
     }
 }
 
@@ -51,7 +55,10 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn reset(&mut self, now_ms: u64) {
-        *self = Counters { since_ms: now_ms, ..Counters::default() };
+        *self = Counters {
+            since_ms: now_ms,
+            ..Counters::default()
+        };
     }
 
     /// An apply was queued.
@@ -64,11 +71,17 @@ impl Counters {
 
     pub(crate) fn recv_queue(&self, now: usize) -> QueueLength {
         let (now, avg) = (now as u64, self.recv_queue.get());
-        QueueLength { now, max: self.recv_queue_max.max(now), min: self.recv_queue_min.min(now), avg }
+        QueueLength {
+            now,
+            max: self.recv_queue_max.max(now),
+            min: self.recv_queue_min.min(now),
+            avg,
+        }
     }
 
     pub(crate) fn certified(&mut self, seqno: Seqno, last_seen: Seqno, outcome: &Outcome) {
         self.deps_distance.add((seqno - outcome.depends_on) as f64);
-        self.cert_interval.add((seqno - last_seen - 1).max(0) as f64);
+        self.cert_interval
+            .add((seqno - last_seen - 1).max(0) as f64);
     }
 }

@@ -1,6 +1,5 @@
 //! Reports of what this node has applied: they purge the certification index, and the log.
 
-
 use crate::action::Action;
 use crate::control::NodeState;
 use crate::message::Message;
@@ -44,8 +43,15 @@ impl Replicator {
             return;
         }
         let low = self.order.low();
-        let cut = self.submissions.least_seen().map_or(low, |seen| seen.min(low));
-        let reported = self.control.as_ref().and_then(|c| c.members.get(&self.me)).map_or(0, |m| m.cut);
+        let cut = self
+            .submissions
+            .least_seen()
+            .map_or(low, |seen| seen.min(low));
+        let reported = self
+            .control
+            .as_ref()
+            .and_then(|c| c.members.get(&self.me))
+            .map_or(0, |m| m.cut);
         if cut > reported && self.primary && !self.leaving {
             self.submit_once(Sent::Cut, &Message::Cut(cut));
         }
@@ -55,10 +61,17 @@ impl Replicator {
     pub(crate) fn pin_log(&mut self) {
         let Some(control) = &self.control else { return };
         let needed = control.certification.floor().min(self.order.low());
-        while self.positions.front().is_some_and(|(_, seqno)| *seqno <= needed) {
+        while self
+            .positions
+            .front()
+            .is_some_and(|(_, seqno)| *seqno <= needed)
+        {
             self.positions.pop_front();
         }
-        let keep_from = self.positions.front().map_or(control.position, |(position, _)| *position);
+        let keep_from = self
+            .positions
+            .front()
+            .map_or(control.position, |(position, _)| *position);
         self.out.push(Action::PinLog { keep_from });
     }
 }

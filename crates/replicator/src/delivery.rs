@@ -18,7 +18,10 @@ impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
         // A peer's control state may be ahead of what the group has delivered here.
-        let is_known = self.control.as_ref().is_some_and(|c| position <= c.position);
+        let is_known = self
+            .control
+            .as_ref()
+            .is_some_and(|c| position <= c.position);
         if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
             self.backlog.push_back((position, delivery));
         }
@@ -27,36 +30,71 @@ impl Replicator {
     /// Processes what was delivered, as long as nothing forbids it.
     pub(crate) fn process_backlog(&mut self) {
         while self.control.is_some() && !self.deliveries_stand_still() {
-            let Some((position, delivery)) = self.backlog.pop_front() else { break };
+            let Some((position, delivery)) = self.backlog.pop_front() else {
+                break;
+            };
             self.process(position, delivery);
         }
     }
 
     fn process(&mut self, position: Position, delivery: Delivery) {
-        let Some(control) = &mut self.control else { return };
+        let Some(control) = &mut self.control else {
+            return;
+        };
         let effect = control.process(position, delivery);
+        let decided = control.decide_votes();
         match effect {
-            Effect::WriteSet { id, write_set, seqno, outcome } => {
+            Effect::WriteSet {
+                id,
+                write_set,
+                seqno,
+                outcome,
+            } => {
                 self.write_set_ordered(position, id, write_set, seqno, outcome);
             }
             Effect::View { seqno, lost } => self.view_ordered(position, seqno, lost),
             Effect::Weights => self.primary = true,
             Effect::Void { id, reason } => self.void(id, &reason),
-            Effect::StateRequest { id, donor, request, preference } => {
+            Effect::StateRequest {
+                id,
+                donor,
+                request,
+                preference,
+            } => {
                 self.state_requested(id, donor, request, &preference);
             }
             Effect::Donated { id, joiner, rcode } => self.donor_done(id, joiner, rcode),
-            Effect::Member { id, message, refused } => self.member_changed(id, &message, refused),
+            Effect::Member {
+                id,
+                message,
+                refused,
+            } => self.member_changed(id, &message, refused),
             Effect::Cut { id } => {
                 self.own(id);
                 self.pin_log();
             }
+            Effect::Vote {
+                id,
+                seqno,
+                ballot,
+                text,
+            } => {
+                self.own(id);
+                self.vote_cast(id, seqno, ballot, &text);
+            }
+        }
+        for (seqno, winner) in decided {
+            self.vote_decided(seqno, winner);
         }
     }
 
     /// What the submission was, if it is one of ours that somebody waits for.
     fn own(&mut self, id: SubmissionId) -> Option<Sent> {
-        if id.incarnation == self.me { self.submissions.take(id.number) } else { None }
+        if id.incarnation == self.me {
+            self.submissions.take(id.number)
+        } else {
+            None
+        }
     }
 
     fn write_set_ordered(
@@ -70,11 +108,16 @@ impl Replicator {
         let failed = outcome.verdict != Verdict::Pass;
         self.record(position, seqno, outcome.depends_on, failed);
         self.cuts.write_set();
-        self.counters.certified(seqno, write_set.last_seen, &outcome);
+        self.counters
+            .certified(seqno, write_set.last_seen, &outcome);
         let own = self.own(id);
         if own.is_some() && !self.is_covered(seqno) {
             self.order.add(seqno);
-            let ordered = Ordered { seqno, depends_on: outcome.depends_on, write_set };
+            let ordered = Ordered {
+                seqno,
+                depends_on: outcome.depends_on,
+                write_set,
+            };
             match own {
                 Some(Sent::Trx(trx)) => return self.own_trx_ordered(trx, ordered, failed),
                 Some(Sent::Toi(conn)) => return self.own_toi_ordered(conn, &ordered, failed),
@@ -84,15 +127,27 @@ impl Replicator {
         // Another's, or one that its client has given up (rule 7): applied like another's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
-        let apply = self.apply_task(id.incarnation, &write_set, seqno, outcome.depends_on, failed);
+        let apply = self.apply_task(
+            id.incarnation,
+            &write_set,
+            seqno,
+            outcome.depends_on,
+            failed,
+        );
         self.push_task(Task::Apply(Box::new(apply)), Some(seqno));
     }
 
     fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, failed: bool) {
         let gtid = self.gtid_of(ordered.seqno);
-        let trx = self.transactions.get_mut(id).expect("a transaction in flight is in the table");
+        let trx = self
+            .transactions
+            .get_mut(id)
+            .expect("a transaction in flight is in the table");
         let Phase::Replicating { ticket, aborted } = trx.phase else {
-            unreachable!("a transaction in flight is replicating, not {:?}", trx.phase)
+            unreachable!(
+                "a transaction in flight is replicating, not {:?}",
+                trx.phase
+            )
         };
         let (phase, code) = match (failed, aborted) {
             (true, _) => (Phase::Failed, Code::TrxFail),
@@ -113,7 +168,15 @@ impl Replicator {
             unreachable!("an action in flight is in the table");
         };
         let (seqno, depends_on) = (ordered.seqno, ordered.depends_on);
-        self.isolations.insert(conn, Isolation::Waiting { ticket, seqno, depends_on, code });
+        self.isolations.insert(
+            conn,
+            Isolation::Waiting {
+                ticket,
+                seqno,
+                depends_on,
+                code,
+            },
+        );
     }
 
     fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
@@ -239,31 +302,52 @@ impl Replicator {
         depends_on: Seqno,
         failed: bool,
     ) -> Apply {
-        let uuid = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        let uuid = self
+            .control
+            .as_ref()
+            .map_or(self.applied_history, |c| c.history);
         Apply {
             gtid: crate::Gtid { uuid, seqno },
             depends_on,
-            flags: if failed { write_set.dummy_flags() } else { write_set.flags },
+            flags: if failed {
+                write_set.dummy_flags()
+            } else {
+                write_set.flags
+            },
             source,
             trx: write_set.trx,
             conn: write_set.conn,
-            data: if failed { Bytes::new() } else { write_set.data.clone() },
+            data: if failed {
+                Bytes::new()
+            } else {
+                write_set.data.clone()
+            },
         }
     }
 
     /// Releases a seqno that has passed commit order.
     pub(crate) fn released(&mut self, seqno: Seqno) {
         let in_order = seqno == self.order.low() + 1;
-        self.counters.out_of_order_left.add(f64::from(u8::from(!in_order)));
+        self.counters
+            .out_of_order_left
+            .add(f64::from(u8::from(!in_order)));
         self.order.release(seqno);
     }
 
     pub(crate) fn configuration(&self) -> Configuration {
-        self.control.as_ref().map(|c: &Control| c.configuration.clone()).unwrap_or_default()
+        self.control
+            .as_ref()
+            .map(|c: &Control| c.configuration.clone())
+            .unwrap_or_default()
     }
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.positions.push_back((position, seqno));
-        self.out.push(Action::RecordOutcome { position, seqno, depends_on, failed });
+        self.out.push(Action::RecordOutcome {
+            position,
+            seqno,
+            depends_on,
+            failed,
+        });
     }
 }

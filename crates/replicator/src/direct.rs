@@ -85,15 +85,22 @@ impl Direct {
             other => return Err(MessageError::Version(other)),
         }
         let message = match reader.u8()? {
-            1 => Direct::SnapshotRequest { round: reader.u64()?, at_least: reader.u64()? },
+            1 => Direct::SnapshotRequest {
+                round: reader.u64()?,
+                at_least: reader.u64()?,
+            },
             2 => Direct::SnapshotChunk(SnapshotChunk {
                 round: reader.u64()?,
                 offset: reader.u64()?,
                 total: reader.u64()?,
                 part: reader.bytes()?,
             }),
-            3 => Direct::SnapshotRefused { round: reader.u64()? },
-            4 => Direct::IstPull { from: reader.i64()? },
+            3 => Direct::SnapshotRefused {
+                round: reader.u64()?,
+            },
+            4 => Direct::IstPull {
+                from: reader.i64()?,
+            },
             5 => {
                 let from = reader.i64()?;
                 let count = reader.count(30)?;

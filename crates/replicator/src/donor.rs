@@ -21,17 +21,33 @@ impl Replicator {
     pub(crate) fn direct(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
         let message = match Direct::decode(bytes) {
             Ok(message) => message,
-            Err(error) => return self.log(Level::Warn, format!("message of {from} cannot be read: {error}")),
+            Err(error) => {
+                return self.log(
+                    Level::Warn,
+                    format!("message of {from} cannot be read: {error}"),
+                );
+            }
         };
         match message {
-            Direct::SnapshotRequest { round, at_least } => self.serve_snapshot(from, round, at_least),
+            Direct::SnapshotRequest { round, at_least } => {
+                self.serve_snapshot(from, round, at_least)
+            }
             Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
             Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
             Direct::IstPull { from: seqno } => {
                 let records = history.read(seqno, self.options.ist_chunk_bytes);
-                self.send(from, &Direct::IstChunk { from: seqno, records });
+                self.send(
+                    from,
+                    &Direct::IstChunk {
+                        from: seqno,
+                        records,
+                    },
+                );
             }
-            Direct::IstChunk { from: seqno, records } => self.ist_chunk(from, seqno, &records),
+            Direct::IstChunk {
+                from: seqno,
+                records,
+            } => self.ist_chunk(from, seqno, &records),
             Direct::FlowStop => self.flow.stop(from, self.now_ms),
             Direct::FlowContinue => self.flow.go_on(from),
         }
@@ -41,9 +57,18 @@ impl Replicator {
     /// nothing above committed until the callback has returned.
     pub(crate) fn begin_donation(&mut self, request: Bytes) {
         self.synced_told = false;
-        let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else { return };
+        let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
+            return;
+        };
         self.order.hold(gtid.seqno);
-        self.push_task(Task::Donate { request, gtid, bypass: false }, None);
+        self.push_task(
+            Task::Donate {
+                request,
+                gtid,
+                bypass: false,
+            },
+            None,
+        );
     }
 
     /// The donate callback has returned.
@@ -65,7 +90,11 @@ impl Replicator {
         self.answer(ticket, Answer::unordered(code));
         if donates {
             let wrong = gtid.uuid != self.applied_history || gtid.seqno < 0;
-            self.end_donation(if rcode == 0 && wrong { CANCELED } else { rcode.min(0) });
+            self.end_donation(if rcode == 0 && wrong {
+                CANCELED
+            } else {
+                rcode.min(0)
+            });
         }
     }
 
@@ -76,7 +105,9 @@ impl Replicator {
 
     /// Says that the donation is over, as soon as that can be ordered.
     pub(crate) fn owed_donation(&mut self) {
-        let Some(rcode) = self.donation_result else { return };
+        let Some(rcode) = self.donation_result else {
+            return;
+        };
         if self.donates_to().is_none() {
             self.donation_result = None;
         } else if self.primary && !self.leaving {
@@ -90,9 +121,14 @@ impl Replicator {
 
     /// "index (name)" as the log lines have it.
     pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
-        let Some(control) = &self.control else { return incarnation.to_string() };
+        let Some(control) = &self.control else {
+            return incarnation.to_string();
+        };
         let configuration = &control.configuration;
-        match (configuration.index_of(incarnation), configuration.member(incarnation)) {
+        match (
+            configuration.index_of(incarnation),
+            configuration.member(incarnation),
+        ) {
             (Some(index), Some(member)) => format!("{index}.{} ({})", member.segment, member.name),
             _ => incarnation.to_string(),
         }

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Checkpoint, Delivery, Fate, Incarnation, Member, Position, SubmissionId, Uuid};
+use trireme_group::{
+    Checkpoint, Delivery, Fate, Incarnation, Member, Position, SubmissionId, Uuid,
+};
 
 use crate::gtid::Gtid;
 use crate::options::Options;

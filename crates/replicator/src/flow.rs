@@ -35,7 +35,11 @@ pub(crate) struct Flow {
 impl Flow {
     /// The queue's length at which the others are asked to wait.
     pub(crate) fn limit(options: &Options, members: usize) -> f64 {
-        let scale = if options.fc_single_primary { 1.0 } else { (members.max(1) as f64).sqrt() };
+        let scale = if options.fc_single_primary {
+            1.0
+        } else {
+            (members.max(1) as f64).sqrt()
+        };
         options.fc_limit as f64 * scale
     }
 
@@ -83,7 +87,8 @@ impl Flow {
 
     /// True if own writers must wait. `counts`: whose stop is heeded.
     pub(crate) fn is_active(&mut self, now_ms: u64, counts: impl Fn(Incarnation) -> bool) -> bool {
-        self.leases.retain(|from, until| *until > now_ms && counts(*from));
+        self.leases
+            .retain(|from, until| *until > now_ms && counts(*from));
         let active = !self.leases.is_empty() || self.requested.is_some();
         match (active, self.active_since) {
             (true, None) => self.active_since = Some(now_ms),
@@ -106,7 +111,10 @@ impl Flow {
 
     /// Time that own writers have waited, up to now.
     pub(crate) fn total_paused_ms(&self, now_ms: u64) -> u64 {
-        self.paused_ms + self.active_since.map_or(0, |since| now_ms.saturating_sub(since))
+        self.paused_ms
+            + self
+                .active_since
+                .map_or(0, |since| now_ms.saturating_sub(since))
     }
 
     /// Forgets leases and requests, keeps the counters.

@@ -19,7 +19,10 @@ pub struct Gtid {
 
 impl Gtid {
     /// Not ordered: exactly nil and -1 (contract 2.7).
-    pub const UNDEFINED: Gtid = Gtid { uuid: Uuid::NIL, seqno: UNDEFINED_SEQNO };
+    pub const UNDEFINED: Gtid = Gtid {
+        uuid: Uuid::NIL,
+        seqno: UNDEFINED_SEQNO,
+    };
 }
 
 impl fmt::Display for Gtid {

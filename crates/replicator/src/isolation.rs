@@ -15,7 +15,12 @@ pub(crate) enum Isolation {
     /// Sent.
     Replicating { ticket: Ticket },
     /// Ordered; waits until everything before is released. `code` is the certification's verdict.
-    Waiting { ticket: Ticket, seqno: Seqno, depends_on: Seqno, code: Code },
+    Waiting {
+        ticket: Ticket,
+        seqno: Seqno,
+        depends_on: Seqno,
+        code: Code,
+    },
     /// Has commit order to itself.
     Holding { seqno: Seqno, code: Code },
 }
@@ -29,5 +34,8 @@ pub(crate) fn first_waiting(isolations: &Isolations) -> Option<(ConnId, Isolatio
         Isolation::Waiting { seqno, .. } => Some((*conn, *isolation, *seqno)),
         _ => None,
     };
-    isolations.iter().filter_map(waiting).min_by_key(|(_, _, seqno)| *seqno)
+    isolations
+        .iter()
+        .filter_map(waiting)
+        .min_by_key(|(_, _, seqno)| *seqno)
 }

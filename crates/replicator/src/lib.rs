@@ -24,6 +24,7 @@ mod flow;
 mod gtid;
 mod history;
 mod isolation;
+mod ist;
 mod joiner;
 mod life;
 mod message;
@@ -32,18 +33,21 @@ mod order;
 mod replicator;
 mod reporting;
 mod snapshot;
+mod sst;
 mod status;
 mod submissions;
+#[cfg(test)]
+mod tests;
 mod transactions;
+mod votes;
+mod voting;
 mod wire;
 mod work;
 mod works;
 mod writeset;
-#[cfg(test)]
-mod tests;
 
 pub use action::{Action, Answer, Code, Level};
-pub use event::{Connect, ConnId, Event, Owner, Ticket, TrxId};
+pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded};
 pub use options::Options;

@@ -18,8 +18,16 @@ use crate::works::Works;
 impl Replicator {
     /// connect(): everything of the connection before is forgotten but what was applied.
     pub(crate) fn connect(&mut self, connect: Connect) {
-        let applied = if self.inconsistent { Gtid::UNDEFINED } else { self.last_committed() };
-        self.local = if connect.server_running && applied != Gtid::UNDEFINED { applied } else { connect.local };
+        let applied = if self.inconsistent {
+            Gtid::UNDEFINED
+        } else {
+            self.last_committed()
+        };
+        self.local = if connect.server_running && applied != Gtid::UNDEFINED {
+            applied
+        } else {
+            connect.local
+        };
         self.me = connect.incarnation;
         self.my_member = connect.me;
         self.server_running = connect.server_running;
@@ -33,6 +41,7 @@ impl Replicator {
         self.submissions = Submissions::default();
         self.transactions.clear();
         self.isolations.clear();
+        self.disputes.clear();
         self.held.clear();
         self.flow.forget(self.now_ms);
         self.cuts = crate::cut::CutReports::default();
@@ -40,13 +49,20 @@ impl Replicator {
         self.joined_told.clear();
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
-                let seqno = if self.local.uuid == history { self.local.seqno.max(0) } else { 0 };
+                let seqno = if self.local.uuid == history {
+                    self.local.seqno.max(0)
+                } else {
+                    0
+                };
                 Some(Control::found(history, seqno, self.options.cert_max_length))
             }
             (None, Some(bytes)) => match Control::decode(bytes) {
                 Ok(control) => Some(control),
                 Err(error) => {
-                    self.log(Level::Warn, format!("recovered control state cannot be used: {error}"));
+                    self.log(
+                        Level::Warn,
+                        format!("recovered control state cannot be used: {error}"),
+                    );
                     None
                 }
             },
@@ -59,7 +75,10 @@ impl Replicator {
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.stage = Stage::Active;
         self.order = Order::new(seqno - 1);
-        self.applied_history = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        self.applied_history = self
+            .control
+            .as_ref()
+            .map_or(self.applied_history, |c| c.history);
         self.out.push(Action::Admitted);
         self.show_connected();
     }
@@ -86,8 +105,14 @@ impl Replicator {
                 self.order.pass(seqno);
                 self.released(seqno);
             }
-            let gtid = Gtid { uuid: view.gtid.uuid, seqno: -1 };
-            self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+            let gtid = Gtid {
+                uuid: view.gtid.uuid,
+                seqno: -1,
+            };
+            self.out.push(Action::SaveState {
+                gtid,
+                safe_to_bootstrap: self.safe_to_bootstrap,
+            });
         } else if view.members.is_empty() {
             self.closed();
         }
@@ -97,7 +122,10 @@ impl Replicator {
     fn closed(&mut self) {
         let gtid = self.last_committed();
         if !self.inconsistent && gtid != Gtid::UNDEFINED {
-            self.out.push(Action::SaveState { gtid, safe_to_bootstrap: self.safe_to_bootstrap });
+            self.out.push(Action::SaveState {
+                gtid,
+                safe_to_bootstrap: self.safe_to_bootstrap,
+            });
         }
         self.out.push(Action::WakeAppliers { n: usize::MAX });
         self.out.push(Action::Closed);
@@ -136,10 +164,16 @@ impl Replicator {
     /// Answers whoever waits for a submission that has failed, or may have (rule 7).
     pub(crate) fn give_up(&mut self, sent: Sent, unknown: bool) {
         self.submissions.epoch += u64::from(unknown);
-        let definite = if self.inconsistent { Code::NodeFail } else { Code::ConnFail };
+        let definite = if self.inconsistent {
+            Code::NodeFail
+        } else {
+            Code::ConnFail
+        };
         match sent {
             Sent::Trx(trx) => {
-                let Some(trx) = self.transactions.forget(trx) else { return };
+                let Some(trx) = self.transactions.forget(trx) else {
+                    return;
+                };
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
                     let code = if unknown { Code::NodeFail } else { definite };
                     self.answer(ticket, Answer::unordered(code));
@@ -156,7 +190,12 @@ impl Replicator {
             Sent::Resync => self.owed_resyncs += 1,
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
-            Sent::Donated | Sent::Joined | Sent::Synced | Sent::Cut | Sent::AbandonedDesync => {}
+            Sent::Donated
+            | Sent::Joined
+            | Sent::Synced
+            | Sent::Cut
+            | Sent::AbandonedDesync
+            | Sent::Vote(_) => {}
         }
     }
 
@@ -180,6 +219,7 @@ impl Replicator {
 
     /// Nobody may be left waiting for what will not come.
     fn wake_clients(&mut self) {
+        self.abandon_disputes();
         for held in std::mem::take(&mut self.held) {
             self.give_up(held.sent, false);
         }
@@ -205,7 +245,8 @@ impl Replicator {
         self.wake_clients();
         self.backlog.clear();
         self.order.unhold();
-        self.works.remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
+        self.works
+            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
             let alone = self.non_primary_view(vec![self.my_member.clone()]);
             self.works.push(Task::View(alone), self.order.top());

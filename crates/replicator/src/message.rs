@@ -18,6 +18,7 @@ const KIND_DONATED: u8 = 5;
 const KIND_DESYNC: u8 = 6;
 const KIND_RESYNC: u8 = 7;
 const KIND_CUT: u8 = 8;
+const KIND_VOTE: u8 = 9;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +68,12 @@ pub(crate) enum Message {
     Resync,
     /// Everything of this member's from now on has seen at least this.
     Cut(Seqno),
+    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs.
+    Vote {
+        seqno: Seqno,
+        ballot: u64,
+        text: String,
+    },
 }
 
 impl Message {
@@ -75,7 +82,11 @@ impl Message {
         let mut out = vec![VERSION];
         match self {
             Message::WriteSet(_) => unreachable!("write-sets are encoded by WriteSetDraft"),
-            Message::StateRequest { request, local, preference } => {
+            Message::StateRequest {
+                request,
+                local,
+                preference,
+            } => {
                 out.push(KIND_STATE_REQUEST);
                 out.extend_from_slice(&local.uuid.0);
                 out.extend_from_slice(&local.seqno.to_le_bytes());
@@ -94,6 +105,16 @@ impl Message {
                 out.push(KIND_CUT);
                 out.extend_from_slice(&seqno.to_le_bytes());
             }
+            Message::Vote {
+                seqno,
+                ballot,
+                text,
+            } => {
+                out.push(KIND_VOTE);
+                out.extend_from_slice(&seqno.to_le_bytes());
+                out.extend_from_slice(&ballot.to_le_bytes());
+                put_bytes(&mut out, text.as_bytes());
+            }
         }
         Bytes::from(out)
     }
@@ -108,16 +129,30 @@ impl Message {
             KIND_WRITE_SET => return WriteSet::parse(payload).map(Message::WriteSet),
             KIND_STATE_REQUEST => {
                 let uuid: Uuid = reader.uuid()?;
-                let local = Gtid { uuid, seqno: reader.i64()? };
+                let local = Gtid {
+                    uuid,
+                    seqno: reader.i64()?,
+                };
                 let preference = reader.string()?;
-                Message::StateRequest { request: reader.bytes()?, local, preference }
+                Message::StateRequest {
+                    request: reader.bytes()?,
+                    local,
+                    preference,
+                }
             }
             KIND_JOINED => Message::Joined,
             KIND_SYNCED => Message::Synced,
-            KIND_DONATED => Message::Donated { rcode: reader.i32()? },
+            KIND_DONATED => Message::Donated {
+                rcode: reader.i32()?,
+            },
             KIND_DESYNC => Message::Desync,
             KIND_RESYNC => Message::Resync,
             KIND_CUT => Message::Cut(reader.i64()?),
+            KIND_VOTE => Message::Vote {
+                seqno: reader.i64()?,
+                ballot: reader.u64()?,
+                text: reader.string()?,
+            },
             other => return Err(MessageError::Kind(other)),
         };
         reader.end()?;

@@ -63,7 +63,11 @@ impl Order {
 
     /// The next seqno exists; somebody will pass and release it.
     pub(crate) fn add(&mut self, seqno: Seqno) {
-        assert!(seqno == self.top + 1, "seqno {seqno} added after {}", self.top);
+        assert!(
+            seqno == self.top + 1,
+            "seqno {seqno} added after {}",
+            self.top
+        );
         self.top = seqno;
     }
 
@@ -94,7 +98,10 @@ impl Order {
     pub(crate) fn wait(&mut self, seqno: Seqno, waiter: Ticket) {
         self.check_open(seqno);
         let before = self.waiting.insert(seqno, waiter);
-        assert!(before.is_none(), "seqno {seqno} waits twice for commit order");
+        assert!(
+            before.is_none(),
+            "seqno {seqno} waits twice for commit order"
+        );
     }
 
     /// No longer waits; None if it does not (any more).
@@ -104,7 +111,11 @@ impl Order {
 
     /// Leaves commit order.
     pub(crate) fn leave(&mut self, seqno: Seqno) {
-        assert!(self.inside && self.next == seqno, "seqno {seqno} leaves commit order, {} is next", self.next);
+        assert!(
+            self.inside && self.next == seqno,
+            "seqno {seqno} leaves commit order, {} is next",
+            self.next
+        );
         self.inside = false;
         self.advance();
     }
@@ -112,7 +123,10 @@ impl Order {
     /// Passes commit order without entering, now or when its turn comes.
     pub(crate) fn pass(&mut self, seqno: Seqno) {
         self.check_open(seqno);
-        assert!(!(self.inside && self.next == seqno), "seqno {seqno} is inside commit order");
+        assert!(
+            !(self.inside && self.next == seqno),
+            "seqno {seqno} is inside commit order"
+        );
         if self.next == seqno {
             self.advance();
         } else {
@@ -132,8 +146,14 @@ impl Order {
 
     /// Its effects are visible. True if the low-water mark rose.
     pub(crate) fn release(&mut self, seqno: Seqno) -> bool {
-        assert!(self.has_passed(seqno), "seqno {seqno} released before it passed commit order");
-        assert!(seqno > self.low && seqno <= self.top, "seqno {seqno} released twice or never added");
+        assert!(
+            self.has_passed(seqno),
+            "seqno {seqno} released before it passed commit order"
+        );
+        assert!(
+            seqno > self.low && seqno <= self.top,
+            "seqno {seqno} released twice or never added"
+        );
         assert!(self.released.insert(seqno), "seqno {seqno} released twice");
         let before = self.low;
         while self.released.remove(&(self.low + 1)) {
@@ -160,7 +180,14 @@ impl Order {
     }
 
     fn check_open(&self, seqno: Seqno) {
-        assert!(seqno <= self.top, "seqno {seqno} is not in the order, which ends at {}", self.top);
-        assert!(!self.has_passed(seqno), "seqno {seqno} passes commit order twice");
+        assert!(
+            seqno <= self.top,
+            "seqno {seqno} is not in the order, which ends at {}",
+            self.top
+        );
+        assert!(
+            !self.has_passed(seqno),
+            "seqno {seqno} passes commit order twice"
+        );
     }
 }

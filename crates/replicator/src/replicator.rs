@@ -24,6 +24,7 @@ use crate::options::Options;
 use crate::order::Order;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
+use crate::voting::Disputes;
 use crate::work::{Task, View, Work};
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
@@ -98,6 +99,7 @@ pub struct Replicator {
     pub(crate) submissions: Submissions,
     pub(crate) transactions: Transactions,
     pub(crate) isolations: Isolations,
+    pub(crate) disputes: Disputes,
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
     pub(crate) flow: Flow,
@@ -144,6 +146,7 @@ impl Replicator {
             submissions: Submissions::default(),
             transactions: Transactions::default(),
             isolations: Isolations::default(),
+            disputes: Disputes::default(),
             held: VecDeque::new(),
             causal: Causal::default(),
             flow: Flow::default(),
@@ -163,7 +166,13 @@ impl Replicator {
     /// # Panics
     /// If an invariant is broken (a seqno that would pass commit order twice, and the like): going
     /// on would hang or split the cluster silently.
-    pub fn handle(&mut self, now_ms: u64, event: Event, history: &dyn History, out: &mut Vec<Action>) {
+    pub fn handle(
+        &mut self,
+        now_ms: u64,
+        event: Event,
+        history: &dyn History,
+        out: &mut Vec<Action>,
+    ) {
         self.now_ms = self.now_ms.max(now_ms);
         self.dispatch(event, history);
         self.settle(history);
@@ -192,23 +201,55 @@ impl Replicator {
             Event::Left => self.left(),
             Event::Direct { from, bytes } => self.direct(from, bytes, history),
 
-            Event::Certify { ticket, trx, conn: _, draft } => self.certify(ticket, trx, draft),
+            Event::Certify {
+                ticket,
+                trx,
+                conn: _,
+                draft,
+            } => self.certify(ticket, trx, draft),
             Event::CommitOrderEnter { ticket, owner } => self.commit_order_enter(ticket, owner),
-            Event::CommitOrderLeave { ticket, owner, error } => self.commit_order_leave(ticket, owner, error),
+            Event::CommitOrderLeave {
+                ticket,
+                owner,
+                error,
+            } => self.commit_order_leave(ticket, owner, error),
             Event::Release { ticket, trx } => self.release(ticket, trx),
-            Event::Abort { ticket, bf_seqno, victim, executing } => self.abort(ticket, bf_seqno, victim, executing),
+            Event::Abort {
+                ticket,
+                bf_seqno,
+                victim,
+                executing,
+            } => self.abort(ticket, bf_seqno, victim, executing),
             Event::Replay { ticket, trx } => self.replay(ticket, trx),
-            Event::Rollback { ticket, trx: _ } => self.answer(ticket, Answer::unordered(Code::NotImplemented)),
+            Event::Rollback { ticket, trx: _ } => {
+                self.answer(ticket, Answer::unordered(Code::NotImplemented))
+            }
             Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
             Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
-            Event::ToiStart { ticket, conn, draft } => self.toi_start(ticket, conn, draft),
-            Event::ToiEnd { ticket, conn, error } => self.toi_end(ticket, conn, error),
+            Event::ToiStart {
+                ticket,
+                conn,
+                draft,
+            } => self.toi_start(ticket, conn, draft),
+            Event::ToiEnd {
+                ticket,
+                conn,
+                error,
+            } => self.toi_end(ticket, conn, error),
             Event::Pause { ticket } => self.pause(ticket),
             Event::Resume { ticket } => self.resume(ticket),
             Event::Desync { ticket } => self.desync(ticket),
             Event::Resync { ticket } => self.resync(ticket),
-            Event::SstSent { ticket, gtid, rcode } => self.sst_sent(ticket, gtid, rcode),
-            Event::SstReceived { ticket, gtid, rcode } => self.sst_received(ticket, gtid, rcode),
+            Event::SstSent {
+                ticket,
+                gtid,
+                rcode,
+            } => self.sst_sent(ticket, gtid, rcode),
+            Event::SstReceived {
+                ticket,
+                gtid,
+                rcode,
+            } => self.sst_received(ticket, gtid, rcode),
 
             Event::WorkDone { work, ok } => self.work_done(work, ok),
             Event::SstRequested { work, request } => self.sst_requested(work, request),
@@ -220,6 +261,7 @@ impl Replicator {
     fn settle(&mut self, history: &dyn History) {
         self.process_backlog();
         self.pursue_state(history);
+        self.pursue_votes();
         self.grant_commit_order();
         self.grant_isolation();
         self.grant_replay();
@@ -236,14 +278,23 @@ impl Replicator {
     /// [`Action::WakeAppliers`]).
     pub fn take_work(&mut self) -> Option<Work> {
         if self.is_closed() {
-            let code = if std::mem::replace(&mut self.exited, true) { Code::ConnFail } else { Code::Ok };
-            return Some(Work { id: 0, task: Task::Exit { code } });
+            let code = if std::mem::replace(&mut self.exited, true) {
+                Code::ConnFail
+            } else {
+                Code::Ok
+            };
+            return Some(Work {
+                id: 0,
+                task: Task::Exit { code },
+            });
         }
         let low = self.order.low();
         let work = self.works.take(low)?;
         if let Task::Apply(apply) = &work.task {
             let early = apply.gtid.seqno > low + 1;
-            self.counters.out_of_order_entered.add(f64::from(u8::from(early)));
+            self.counters
+                .out_of_order_entered
+                .add(f64::from(u8::from(early)));
             self.counters.window.add((apply.gtid.seqno - low) as f64);
         }
         Some(work)
@@ -265,7 +316,10 @@ impl Replicator {
     }
 
     pub(crate) fn log(&mut self, level: Level, text: impl Into<String>) {
-        self.out.push(Action::Log { level, text: text.into() });
+        self.out.push(Action::Log {
+            level,
+            text: text.into(),
+        });
     }
 
     pub(crate) fn fatal(&mut self, text: impl Into<String>) {
@@ -273,7 +327,10 @@ impl Replicator {
     }
 
     pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {
-        self.out.push(Action::SendTo { to, bytes: message.encode() });
+        self.out.push(Action::SendTo {
+            to,
+            bytes: message.encode(),
+        });
     }
 
     /// Hands a control message to the order.
@@ -298,19 +355,33 @@ impl Replicator {
     }
 
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {
-        Gtid { uuid: self.applied_history, seqno }
+        Gtid {
+            uuid: self.applied_history,
+            seqno,
+        }
     }
 
     /// A primary view as the server sees it.
     pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
-        let history = self.control.as_ref().map_or(self.applied_history, |c| c.history);
+        let history = self
+            .control
+            .as_ref()
+            .map_or(self.applied_history, |c| c.history);
         View {
-            gtid: Gtid { uuid: history, seqno },
+            gtid: Gtid {
+                uuid: history,
+                seqno,
+            },
             number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
             primary: true,
             my_index: configuration.index_of(self.me),
             members: configuration.members.clone(),
-            app_protocol: configuration.members.iter().map(|m| m.app_protocol).min().unwrap_or(-1),
+            app_protocol: configuration
+                .members
+                .iter()
+                .map(|m| m.app_protocol)
+                .min()
+                .unwrap_or(-1),
         }
     }
 

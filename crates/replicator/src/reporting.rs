@@ -15,14 +15,20 @@ impl Replicator {
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let stage = match &self.stage {
             Stage::Closed | Stage::Final => return None,
-            Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => Some(pull.deadline_ms()),
+            Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => {
+                Some(pull.deadline_ms())
+            }
             Stage::Admission(_) => None,
             Stage::Transfer(_) if !self.primary => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
             Stage::Active => Some(CutReports::deadline_ms(&self.cuts)),
         };
         // A deadline that has passed waits for something else: no use in hurrying.
-        stage.into_iter().chain(self.flow.deadline_ms()).min().map(|at| at.max(self.now_ms + 10))
+        stage
+            .into_iter()
+            .chain(self.flow.deadline_ms())
+            .min()
+            .map(|at| at.max(self.now_ms + 10))
     }
 
     /// Counters and states. Cheap.
@@ -33,11 +39,17 @@ impl Replicator {
         let elapsed_ms = self.now_ms.saturating_sub(counters.since_ms).max(1);
         let paused_ms = self.flow.total_paused_ms(self.now_ms);
         let held = self.held.len() as u64;
-        let members = control.map(|c| c.configuration.members.as_slice()).unwrap_or_default();
+        let members = control
+            .map(|c| c.configuration.members.as_slice())
+            .unwrap_or_default();
         let incoming: Vec<&str> = members.iter().map(|m| m.incoming.as_str()).collect();
         Status {
             local_state_uuid: control.map_or(self.applied_history, |c| c.history),
-            protocol_application: members.iter().map(|m| i64::from(m.app_protocol)).min().unwrap_or(-1),
+            protocol_application: members
+                .iter()
+                .map(|m| i64::from(m.app_protocol))
+                .min()
+                .unwrap_or(-1),
             last_committed: self.last_committed().seqno,
             replicated: counters.replicated,
             replicated_bytes: counters.replicated_bytes,
@@ -50,7 +62,11 @@ impl Replicator {
             local_commits: counters.local_commits,
             local_cert_failures: counters.local_cert_failures,
             local_replays: counters.local_replays,
-            local_send_queue: QueueLength { now: held, max: held, ..QueueLength::default() },
+            local_send_queue: QueueLength {
+                now: held,
+                max: held,
+                ..QueueLength::default()
+            },
             local_recv_queue: counters.recv_queue(self.works.applies() + self.backlog.len()),
             local_cached_downto: self.cached_downto,
             flow_control_paused_ns: paused_ms * 1_000_000,
@@ -76,7 +92,9 @@ impl Replicator {
             open_transactions: self.transactions.len() as u64,
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
-            desync_count: control.and_then(|c| c.members.get(&self.me)).map_or(0, |m| u64::from(m.desyncs)),
+            desync_count: control
+                .and_then(|c| c.members.get(&self.me))
+                .map_or(0, |m| u64::from(m.desyncs)),
         }
     }
 
@@ -94,9 +112,13 @@ impl Replicator {
                 TransferPhase::Receiving { .. } | TransferPhase::Ist(_) => {
                     (LocalState::Joiner, "Joining: receiving State Transfer")
                 }
-                TransferPhase::Retry { .. } => (LocalState::Joiner, "Joining: State Transfer request failed"),
+                TransferPhase::Retry { .. } => {
+                    (LocalState::Joiner, "Joining: State Transfer request failed")
+                }
                 TransferPhase::GivenUp => (LocalState::Joiner, "Joining: State Transfer failed"),
-                TransferPhase::Requesting | TransferPhase::Submitted { .. } => (LocalState::Joiner, "Joining"),
+                TransferPhase::Requesting | TransferPhase::Submitted { .. } => {
+                    (LocalState::Joiner, "Joining")
+                }
             },
             (Stage::Active, Some(NodeState::Joiner)) => (LocalState::Joiner, "Joining"),
             (Stage::Active, Some(NodeState::Donor)) => (LocalState::Donor, "Donor/Desynced"),
@@ -129,11 +151,16 @@ impl Replicator {
 
     /// The history this node is in; nil before it knows.
     pub fn history(&self) -> Uuid {
-        self.control.as_ref().map_or(self.applied_history, |c| c.history)
+        self.control
+            .as_ref()
+            .map_or(self.applied_history, |c| c.history)
     }
 
     /// Ids of the operator's overrides so far, for [`crate::Connect::overrides`].
     pub fn overrides(&self) -> Vec<Uuid> {
-        self.control.iter().flat_map(|c| c.forks.iter().map(|(id, _)| *id)).collect()
+        self.control
+            .iter()
+            .flat_map(|c| c.forks.iter().map(|(id, _)| *id))
+            .collect()
     }
 }

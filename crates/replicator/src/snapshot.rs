@@ -40,13 +40,21 @@ impl Replicator {
         if self.control.is_some() {
             return;
         }
-        let Some((at_least, configuration)) = self.admitting_configuration() else { return };
+        let Some((at_least, configuration)) = self.admitting_configuration() else {
+            return;
+        };
         let (me, now_ms) = (self.me, self.now_ms);
         // Voters first: they have joined.
-        let mut peers: Vec<_> = configuration.members.iter().filter(|m| m.incarnation != me && !m.arbitrator).collect();
+        let mut peers: Vec<_> = configuration
+            .members
+            .iter()
+            .filter(|m| m.incarnation != me && !m.arbitrator)
+            .collect();
         peers.sort_by_key(|m| (!m.voter, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
-        let Stage::Admission(pull) = &mut self.stage else { return };
+        let Stage::Admission(pull) = &mut self.stage else {
+            return;
+        };
         if now_ms < pull.deadline_ms {
             return;
         }
@@ -67,12 +75,18 @@ impl Replicator {
 
     /// Where this node was admitted, and the last configuration with it that is known.
     fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
-        let mut with_me = self.backlog.iter().filter_map(|(position, delivery)| match delivery {
-            Delivery::Configuration(c) if c.index_of(self.me).is_some() => Some((*position, c)),
-            _ => None,
-        });
+        let mut with_me = self
+            .backlog
+            .iter()
+            .filter_map(|(position, delivery)| match delivery {
+                Delivery::Configuration(c) if c.index_of(self.me).is_some() => Some((*position, c)),
+                _ => None,
+            });
         let (position, first) = with_me.next()?;
-        Some((position, with_me.next_back().map_or(first, |(_, last)| last)))
+        Some((
+            position,
+            with_me.next_back().map_or(first, |(_, last)| last),
+        ))
     }
 
     /// Sends the own control state, if it is recent enough.
@@ -85,7 +99,15 @@ impl Replicator {
         for offset in (0..bytes.len()).step_by(CHUNK_BYTES) {
             let part = bytes.slice(offset..bytes.len().min(offset + CHUNK_BYTES));
             let (offset, total) = (offset as u64, bytes.len() as u64);
-            self.send(to, &Direct::SnapshotChunk(SnapshotChunk { round, offset, total, part }));
+            self.send(
+                to,
+                &Direct::SnapshotChunk(SnapshotChunk {
+                    round,
+                    offset,
+                    total,
+                    part,
+                }),
+            );
         }
     }
 
@@ -102,7 +124,9 @@ impl Replicator {
     /// A part came; with the last one this node is in step with the group.
     pub(crate) fn snapshot_chunk(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
         let now_ms = self.now_ms;
-        let Stage::Admission(pull) = &mut self.stage else { return };
+        let Stage::Admission(pull) = &mut self.stage else {
+            return;
+        };
         let expected = pull.round == chunk.round && pull.from == Some(from);
         if !expected || chunk.offset != pull.bytes.len() as u64 || chunk.total > MAX_BYTES {
             return;
@@ -113,18 +137,26 @@ impl Replicator {
             return;
         }
         let bytes = Bytes::from(std::mem::take(&mut pull.bytes));
-        let at_least = self.admitting_configuration().map_or(0, |(position, _)| position);
+        let at_least = self
+            .admitting_configuration()
+            .map_or(0, |(position, _)| position);
         match Control::decode(bytes) {
             Ok(control) if control.position >= at_least && control.state_of(self.me).is_some() => {
                 let position = control.position;
-                self.log(Level::Debug, format!("control state at position {position} came from {from}"));
+                self.log(
+                    Level::Debug,
+                    format!("control state at position {position} came from {from}"),
+                );
                 self.control = Some(control);
                 self.backlog.retain(|(at, _)| *at > position);
                 self.begin_transfer(Some(from));
             }
             Ok(_) => self.snapshot_refused(from, chunk.round),
             Err(error) => {
-                self.log(Level::Warn, format!("control state of {from} cannot be used: {error}"));
+                self.log(
+                    Level::Warn,
+                    format!("control state of {from} cannot be used: {error}"),
+                );
                 self.snapshot_refused(from, chunk.round);
             }
         }

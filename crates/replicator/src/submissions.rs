@@ -20,6 +20,7 @@ pub(crate) enum Sent {
     AbandonedDesync,
     Resync,
     Cut,
+    Vote(Seqno),
 }
 
 /// Numbers own submissions 1, 2, 3.. per connection.
@@ -47,12 +48,19 @@ impl Submissions {
 
     /// Gives up all.
     pub(crate) fn take_all(&mut self) -> Vec<Sent> {
-        std::mem::take(&mut self.in_flight).into_values().map(|(sent, _)| sent).collect()
+        std::mem::take(&mut self.in_flight)
+            .into_values()
+            .map(|(sent, _)| sent)
+            .collect()
     }
 
     /// The caller of desync() has gone.
     pub(crate) fn abandon_desync(&mut self, ticket: Ticket) {
-        for (sent, _) in self.in_flight.values_mut().filter(|(sent, _)| *sent == Sent::Desync(ticket)) {
+        for (sent, _) in self
+            .in_flight
+            .values_mut()
+            .filter(|(sent, _)| *sent == Sent::Desync(ticket))
+        {
             *sent = Sent::AbandonedDesync;
         }
     }

@@ -81,10 +81,20 @@ impl Transactions {
     /// Enters a transaction, unless it is marked for abort (then the mark is used up).
     pub(crate) fn begin(&mut self, trx: TrxId, phase: Phase) -> bool {
         if let Some(known) = self.table.remove(&trx) {
-            assert!(known.phase == Phase::MustAbort, "transaction {trx} certifies twice: {:?}", known.phase);
+            assert!(
+                known.phase == Phase::MustAbort,
+                "transaction {trx} certifies twice: {:?}",
+                known.phase
+            );
             return false;
         }
-        self.table.insert(trx, Trx { phase, ordered: None });
+        self.table.insert(
+            trx,
+            Trx {
+                phase,
+                ordered: None,
+            },
+        );
         true
     }
 
@@ -96,7 +106,9 @@ impl Transactions {
     /// True if some victim waits in certify() for its place in the order: only the order can free
     /// it, and with it the applier that waits for its locks.
     pub(crate) fn victim_awaits_order(&self) -> bool {
-        self.table.values().any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
+        self.table
+            .values()
+            .any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
     }
 
     /// Those whose turn to replay it may be.
@@ -119,12 +131,22 @@ impl Transactions {
     ) -> Abort {
         let Some(trx) = self.table.get_mut(&victim) else {
             if executing {
-                self.table.insert(victim, Trx { phase: Phase::MustAbort, ordered: None });
+                self.table.insert(
+                    victim,
+                    Trx {
+                        phase: Phase::MustAbort,
+                        ordered: None,
+                    },
+                );
             }
             return Abort::done(-1);
         };
         let seqno = trx.ordered.as_ref().map_or(-1, |o| o.seqno);
-        let refused = Abort { code: Code::NotAllowed, seqno, wake: None };
+        let refused = Abort {
+            code: Code::NotAllowed,
+            seqno,
+            wake: None,
+        };
         if bf_seqno > 0 && seqno > 0 && seqno < bf_seqno {
             return refused;
         }
@@ -132,17 +154,27 @@ impl Transactions {
             Phase::Held { ticket } => {
                 let wake = Some((*ticket, Code::ConnFail));
                 self.table.remove(&victim);
-                Abort { code: Code::Ok, seqno, wake }
+                Abort {
+                    code: Code::Ok,
+                    seqno,
+                    wake,
+                }
             }
             Phase::Replicating { aborted, .. } if !*aborted => {
                 *aborted = true;
                 Abort::done(seqno)
             }
-            Phase::Certified { aborted } if !*aborted && !order.is_inside(seqno) && !order.has_passed(seqno) => {
+            Phase::Certified { aborted }
+                if !*aborted && !order.is_inside(seqno) && !order.has_passed(seqno) =>
+            {
                 match order.cancel_wait(seqno) {
                     Some(waiter) => {
                         trx.phase = Phase::MustReplay;
-                        Abort { code: Code::Ok, seqno, wake: Some((waiter, Code::BfAbort)) }
+                        Abort {
+                            code: Code::Ok,
+                            seqno,
+                            wake: Some((waiter, Code::BfAbort)),
+                        }
                     }
                     None => {
                         *aborted = true;
@@ -169,8 +201,13 @@ impl Transactions {
             order.pass(seqno);
         }
         order.release(seqno);
-        let ran = matches!(gone.phase, Phase::Certified { aborted: false } | Phase::Replaying);
-        Some(Released { committed: entered && ran })
+        let ran = matches!(
+            gone.phase,
+            Phase::Certified { aborted: false } | Phase::Replaying
+        );
+        Some(Released {
+            committed: entered && ran,
+        })
     }
 }
 
@@ -186,6 +223,10 @@ pub(crate) struct Abort {
 
 impl Abort {
     fn done(seqno: Seqno) -> Self {
-        Abort { code: Code::Ok, seqno, wake: None }
+        Abort {
+            code: Code::Ok,
+            seqno,
+            wake: None,
+        }
     }
 }

@@ -18,7 +18,11 @@ impl Reader {
     }
 
     fn need(&self, count: usize) -> Result<(), MessageError> {
-        if self.bytes.len() < count { Err(MessageError::Truncated) } else { Ok(()) }
+        if self.bytes.len() < count {
+            Err(MessageError::Truncated)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn u8(&mut self) -> Result<u8, MessageError> {
@@ -72,7 +76,9 @@ impl Reader {
 
     pub(crate) fn string(&mut self) -> Result<String, MessageError> {
         let bytes = self.bytes()?;
-        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| MessageError::Utf8)
+        std::str::from_utf8(&bytes)
+            .map(str::to_owned)
+            .map_err(|_| MessageError::Utf8)
     }
 
     /// A number of things of at least `min_bytes` each.
@@ -97,13 +103,21 @@ impl Reader {
 
     pub(crate) fn configuration(&mut self) -> Result<Configuration, MessageError> {
         let number = self.u64()?;
-        let override_id = if self.bool()? { Some(self.uuid()?) } else { None };
+        let override_id = if self.bool()? {
+            Some(self.uuid()?)
+        } else {
+            None
+        };
         let count = self.count(50)?;
         let mut members = Vec::with_capacity(count);
         for _ in 0..count {
             members.push(self.member()?);
         }
-        Ok(Configuration { number, members, override_id })
+        Ok(Configuration {
+            number,
+            members,
+            override_id,
+        })
     }
 
     fn member(&mut self) -> Result<Member, MessageError> {
@@ -128,13 +142,25 @@ impl Reader {
         let failed = self.bool()?;
         let delivery = match self.u8()? {
             0 => {
-                let id = SubmissionId { incarnation: self.incarnation()?, number: self.u64()? };
-                Delivery::Submission { id, payload: self.bytes()? }
+                let id = SubmissionId {
+                    incarnation: self.incarnation()?,
+                    number: self.u64()?,
+                };
+                Delivery::Submission {
+                    id,
+                    payload: self.bytes()?,
+                }
             }
             1 => Delivery::Configuration(self.configuration()?),
             other => return Err(MessageError::Value("delivery", u64::from(other))),
         };
-        Ok(Recorded { position, seqno, depends_on, failed, delivery })
+        Ok(Recorded {
+            position,
+            seqno,
+            depends_on,
+            failed,
+            delivery,
+        })
     }
 }
 
@@ -163,7 +189,12 @@ pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration
     for member in &configuration.members {
         out.extend_from_slice(&member.replica.0.0);
         out.extend_from_slice(&member.incarnation.0.0);
-        out.extend_from_slice(&[member.weight, member.full_weight, u8::from(member.voter), member.segment]);
+        out.extend_from_slice(&[
+            member.weight,
+            member.full_weight,
+            u8::from(member.voter),
+            member.segment,
+        ]);
         out.extend_from_slice(&[u8::from(member.arbitrator), u8::from(member.never_donor)]);
         out.extend_from_slice(&member.app_protocol.to_le_bytes());
         for text in [&member.name, &member.incoming, &member.address] {

@@ -14,7 +14,10 @@ const MAX_ANNOUNCED: usize = 64;
 /// What is left of a task while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Running {
-    Apply { seqno: Seqno, isolation: bool },
+    Apply {
+        seqno: Seqno,
+        isolation: bool,
+    },
     View(View),
     /// Connected, Synced.
     Other,
@@ -45,7 +48,11 @@ pub(crate) struct Works {
 impl Works {
     pub(crate) fn push(&mut self, task: Task, after: Seqno) {
         self.applies += usize::from(matches!(task, Task::Apply(_)));
-        self.queue.push_back(Queued { task, after, marked: false });
+        self.queue.push_back(Queued {
+            task,
+            after,
+            marked: false,
+        });
     }
 
     /// Number of write-sets that wait.
@@ -61,9 +68,17 @@ impl Works {
     pub(crate) fn remove(&mut self, unwanted: impl Fn(&Task) -> bool) -> Vec<Task> {
         let mut removed = Vec::new();
         for queued in std::mem::take(&mut self.queue) {
-            if unwanted(&queued.task) { removed.push(queued.task) } else { self.queue.push_back(queued) }
+            if unwanted(&queued.task) {
+                removed.push(queued.task)
+            } else {
+                self.queue.push_back(queued)
+            }
         }
-        self.applies = self.queue.iter().filter(|q| matches!(q.task, Task::Apply(_))).count();
+        self.applies = self
+            .queue
+            .iter()
+            .filter(|q| matches!(q.task, Task::Apply(_)))
+            .count();
         removed
     }
 
@@ -79,7 +94,9 @@ impl Works {
     }
 
     fn runs_alone(&self) -> bool {
-        self.running.values().any(|r| !matches!(r, Running::Apply { .. }))
+        self.running
+            .values()
+            .any(|r| !matches!(r, Running::Apply { .. }))
     }
 
     pub(crate) fn take(&mut self, low: Seqno) -> Option<Work> {
@@ -92,7 +109,10 @@ impl Works {
         let running = match &task {
             Task::Apply(apply) => {
                 self.applies -= 1;
-                Running::Apply { seqno: apply.gtid.seqno, isolation: apply.flags & flags::ISOLATION != 0 }
+                Running::Apply {
+                    seqno: apply.gtid.seqno,
+                    isolation: apply.flags & flags::ISOLATION != 0,
+                }
             }
             Task::View(view) => Running::View(view.clone()),
             Task::SstRequest => Running::SstRequest,
@@ -101,12 +121,10 @@ impl Works {
         };
         self.next_id += 1;
         self.running.insert(self.next_id, running);
-        Some(Work { id: self.next_id, task })
-    }
-
-    /// True if this seqno is being applied in total-order isolation.
-    pub(crate) fn runs_isolated(&self, of: Seqno) -> bool {
-        self.running.values().any(|r| *r == Running::Apply { seqno: of, isolation: true })
+        Some(Work {
+            id: self.next_id,
+            task,
+        })
     }
 
     /// A callback has returned.
@@ -136,7 +154,9 @@ impl Works {
             }
         }
         if ready > self.announced {
-            out.push(Action::WakeAppliers { n: ready - self.announced });
+            out.push(Action::WakeAppliers {
+                n: ready - self.announced,
+            });
         }
         self.announced = ready;
     }

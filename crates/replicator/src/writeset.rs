@@ -56,7 +56,12 @@ impl WriteSetDraft {
         for piece in data {
             bytes.extend_from_slice(piece);
         }
-        WriteSetDraft { bytes, keys: keys.len(), keys_bytes, data_bytes }
+        WriteSetDraft {
+            bytes,
+            keys: keys.len(),
+            keys_bytes,
+            data_bytes,
+        }
     }
 
     /// Size on the wire.
@@ -65,7 +70,11 @@ impl WriteSetDraft {
     }
 
     pub(crate) fn flags(&self) -> u32 {
-        u32::from_le_bytes(self.bytes[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes of the header"))
+        u32::from_le_bytes(
+            self.bytes[FLAGS_AT..LAST_SEEN_AT]
+                .try_into()
+                .expect("4 bytes of the header"),
+        )
     }
 
     pub(crate) fn add_flags(&mut self, more: u32) {
@@ -76,7 +85,12 @@ impl WriteSetDraft {
     /// (keys, bytes of keys, bytes of data, other bytes)
     pub(crate) fn sizes(&self) -> [u64; 4] {
         let other = self.bytes.len() - self.keys_bytes - self.data_bytes;
-        [self.keys as u64, self.keys_bytes as u64, self.data_bytes as u64, other as u64]
+        [
+            self.keys as u64,
+            self.keys_bytes as u64,
+            self.data_bytes as u64,
+            other as u64,
+        ]
     }
 
     /// The finished write-set; copies nothing.
@@ -104,10 +118,17 @@ impl WriteSet {
     /// Reads the payload of a submission whose version and kind were looked at already.
     pub(crate) fn parse(payload: &Bytes) -> Result<Self, MessageError> {
         let header: &[u8; KEYS_AT] = payload.first_chunk().ok_or(MessageError::Truncated)?;
-        let u64_at = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes of the header"));
+        let u64_at = |at: usize| {
+            u64::from_le_bytes(
+                header[at..at + 8]
+                    .try_into()
+                    .expect("8 bytes of the header"),
+            )
+        };
         let (_, keys_bytes) = KeySet::parse(&payload[KEYS_AT..])?;
         Ok(WriteSet {
-            flags: u32::from_le_bytes(header[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes")) & flags::MASK,
+            flags: u32::from_le_bytes(header[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes"))
+                & flags::MASK,
             last_seen: u64_at(LAST_SEEN_AT) as i64,
             epoch: u64_at(EPOCH_AT),
             trx: u64_at(TRX_AT),
@@ -119,7 +140,9 @@ impl WriteSet {
 
     /// Its keys.
     pub(crate) fn keys(&self) -> KeySet<'_> {
-        KeySet::parse(&self.keys).expect("parse() has checked these bytes").0
+        KeySet::parse(&self.keys)
+            .expect("parse() has checked these bytes")
+            .0
     }
 
     pub(crate) fn is_isolation(&self) -> bool {

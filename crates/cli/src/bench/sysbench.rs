@@ -12,7 +12,8 @@ use std::time::Duration;
 use super::measurement::Measurement;
 use super::stats::{geometric_mean, median};
 use super::system::System;
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Cluster, make_private_dir};
+use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
 use crate::output::line;
 use crate::process;
@@ -61,7 +62,7 @@ pub enum BenchError {
         /// Table size.
         rows: usize,
         /// What was found.
-        source: VerifyError,
+        source: Box<VerifyError>,
     },
     /// A file made trouble.
     #[error("cannot write {path}: {source}", path = path.display())]
@@ -118,6 +119,7 @@ fn work_dir() -> PathBuf {
 
 /// A data directory with the prepared table, made once and kept for later invocations.
 fn template(rows: usize) -> Result<PathBuf, BenchError> {
+    make_private_dir(&work_dir())?;
     let template = work_dir().join(format!("template-oltp-{rows}"));
     if template.exists() {
         return Ok(template);
@@ -143,27 +145,45 @@ fn measure(
     let mut settings = Settings::new(dir, nodes, system.provider.clone());
     settings.template = Some(template.to_path_buf());
     let mut cluster = Cluster::create(settings, |_| {})?;
-    cluster.start()?;
-    let load = Load::read_write(1, rows, plan.threads_per_node);
-    // The systems of a pair get the same random numbers.
-    let seed = pair as u32 * 1000;
-    if plan.warmup_seconds > 0 {
-        run_load(&cluster, &load, plan.warmup_seconds, seed + 500)?;
-    }
-    let cpu_before = servers_cpu_ms(&cluster);
-    let summaries = run_load(&cluster, &load, plan.seconds, seed)?;
-    let cpu_ms = servers_cpu_ms(&cluster).saturating_sub(cpu_before);
-    verify_identical(&mut cluster, &[load.database]).map_err(|source| BenchError::Verify {
-        system: system.name.clone(),
-        nodes,
-        rows,
-        source,
-    })?;
+    let result = run_system(plan, system, &mut cluster, (rows, pair));
     // Nobody needs these data any more: no orderly shutdown.
     for i in 0..nodes {
         cluster.kill_node(i)?;
     }
-    cluster.delete()?;
+    if result.is_ok() || interrupt::check().is_err() {
+        cluster.delete()?;
+    } else {
+        line(&format!(
+            "the logs are in {}/node*/error.log",
+            cluster.settings().dir.display()
+        ));
+    }
+    result
+}
+
+fn run_system(
+    plan: &Plan,
+    system: &System,
+    cluster: &mut Cluster,
+    (rows, pair): (usize, usize),
+) -> Result<Measurement, BenchError> {
+    cluster.start()?;
+    let nodes = cluster.nodes().len();
+    let load = Load::read_write(1, rows, plan.threads_per_node);
+    // The systems of a pair get the same random numbers.
+    let seed = pair as u32 * 1000;
+    if plan.warmup_seconds > 0 {
+        run_load(cluster, &load, plan.warmup_seconds, seed + 500)?;
+    }
+    let cpu_before = servers_cpu_ms(cluster);
+    let summaries = run_load(cluster, &load, plan.seconds, seed)?;
+    let cpu_ms = servers_cpu_ms(cluster).saturating_sub(cpu_before);
+    verify_identical(cluster, &[load.database]).map_err(|source| BenchError::Verify {
+        system: system.name.clone(),
+        nodes,
+        rows,
+        source: Box::new(source),
+    })?;
     Ok(Measurement::new(
         &system.name,
         (rows, nodes, pair),
@@ -269,11 +289,11 @@ fn report(plan: &Plan, all: &[Measurement]) -> String {
         "p95 ms",
         "cpu ms/commit",
     ];
-    let mut text = table::render(&header, &lines);
+    let mut text = table::render(&header, &lines) + "\n";
     for (name, ratios) in ratios {
         if let Some(mean) = geometric_mean(&ratios) {
             text += &format!(
-                "\n{name} / {}: geometric mean of the tps ratios {mean:.2}\n",
+                "{name} / {}: geometric mean of the tps ratios {mean:.2}\n",
                 base.name
             );
         }
@@ -341,6 +361,6 @@ mod tests {
 
     #[test]
     fn nothing_measured_gives_an_empty_table() {
-        assert_eq!(report(&plan(&["a", "b"]), &[]).lines().count(), 1);
+        assert_eq!(report(&plan(&["a", "b"]), &[]).trim().lines().count(), 1);
     }
 }

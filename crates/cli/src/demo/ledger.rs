@@ -8,7 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::DemoError;
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
 use crate::sql::{Sql, SqlError};
 use crate::verify::VerifyError;
 

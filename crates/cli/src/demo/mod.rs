@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{line, piece};
 use crate::settings::Settings;

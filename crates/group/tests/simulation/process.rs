@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use trireme_group::{
-    Ballot, Checkpoint, Config, Delivery, Entry, Group, Incarnation, LogReader, Member, Position,
-    Recovered, ReplicaId, Standing, TimeMs,
+    Ballot, Checkpoint, Config, Configuration, Delivery, Entry, Group, Incarnation, LogReader,
+    Member, Position, Recovered, ReplicaId, Standing, TimeMs,
 };
 
 use crate::plan::Plan;
@@ -87,10 +87,12 @@ pub struct Process {
     pub committed: Position,
     /// Delivered in this batch.
     pub deliveries: Vec<(Position, Delivery)>,
+    /// View of a checkpoint just installed: to be delivered next, if this process is in it.
+    pub entrance: Option<Configuration>,
     pub durable: Position,
     pub persisted: Ballot,
-    /// The disk works on one thing after another.
-    pub disk_free_at: TimeMs,
+    /// When the flush under way, and the one that waits, are done.
+    flushes: [TimeMs; 2],
 
     pub last_number: u64,
     /// Submissions that are not delivered.
@@ -148,9 +150,10 @@ impl Process {
             tick_at: None,
             committed: 0,
             deliveries: Vec::new(),
+            entrance: None,
             durable: 0,
             persisted,
-            disk_free_at: 0,
+            flushes: [0; 2],
             last_number: 0,
             submissions: BTreeMap::new(),
             reads: BTreeMap::new(),
@@ -171,9 +174,19 @@ impl Process {
             .count()
     }
 
-    /// The next completion time of the disk.
+    /// When what is written now is flushed: with the flush that starts once the current one is done.
     pub fn disk(&mut self, now: TimeMs, takes_ms: TimeMs) -> TimeMs {
-        self.disk_free_at = self.disk_free_at.max(now) + takes_ms;
-        self.disk_free_at
+        let [mut current, mut next] = self.flushes;
+        if now >= current && next > current {
+            current = next;
+        }
+        if now >= current {
+            current = now + takes_ms;
+            next = current;
+        } else if next <= current {
+            next = current + takes_ms;
+        }
+        self.flushes = [current, next];
+        next
     }
 }

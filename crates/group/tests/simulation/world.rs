@@ -441,7 +441,13 @@ impl World {
             for action in actions {
                 self.carry_out(node, action, ballot);
             }
-            let upto = self.process(node).group.commit();
+            let process = self.process(node);
+            assert!(
+                process.entrance.is_none(),
+                "{} does not deliver its checkpoint's view",
+                process.name
+            );
+            let upto = process.group.commit();
             self.judge_commits(node, upto, ballot);
             let committed = self.process(node).committed;
             let joined = self.judge.joined_at(committed);
@@ -542,7 +548,9 @@ impl World {
                 process.log.reset(&checkpoint);
                 process.committed = checkpoint.position;
                 process.durable = checkpoint.position;
-                process.voter = checkpoint.configuration.member(me).is_some_and(|m| m.voter);
+                let seat = checkpoint.configuration.member(me);
+                process.voter = seat.is_some_and(|m| m.voter);
+                process.entrance = seat.map(|_| checkpoint.configuration.clone());
                 self.coverage.resets += 1;
                 self.at(now, Some(node), Happening::SayJoined { process: me });
             }
@@ -550,7 +558,18 @@ impl World {
                 let at = process.disk(now, disk_ms);
                 self.at(at, Some(node), Happening::Persisted { process: me, state });
             }
-            Action::Deliver { position, delivery } => process.deliveries.push((position, delivery)),
+            Action::Deliver { position, delivery } => match process.entrance.take() {
+                Some(view) => {
+                    let expected = (process.committed, Delivery::Configuration(view));
+                    assert_eq!(
+                        (position, delivery),
+                        expected,
+                        "the view of {}'s checkpoint",
+                        process.name
+                    );
+                }
+                None => process.deliveries.push((position, delivery)),
+            },
             Action::NonPrimary { component } => {
                 let sorted = component
                     .windows(2)

@@ -1,7 +1,7 @@
 //! Transactions and total-order actions on nodes that are in step.
 
 use trireme_certification::KeyType;
-use trireme_group::Fate;
+use trireme_group::{Delivery, Fate, SubmissionId};
 
 use super::driver::{Cluster, HISTORY, draft};
 use super::server::{Session, Toi};
@@ -18,7 +18,14 @@ fn a_commit_reaches_every_node() {
         assert_eq!(node.server.database[&(before + 1)], b"0/1/k");
     }
     let status = cluster.nodes[0].replicator.status();
-    assert_eq!((status.replicated, status.local_commits, status.open_transactions), (1, 1, 0));
+    assert_eq!(
+        (
+            status.replicated,
+            status.local_commits,
+            status.open_transactions
+        ),
+        (1, 1, 0)
+    );
     assert!(status.repl_keys > 0 && status.repl_data_bytes == 5);
     cluster.assert_settled();
 }
@@ -31,6 +38,9 @@ fn of_two_writers_of_a_row_the_first_wins() {
     cluster.settle();
     assert_eq!(cluster.outcome(0, first), Code::Ok);
     assert_eq!(cluster.outcome(1, second), Code::TrxFail);
+    let dummy = cluster.nodes[0].replicator.last_seqno().unwrap();
+    assert!(cluster.nodes[0].records.by_seqno[&dummy].failed);
+    assert_eq!(cluster.nodes[0].server.commits.last(), Some(&dummy));
     assert_eq!(cluster.nodes[1].replicator.status().local_cert_failures, 1);
     assert_eq!(cluster.nodes[0].replicator.status().local_cert_failures, 0);
     cluster.assert_settled();
@@ -44,7 +54,22 @@ fn last_seen_is_what_is_released_when_the_write_set_is_sent() {
     // Node 1 has seen it: no conflict.
     let second = cluster.certify(1, "k", KeyType::Exclusive);
     cluster.settle();
-    assert_eq!((cluster.outcome(0, first), cluster.outcome(1, second)), (Code::Ok, Code::Ok));
+    assert_eq!(
+        (cluster.outcome(0, first), cluster.outcome(1, second)),
+        (Code::Ok, Code::Ok)
+    );
+    cluster.assert_settled();
+}
+
+#[test]
+fn what_is_ordered_but_not_applied_here_has_not_been_seen() {
+    let mut cluster = Cluster::of(2);
+    let first = cluster.certify(0, "k", KeyType::Exclusive);
+    while cluster.deliver(1) {}
+    let second = cluster.certify(1, "k", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, first), Code::Ok);
+    assert_eq!(cluster.outcome(1, second), Code::TrxFail);
     cluster.assert_settled();
 }
 
@@ -53,13 +78,28 @@ fn a_victim_that_executes_fails_unordered() {
     let mut cluster = Cluster::of(2);
     let victim = 77;
     let answer = cluster
-        .call(0, |ticket| Event::Abort { ticket, bf_seqno: 5, victim, executing: true })
+        .call(0, |ticket| Event::Abort {
+            ticket,
+            bf_seqno: 5,
+            victim,
+            executing: true,
+        })
         .expect("answered at once");
     assert_eq!((answer.code, answer.gtid), (Code::Ok, Gtid::UNDEFINED));
     assert_eq!(cluster.nodes[0].replicator.status().open_transactions, 1);
     let draft = draft(victim, "k", KeyType::Exclusive, b"x");
-    let answer = cluster.call(0, |ticket| Event::Certify { ticket, trx: victim, conn: 1, draft }).expect("at once");
-    assert_eq!((answer.code, answer.gtid), (Code::ConnFail, Gtid::UNDEFINED));
+    let answer = cluster
+        .call(0, |ticket| Event::Certify {
+            ticket,
+            trx: victim,
+            conn: 1,
+            draft,
+        })
+        .expect("at once");
+    assert_eq!(
+        (answer.code, answer.gtid),
+        (Code::ConnFail, Gtid::UNDEFINED)
+    );
     assert_eq!(cluster.nodes[0].replicator.status().open_transactions, 0);
     // A victim that the provider does not know of leaves no trace.
     assert_eq!(cluster.abort(0, 78, 5), Code::Ok);
@@ -71,7 +111,11 @@ fn a_victim_in_flight_that_passes_is_replayed() {
     let mut cluster = Cluster::of(2);
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
-    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed, "it is aborted already");
+    assert_eq!(
+        cluster.abort(0, trx, -1),
+        Code::NotAllowed,
+        "it is aborted already"
+    );
     cluster.settle();
     assert_eq!(cluster.outcome(0, trx), Code::Ok);
     assert_eq!(cluster.nodes[0].replicator.status().local_replays, 1);
@@ -96,13 +140,32 @@ fn a_certified_victim_learns_of_it_when_it_enters_commit_order() {
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     cluster.deliver(0);
     let seqno = cluster.nodes[0].replicator.last_seqno().unwrap();
-    assert_eq!(cluster.abort(0, trx, seqno + 1), Code::NotAllowed, "it is ordered before the aborter");
-    assert_eq!(cluster.abort(0, trx, 0), Code::Ok, "no order is known: its state decides");
-    let answer = cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner: Owner::Trx(trx) }).unwrap();
+    assert_eq!(
+        cluster.abort(0, trx, seqno + 1),
+        Code::NotAllowed,
+        "it is ordered before the aborter"
+    );
+    assert_eq!(
+        cluster.abort(0, trx, 0),
+        Code::Ok,
+        "no order is known: its state decides"
+    );
+    let answer = cluster
+        .call(0, |ticket| Event::CommitOrderEnter {
+            ticket,
+            owner: Owner::Trx(trx),
+        })
+        .unwrap();
     assert_eq!((answer.code, answer.gtid.seqno), (Code::BfAbort, seqno));
-    let replay = cluster.call(0, |ticket| Event::Replay { ticket, trx }).expect("nothing is before it");
+    let replay = cluster
+        .call(0, |ticket| Event::Replay { ticket, trx })
+        .expect("nothing is before it");
     assert_eq!(replay.code, Code::Ok);
-    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed, "it is being replayed");
+    assert_eq!(
+        cluster.abort(0, trx, -1),
+        Code::NotAllowed,
+        "it is being replayed"
+    );
 }
 
 #[test]
@@ -113,7 +176,10 @@ fn a_victim_that_waits_for_commit_order_is_woken() {
     let trx = cluster.certify(0, "b", KeyType::Exclusive);
     while cluster.deliver(0) {}
     cluster.step_session(0, trx);
-    assert!(matches!(cluster.nodes[0].server.sessions[&trx].0, Session::Entering(..)));
+    assert!(matches!(
+        cluster.nodes[0].server.sessions[&trx].0,
+        Session::Entering(..)
+    ));
     assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
     cluster.settle();
     assert_eq!(cluster.outcome(0, trx), Code::Ok);
@@ -126,10 +192,21 @@ fn whoever_is_inside_commit_order_cannot_be_aborted() {
     let mut cluster = Cluster::of(1);
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     cluster.deliver(0);
-    let enter = cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner: Owner::Trx(trx) }).unwrap();
+    let enter = cluster
+        .call(0, |ticket| Event::CommitOrderEnter {
+            ticket,
+            owner: Owner::Trx(trx),
+        })
+        .unwrap();
     assert_eq!(enter.code, Code::Ok);
     assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
-    cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner: Owner::Trx(trx), error: None }).unwrap();
+    cluster
+        .call(0, |ticket| Event::CommitOrderLeave {
+            ticket,
+            owner: Owner::Trx(trx),
+            error: None,
+        })
+        .unwrap();
     assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
 }
 
@@ -141,16 +218,31 @@ fn release_completes_what_is_open() {
         cluster.deliver(0);
         let owner = Owner::Trx(trx);
         if stages > 0 {
-            cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner }).unwrap();
+            cluster
+                .call(0, |ticket| Event::CommitOrderEnter { ticket, owner })
+                .unwrap();
         }
         if stages > 1 {
-            cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner, error: None }).unwrap();
+            cluster
+                .call(0, |ticket| Event::CommitOrderLeave {
+                    ticket,
+                    owner,
+                    error: None,
+                })
+                .unwrap();
         }
-        cluster.call(0, |ticket| Event::Release { ticket, trx }).unwrap();
+        cluster
+            .call(0, |ticket| Event::Release { ticket, trx })
+            .unwrap();
         let last = cluster.nodes[0].replicator.last_seqno().unwrap();
         assert_eq!(cluster.nodes[0].replicator.last_committed().seqno, last);
-        assert_eq!(cluster.nodes[0].replicator.status().local_commits, u64::from(stages > 0));
-        let again = cluster.call(0, |ticket| Event::Release { ticket, trx }).unwrap();
+        assert_eq!(
+            cluster.nodes[0].replicator.status().local_commits,
+            u64::from(stages > 0)
+        );
+        let again = cluster
+            .call(0, |ticket| Event::Release { ticket, trx })
+            .unwrap();
         assert_eq!(again.code, Code::Ok);
     }
 }
@@ -158,18 +250,32 @@ fn release_completes_what_is_open() {
 #[test]
 fn waiting_for_all_before_within_commit_order_does_not_block() {
     let mut cluster = Cluster::of(1);
-    let (first, second) = (cluster.certify(0, "a", KeyType::Exclusive), cluster.certify(0, "b", KeyType::Exclusive));
+    let (first, second) = (
+        cluster.certify(0, "a", KeyType::Exclusive),
+        cluster.certify(0, "b", KeyType::Exclusive),
+    );
     while cluster.deliver(0) {}
     let last = cluster.nodes[0].replicator.last_seqno().unwrap();
     for trx in [first, second] {
         let owner = Owner::Trx(trx);
-        assert!(cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner }).is_some());
+        assert!(
+            cluster
+                .call(0, |ticket| Event::CommitOrderEnter { ticket, owner })
+                .is_some()
+        );
         if trx == first {
-            cluster.call(0, |ticket| Event::CommitOrderLeave { ticket, owner, error: None });
+            cluster.call(0, |ticket| Event::CommitOrderLeave {
+                ticket,
+                owner,
+                error: None,
+            });
         }
     }
     // `second` is inside, `first` has left and not released (contract trap 29).
-    let upto = Some(Gtid { uuid: HISTORY, seqno: last - 1 });
+    let upto = Some(Gtid {
+        uuid: HISTORY,
+        seqno: last - 1,
+    });
     let ticket = 999;
     cluster.event(0, Event::SyncWait { ticket, upto });
     assert!(cluster.nodes[0].server.take(ticket).is_none());
@@ -186,14 +292,29 @@ fn a_total_order_action_runs_alone_everywhere() {
     for _ in 0..3 {
         cluster.deliver(0);
     }
-    assert!(!cluster.nodes[0].actions.contains(&Action::MarkUnsafe), "what is before it is not applied yet");
+    assert!(
+        !cluster.nodes[0].actions.contains(&Action::MarkUnsafe),
+        "what is before it is not applied yet"
+    );
     cluster.settle();
     assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
     assert_eq!(cluster.outcome(1, earlier), Code::Ok);
-    assert_eq!(cluster.outcome(1, later), Code::TrxFail, "it had not seen the action");
+    assert_eq!(
+        cluster.outcome(1, later),
+        Code::TrxFail,
+        "it had not seen the action"
+    );
     for node in &cluster.nodes {
-        let unsafes = node.actions.iter().filter(|a| **a == Action::MarkUnsafe).count();
-        let safes = node.actions.iter().filter(|a| **a == Action::MarkSafe).count();
+        let unsafes = node
+            .actions
+            .iter()
+            .filter(|a| **a == Action::MarkUnsafe)
+            .count();
+        let safes = node
+            .actions
+            .iter()
+            .filter(|a| **a == Action::MarkSafe)
+            .count();
         assert_eq!(safes, unsafes, "every mark is taken back");
         assert!(unsafes > 0);
     }
@@ -205,14 +326,27 @@ fn a_lost_write_set_of_unknown_fate_is_applied_if_it_commits_after_all() {
     let mut cluster = Cluster::of(2);
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     let id = cluster.last_submission(0);
-    cluster.event(0, Event::Failed { id, fate: Fate::Unknown });
+    cluster.event(
+        0,
+        Event::Failed {
+            id,
+            fate: Fate::Unknown,
+        },
+    );
     cluster.step_session(0, trx);
-    assert_eq!(cluster.outcome(0, trx), Code::NodeFail, "never a deadlock error: it would be retried");
+    assert_eq!(
+        cluster.outcome(0, trx),
+        Code::NodeFail,
+        "never a deadlock error: it would be retried"
+    );
     // A new write-set of the same origin does not profit from its locks: another epoch.
     let next = cluster.certify(0, "k", KeyType::Exclusive);
     cluster.settle();
     assert_eq!(cluster.outcome(0, next), Code::TrxFail);
-    assert_eq!(cluster.nodes[0].server.database.values().last().unwrap(), b"0/1/k");
+    assert_eq!(
+        cluster.nodes[0].server.database.values().last().unwrap(),
+        b"0/1/k"
+    );
     cluster.assert_settled();
 }
 
@@ -225,7 +359,10 @@ fn a_withdrawn_write_set_fails_for_good() {
     cluster.step_session(0, trx);
     cluster.step_toi(0, 9);
     assert_eq!(cluster.outcome(0, trx), Code::ConnFail);
-    assert_eq!(cluster.nodes[0].server.tois[&9].0, Toi::Done(Code::ConnFail));
+    assert_eq!(
+        cluster.nodes[0].server.tois[&9].0,
+        Toi::Done(Code::ConnFail)
+    );
 }
 
 #[test]
@@ -235,17 +372,30 @@ fn a_read_sees_what_was_acknowledged_before() {
     cluster.deliver(0);
     let ticket = 999;
     cluster.event(1, Event::SyncWait { ticket, upto: None });
-    assert!(cluster.nodes[1].server.take(ticket).is_none(), "not even delivered here");
+    assert!(
+        cluster.nodes[1].server.take(ticket).is_none(),
+        "not even delivered here"
+    );
     cluster.deliver(1);
-    assert!(cluster.nodes[1].server.take(ticket).is_none(), "not applied here");
+    assert!(
+        cluster.nodes[1].server.take(ticket).is_none(),
+        "not applied here"
+    );
     cluster.settle_now();
     assert_eq!(cluster.nodes[1].server.take(ticket).unwrap().code, Code::Ok);
     assert_eq!(cluster.outcome(0, trx), Code::Ok);
     // Nothing is open: at once.
-    let answer = cluster.call(1, |ticket| Event::SyncWait { ticket, upto: None }).expect("at once");
+    let answer = cluster
+        .call(1, |ticket| Event::SyncWait { ticket, upto: None })
+        .expect("at once");
     assert_eq!(answer.gtid, cluster.nodes[1].replicator.last_committed());
-    let upto = Some(Gtid { uuid: trireme_group::Uuid([9; 16]), seqno: 1 });
-    let other = cluster.call(1, |ticket| Event::SyncWait { ticket, upto }).unwrap();
+    let upto = Some(Gtid {
+        uuid: trireme_group::Uuid([9; 16]),
+        seqno: 1,
+    });
+    let other = cluster
+        .call(1, |ticket| Event::SyncWait { ticket, upto })
+        .unwrap();
     assert_eq!(other.code, Code::TrxMissing);
 }
 
@@ -254,8 +404,61 @@ fn fragments_are_not_supported_yet() {
     let mut cluster = Cluster::of(1);
     let keys = trireme_certification::KeySetBuilder::new();
     let draft = crate::WriteSetDraft::new(crate::flags::TRX_START, 1, 1, &keys, &[b"x"]);
-    let answer = cluster.call(0, |ticket| Event::Certify { ticket, trx: 1, conn: 1, draft }).unwrap();
+    let answer = cluster
+        .call(0, |ticket| Event::Certify {
+            ticket,
+            trx: 1,
+            conn: 1,
+            draft,
+        })
+        .unwrap();
     assert_eq!(answer.code, Code::NotImplemented);
-    let answer = cluster.call(0, |ticket| Event::Rollback { ticket, trx: 1 }).unwrap();
+    let answer = cluster
+        .call(0, |ticket| Event::Rollback { ticket, trx: 1 })
+        .unwrap();
     assert_eq!(answer.code, Code::NotImplemented);
+}
+
+#[test]
+fn a_write_set_of_a_joiner_is_void() {
+    let mut cluster = Cluster::of(1);
+    cluster.add(Gtid::UNDEFINED); // no server answers there: it stays a joiner
+    cluster.settle_now();
+    let before = cluster.nodes[0].replicator.last_seqno();
+    let payload = draft(1, "k", KeyType::Exclusive, b"x").finish(before.unwrap(), 0);
+    let id = SubmissionId {
+        incarnation: cluster.nodes[1].incarnation,
+        number: 100,
+    };
+    cluster.append(Delivery::Submission { id, payload });
+    cluster.settle_now();
+    assert_eq!(cluster.nodes[0].replicator.last_seqno(), before);
+}
+
+#[test]
+fn total_order_actions_of_two_connections_take_turns() {
+    let mut cluster = Cluster::of(2);
+    cluster.certify(1, "a", KeyType::Exclusive);
+    cluster.toi(0, 9);
+    cluster.toi(0, 3);
+    while cluster.deliver(0) {}
+    cluster.step_toi(0, 9);
+    cluster.step_toi(0, 3);
+    let running = |c: &Cluster| {
+        [9, 3].map(|conn| matches!(c.nodes[0].server.tois[&conn].0, Toi::Running(..)))
+    };
+    assert_eq!(
+        running(&cluster),
+        [false, false],
+        "another's write-set is before them"
+    );
+    while !running(&cluster)[0] {
+        cluster.take_work(0);
+        cluster.step_applier(0, 0);
+        cluster.step_toi(0, 9);
+        cluster.step_toi(0, 3);
+    }
+    assert_eq!(running(&cluster), [true, false]);
+    cluster.settle();
+    cluster.assert_settled();
 }

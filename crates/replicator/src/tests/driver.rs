@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_group::{Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, Position, ReplicaId, SubmissionId, Uuid};
+use trireme_group::{
+    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, Position, ReplicaId,
+    SubmissionId, Uuid,
+};
 
 use super::server::{Applier, Happened, Server, Session, Toi};
 use crate::{
-    Action, Answer, Code, Connect, Event, Gtid, History, Options, Recorded, Replicator, Seqno, Task, TrxId, Work,
-    WriteSetDraft, flags,
+    Action, Answer, Code, Connect, Event, Gtid, History, Options, Recorded, Replicator, Seqno,
+    Task, TrxId, Work, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -23,7 +26,10 @@ pub struct Records {
 
 impl History for Records {
     fn first_seqno(&self) -> Option<Seqno> {
-        self.by_seqno.range(self.first..).next().map(|(seqno, _)| *seqno)
+        self.by_seqno
+            .range(self.first..)
+            .next()
+            .map(|(seqno, _)| *seqno)
     }
 
     fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
@@ -143,7 +149,13 @@ impl Cluster {
         index
     }
 
-    pub fn connect(&mut self, node: usize, local: Gtid, bootstrap: Option<Uuid>, server_running: bool) {
+    pub fn connect(
+        &mut self,
+        node: usize,
+        local: Gtid,
+        bootstrap: Option<Uuid>,
+        server_running: bool,
+    ) {
         self.nodes[node].closed = false;
         self.nodes[node].threads = 4;
         self.nodes[node].left = false;
@@ -188,7 +200,11 @@ impl Cluster {
         let base = self.order.last().map_or(0, |(position, _)| *position);
         self.nodes[node].base = base;
         self.nodes[node].next = self.order.len();
-        let checkpoint = Checkpoint { position: base, history: HISTORY, ..Checkpoint::default() };
+        let checkpoint = Checkpoint {
+            position: base,
+            history: HISTORY,
+            ..Checkpoint::default()
+        };
         self.event(node, Event::Reset(Box::new(checkpoint)));
     }
 
@@ -210,7 +226,8 @@ impl Cluster {
     pub fn event(&mut self, node: usize, event: Event) {
         let mut out = Vec::new();
         let at = &mut self.nodes[node];
-        at.replicator.handle(self.now_ms, event, &at.records, &mut out);
+        at.replicator
+            .handle(self.now_ms, event, &at.records, &mut out);
         if let Some((position, digest)) = at.replicator.control_digest() {
             let known = *self.digests.entry(position).or_insert(digest);
             assert_eq!(known, digest, "node {node} differs at position {position}");
@@ -225,11 +242,23 @@ impl Cluster {
         self.nodes[node].server.answered(&action);
         match &action {
             Action::Submit { number, payload } => {
-                let id = SubmissionId { incarnation: from, number: *number };
+                let id = SubmissionId {
+                    incarnation: from,
+                    number: *number,
+                };
                 if !self.nodes[node].primary {
-                    self.event(node, Event::Failed { id, fate: Fate::Withdrawn });
+                    self.event(
+                        node,
+                        Event::Failed {
+                            id,
+                            fate: Fate::Withdrawn,
+                        },
+                    );
                 } else if self.configuration.index_of(from).is_some() {
-                    self.append(Delivery::Submission { id, payload: payload.clone() });
+                    self.append(Delivery::Submission {
+                        id,
+                        payload: payload.clone(),
+                    });
                 }
             }
             Action::SendTo { to, bytes } => {
@@ -239,10 +268,25 @@ impl Cluster {
             }
             Action::Read { token } => {
                 let position = self.order.last().map_or(0, |(position, _)| *position);
-                self.event(node, Event::ReadPoint { token: *token, position });
+                self.event(
+                    node,
+                    Event::ReadPoint {
+                        token: *token,
+                        position,
+                    },
+                );
             }
-            Action::RecordOutcome { position, seqno, depends_on, failed } => {
-                let entry = self.order.iter().find(|(at, _)| at == position).expect("recorded what was delivered");
+            Action::RecordOutcome {
+                position,
+                seqno,
+                depends_on,
+                failed,
+            } => {
+                let entry = self
+                    .order
+                    .iter()
+                    .find(|(at, _)| at == position)
+                    .expect("recorded what was delivered");
                 let record = Recorded {
                     position: *position,
                     seqno: *seqno,
@@ -272,14 +316,18 @@ impl Cluster {
         if at.left || at.fatal.is_some() || !at.primary {
             return false;
         }
-        let Some((position, delivery)) = self.order.get(at.next).cloned() else { return false };
+        let Some((position, delivery)) = self.order.get(at.next).cloned() else {
+            return false;
+        };
         at.next += 1;
         self.event(node, Event::Delivered { position, delivery });
         true
     }
 
     pub fn receive(&mut self, node: usize) -> bool {
-        let Some((from, bytes)) = self.nodes[node].inbox.pop_front() else { return false };
+        let Some((from, bytes)) = self.nodes[node].inbox.pop_front() else {
+            return false;
+        };
         self.event(node, Event::Direct { from, bytes });
         true
     }
@@ -292,7 +340,10 @@ impl Cluster {
         }
         match at.replicator.take_work() {
             None => false,
-            Some(Work { task: Task::Exit { code }, .. }) => {
+            Some(Work {
+                task: Task::Exit { code },
+                ..
+            }) => {
                 at.server.happened.push(Happened::Exit(code));
                 at.threads -= 1;
                 at.threads > 0
@@ -307,19 +358,25 @@ impl Cluster {
     pub fn step_applier(&mut self, node: usize, index: usize) -> bool {
         let at = &mut self.nodes[node];
         let low = at.replicator.last_committed().seqno;
-        let Some(event) = at.server.step_applier(index, low) else { return false };
+        let Some(event) = at.server.step_applier(index, low) else {
+            return false;
+        };
         self.event(node, event);
         true
     }
 
     pub fn step_session(&mut self, node: usize, trx: TrxId) -> bool {
-        let Some(event) = self.nodes[node].server.step_session(trx) else { return false };
+        let Some(event) = self.nodes[node].server.step_session(trx) else {
+            return false;
+        };
         self.event(node, event);
         true
     }
 
     pub fn step_toi(&mut self, node: usize, conn: u64) -> bool {
-        let Some((before, _)) = self.nodes[node].server.tois.get(&conn).cloned() else { return false };
+        let Some((before, _)) = self.nodes[node].server.tois.get(&conn).cloned() else {
+            return false;
+        };
         if let Some(event) = self.nodes[node].server.step_toi(conn) {
             self.event(node, event);
         }
@@ -338,10 +395,22 @@ impl Cluster {
                 for index in (0..self.nodes[node].server.appliers.len()).rev() {
                     any |= self.step_applier(node, index);
                 }
-                for trx in self.nodes[node].server.sessions.keys().copied().collect::<Vec<_>>() {
+                for trx in self.nodes[node]
+                    .server
+                    .sessions
+                    .keys()
+                    .copied()
+                    .collect::<Vec<_>>()
+                {
                     any |= self.step_session(node, trx);
                 }
-                for conn in self.nodes[node].server.tois.keys().copied().collect::<Vec<_>>() {
+                for conn in self.nodes[node]
+                    .server
+                    .tois
+                    .keys()
+                    .copied()
+                    .collect::<Vec<_>>()
+                {
                     any |= self.step_toi(node, conn);
                 }
             }
@@ -374,9 +443,19 @@ impl Cluster {
         server.next_trx += 1;
         let (trx, ticket) = (server.next_trx, server.ticket());
         let data = format!("{node}/{trx}/{key}").into_bytes();
-        server.sessions.insert(trx, (Session::Certifying(ticket), data.clone()));
+        server
+            .sessions
+            .insert(trx, (Session::Certifying(ticket), data.clone()));
         let draft = draft(trx, key, kind, &data);
-        self.event(node, Event::Certify { ticket, trx, conn: trx, draft });
+        self.event(
+            node,
+            Event::Certify {
+                ticket,
+                trx,
+                conn: trx,
+                draft,
+            },
+        );
         trx
     }
 
@@ -384,15 +463,37 @@ impl Cluster {
         let server = &mut self.nodes[node].server;
         let ticket = server.ticket();
         let data = format!("{node}/toi{conn}").into_bytes();
-        server.tois.insert(conn, (Toi::Starting(ticket), data.clone()));
+        server
+            .tois
+            .insert(conn, (Toi::Starting(ticket), data.clone()));
         let mut keys = KeySetBuilder::new();
         keys.append(&[b"db", b"t"], KeyType::Exclusive);
-        let draft = WriteSetDraft::new(flags::TRX_START | flags::TRX_END, u64::MAX, conn, &keys, &[&data]);
-        self.event(node, Event::ToiStart { ticket, conn, draft });
+        let draft = WriteSetDraft::new(
+            flags::TRX_START | flags::TRX_END,
+            u64::MAX,
+            conn,
+            &keys,
+            &[&data],
+        );
+        self.event(
+            node,
+            Event::ToiStart {
+                ticket,
+                conn,
+                draft,
+            },
+        );
     }
 
     pub fn abort(&mut self, node: usize, victim: TrxId, bf_seqno: Seqno) -> Code {
-        self.call(node, |ticket| Event::Abort { ticket, bf_seqno, victim, executing: false }).expect("at once").code
+        self.call(node, |ticket| Event::Abort {
+            ticket,
+            bf_seqno,
+            victim,
+            executing: false,
+        })
+        .expect("at once")
+        .code
     }
 
     /// A call; its answer, if it came at once.
@@ -405,12 +506,22 @@ impl Cluster {
     /// The donor's script copies its database to the joiner.
     pub fn snapshot_from(&mut self, donor: usize, joiner: usize) {
         let gtid = self.nodes[donor].replicator.last_committed();
-        let (database, commits) =
-            (self.nodes[donor].server.database.clone(), self.nodes[donor].server.commits.clone());
+        let (database, commits) = (
+            self.nodes[donor].server.database.clone(),
+            self.nodes[donor].server.commits.clone(),
+        );
         let server = &mut self.nodes[joiner].server;
         (server.database, server.commits) = (database, commits);
-        self.call(donor, |ticket| Event::SstSent { ticket, gtid, rcode: 0 });
-        self.call(joiner, |ticket| Event::SstReceived { ticket, gtid, rcode: 0 });
+        self.call(donor, |ticket| Event::SstSent {
+            ticket,
+            gtid,
+            rcode: 0,
+        });
+        self.call(joiner, |ticket| Event::SstReceived {
+            ticket,
+            gtid,
+            rcode: 0,
+        });
     }
 
     // --- what must hold
@@ -428,21 +539,46 @@ impl Cluster {
 
     /// Nobody waits, everything is applied, all databases are equal.
     pub fn assert_settled(&self) {
-        let live: Vec<&Node> = self.nodes.iter().filter(|n| !n.left && n.fatal.is_none()).collect();
+        let live: Vec<&Node> = self
+            .nodes
+            .iter()
+            .filter(|n| !n.left && n.fatal.is_none())
+            .collect();
         for node in &live {
             let index = node.incarnation;
-            assert!(node.server.appliers.is_empty(), "{index}: appliers hang: {:?}", node.server.appliers);
+            assert!(
+                node.server.appliers.is_empty(),
+                "{index}: appliers hang: {:?}",
+                node.server.appliers
+            );
             for (trx, (session, _)) in &node.server.sessions {
-                assert!(matches!(session, Session::Done(_)), "{index}: transaction {trx} hangs: {session:?}");
+                assert!(
+                    matches!(session, Session::Done(_)),
+                    "{index}: transaction {trx} hangs: {session:?}"
+                );
             }
             for (conn, (toi, _)) in &node.server.tois {
-                assert!(matches!(toi, Toi::Done(_)), "{index}: action {conn} hangs: {toi:?}");
+                assert!(
+                    matches!(toi, Toi::Done(_)),
+                    "{index}: action {conn} hangs: {toi:?}"
+                );
             }
             let last = node.replicator.last_seqno().expect("in step");
-            assert_eq!(node.replicator.last_committed().seqno, last, "{index}: low-water mark stands");
-            assert_eq!(node.server.database, live[0].server.database, "{index}: databases differ");
+            assert_eq!(
+                node.replicator.last_committed().seqno,
+                last,
+                "{index}: low-water mark stands"
+            );
+            assert_eq!(
+                node.server.database, live[0].server.database,
+                "{index}: databases differ"
+            );
             let commits: BTreeSet<Seqno> = node.server.commits.iter().copied().collect();
-            assert_eq!(commits.len() as Seqno, last, "{index}: not every seqno came to the database");
+            assert_eq!(
+                commits.len() as Seqno,
+                last,
+                "{index}: not every seqno came to the database"
+            );
         }
     }
 }
@@ -450,10 +586,17 @@ impl Cluster {
 impl Cluster {
     /// The id of the last submission of a node.
     pub fn last_submission(&self, node: usize) -> SubmissionId {
-        let number = self.nodes[node].actions.iter().rev().find_map(|action| match action {
-            Action::Submit { number, .. } => Some(*number),
-            _ => None,
-        });
-        SubmissionId { incarnation: self.nodes[node].incarnation, number: number.expect("has submitted") }
+        let number = self.nodes[node]
+            .actions
+            .iter()
+            .rev()
+            .find_map(|action| match action {
+                Action::Submit { number, .. } => Some(*number),
+                _ => None,
+            });
+        SubmissionId {
+            incarnation: self.nodes[node].incarnation,
+            number: number.expect("has submitted"),
+        }
     }
 }

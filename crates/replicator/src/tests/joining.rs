@@ -22,9 +22,14 @@ fn kinds(cluster: &Cluster, node: usize) -> Vec<String> {
 
 /// The database of node 0 as of now, at a node that is down.
 fn copy(cluster: &mut Cluster, to: usize) -> Gtid {
-    let (database, commits) =
-        (cluster.nodes[0].server.database.clone(), cluster.nodes[0].server.commits.clone());
-    (cluster.nodes[to].server.database, cluster.nodes[to].server.commits) = (database, commits);
+    let (database, commits) = (
+        cluster.nodes[0].server.database.clone(),
+        cluster.nodes[0].server.commits.clone(),
+    );
+    (
+        cluster.nodes[to].server.database,
+        cluster.nodes[to].server.commits,
+    ) = (database, commits);
     cluster.nodes[0].replicator.last_committed()
 }
 
@@ -37,7 +42,10 @@ fn an_empty_node_takes_a_snapshot() {
     cluster.settle();
     assert_eq!(kinds(&cluster, 1), ["connected 2", "sst_request"]);
     assert_eq!(kinds(&cluster, 0)[3..], ["view 2 at 1", "donate 2"]);
-    assert_eq!((cluster.comment(0), cluster.comment(1)), ("Donor/Desynced", "Joining: receiving State Transfer"));
+    assert_eq!(
+        (cluster.comment(0), cluster.comment(1)),
+        ("Donor/Desynced", "Joining: receiving State Transfer")
+    );
     // The donor writes on meanwhile; what the snapshot has is not applied again.
     let a = cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
@@ -45,21 +53,62 @@ fn an_empty_node_takes_a_snapshot() {
     copy(&mut cluster, joiner);
     let b = cluster.certify(0, "b", KeyType::Exclusive);
     cluster.settle();
-    cluster.call(0, |ticket| Event::SstSent { ticket, gtid, rcode: 0 });
-    let answer = cluster.call(joiner, |ticket| Event::SstReceived { ticket, gtid, rcode: 0 }).unwrap();
+    cluster.call(0, |ticket| Event::SstSent {
+        ticket,
+        gtid,
+        rcode: 0,
+    });
+    let answer = cluster
+        .call(joiner, |ticket| Event::SstReceived {
+            ticket,
+            gtid,
+            rcode: 0,
+        })
+        .unwrap();
     assert_eq!(answer.code, Code::Ok);
     cluster.settle();
-    assert_eq!((cluster.outcome(0, a), cluster.outcome(0, b)), (Code::Ok, Code::Ok));
-    assert_eq!((cluster.comment(0), cluster.comment(1)), ("Synced", "Synced"));
-    assert_eq!(kinds(&cluster, 1)[2..], ["synced"], "no view that the snapshot contains");
+    assert_eq!(
+        (cluster.outcome(0, a), cluster.outcome(0, b)),
+        (Code::Ok, Code::Ok)
+    );
+    assert_eq!(
+        (cluster.comment(0), cluster.comment(1)),
+        ("Synced", "Synced")
+    );
+    assert_eq!(
+        kinds(&cluster, 1)[2..],
+        ["synced"],
+        "no view that the snapshot contains"
+    );
     let marks: Vec<_> = cluster.nodes[1]
         .actions
         .iter()
-        .filter(|a| matches!(a, Action::MarkUnsafe | Action::MarkSafe | Action::MarkUncorrupt))
+        .filter(|a| {
+            matches!(
+                a,
+                Action::MarkUnsafe | Action::MarkSafe | Action::MarkUncorrupt
+            )
+        })
         .collect();
-    assert_eq!(marks, [&Action::MarkUnsafe, &Action::MarkUncorrupt, &Action::MarkSafe]);
-    let joined = cluster.nodes[0].actions.iter().rev().find(|a| matches!(a, Action::SetJoined { .. }));
-    assert_eq!(joined, Some(&Action::SetJoined { members: vec![incarnation(0), incarnation(1)] }));
+    assert_eq!(
+        marks,
+        [
+            &Action::MarkUnsafe,
+            &Action::MarkUncorrupt,
+            &Action::MarkSafe
+        ]
+    );
+    let joined = cluster.nodes[0]
+        .actions
+        .iter()
+        .rev()
+        .find(|a| matches!(a, Action::SetJoined { .. }));
+    assert_eq!(
+        joined,
+        Some(&Action::SetJoined {
+            members: vec![incarnation(0), incarnation(1)]
+        })
+    );
     cluster.assert_settled();
 }
 
@@ -78,8 +127,16 @@ fn a_snapshot_behind_the_join_is_completed_from_the_log() {
     cluster.join(joiner, Gtid::UNDEFINED, false);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.settle();
-    cluster.call(0, |ticket| Event::SstSent { ticket, gtid: behind, rcode: 0 });
-    cluster.call(joiner, |ticket| Event::SstReceived { ticket, gtid: behind, rcode: 0 });
+    cluster.call(0, |ticket| Event::SstSent {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
+    cluster.call(joiner, |ticket| Event::SstReceived {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
     cluster.settle();
     assert_eq!(cluster.comment(1), "Synced");
     cluster.assert_settled();
@@ -94,10 +151,21 @@ fn two_joiners_share_one_donor_one_after_the_other() {
         cluster.nodes[node].server.sst_request = Some(b"rsync".to_vec());
     }
     cluster.settle();
-    assert!(cluster.nodes[2].logs.iter().any(|l| l.starts_with("Requesting state transfer failed")));
+    assert!(
+        cluster.nodes[2]
+            .logs
+            .iter()
+            .any(|l| l.starts_with("Requesting state transfer failed"))
+    );
     cluster.snapshot_from(0, 1);
     cluster.settle();
-    let donor = (0..2).find(|n| kinds(&cluster, *n).iter().filter(|k| k.starts_with("donate")).count() > *n ^ 1);
+    let donor = (0..2).find(|n| {
+        kinds(&cluster, *n)
+            .iter()
+            .filter(|k| k.starts_with("donate"))
+            .count()
+            > *n ^ 1
+    });
     cluster.snapshot_from(donor.unwrap_or(0), 2);
     cluster.settle();
     assert_eq!([0, 1, 2].map(|n| cluster.comment(n)), ["Synced"; 3]);
@@ -106,10 +174,18 @@ fn two_joiners_share_one_donor_one_after_the_other() {
 
 #[test]
 fn the_preferred_donor_is_taken_or_none() {
-    for (preference, donor) in [("node1", Some(1)), ("nobody", None), ("nobody,", Some(0)), ("nobody,node1", Some(1))] {
+    for (preference, donor) in [
+        ("node1", Some(1)),
+        ("nobody", None),
+        ("nobody,", Some(0)),
+        ("nobody,node1", Some(1)),
+    ] {
         let mut cluster = Cluster::of(2);
         let joiner = cluster.start();
-        let options = crate::Options { sst_donor: preference.into(), ..Default::default() };
+        let options = crate::Options {
+            sst_donor: preference.into(),
+            ..Default::default()
+        };
         cluster.event(joiner, Event::SetOptions(options));
         cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
         cluster.join(joiner, Gtid::UNDEFINED, false);
@@ -128,7 +204,10 @@ fn a_restarted_node_gets_the_missing_entries() {
     let fails = cluster.certify(1, "a", KeyType::Exclusive);
     cluster.toi(1, 4);
     cluster.settle();
-    assert_eq!((cluster.outcome(0, first), cluster.outcome(1, fails)), (Code::Ok, Code::TrxFail));
+    assert_eq!(
+        (cluster.outcome(0, first), cluster.outcome(1, fails)),
+        (Code::Ok, Code::TrxFail)
+    );
     let n = behind.seqno;
     cluster.join(joiner, behind, false);
     // Writes go on while it joins.
@@ -144,7 +223,12 @@ fn a_restarted_node_gets_the_missing_entries() {
         ]
     );
     assert_eq!(cluster.comment(joiner), "Synced");
-    assert!(cluster.nodes[joiner].logs.iter().any(|l| l.contains("Receiving IST... 100.0% (")));
+    assert!(
+        cluster.nodes[joiner]
+            .logs
+            .iter()
+            .any(|l| l.contains("Receiving IST... 100.0% ("))
+    );
     cluster.assert_settled();
     let trx = cluster.certify(joiner, "c", KeyType::Exclusive);
     cluster.settle();
@@ -162,7 +246,11 @@ fn without_a_gap_nothing_is_pulled() {
     }
     cluster.join(joiner, gtid, false);
     cluster.settle();
-    assert_eq!(cluster.comment(joiner), "Synced", "only the join view was missing, and that is known");
+    assert_eq!(
+        cluster.comment(joiner),
+        "Synced",
+        "only the join view was missing, and that is known"
+    );
     cluster.assert_settled();
 }
 
@@ -193,7 +281,11 @@ fn if_nobody_has_them_a_snapshot_is_taken() {
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.join(joiner, behind, false);
     cluster.settle();
-    assert_eq!(kinds(&cluster, joiner)[1..], ["sst_request"], "and no view before it");
+    assert_eq!(
+        kinds(&cluster, joiner)[1..],
+        ["sst_request"],
+        "and no view before it"
+    );
     cluster.snapshot_from(0, joiner);
     cluster.settle();
     assert_eq!(cluster.comment(joiner), "Synced");
@@ -213,7 +305,12 @@ fn a_running_server_beyond_everybodys_log_leaves() {
     cluster.nodes[joiner].server.sst_request = Some(Vec::new());
     cluster.join(joiner, behind, true);
     cluster.settle();
-    assert!(cluster.nodes[joiner].logs.iter().any(|l| l.contains("state transfer needs a restart")));
+    assert!(
+        cluster.nodes[joiner]
+            .logs
+            .iter()
+            .any(|l| l.contains("state transfer needs a restart"))
+    );
     assert!(cluster.nodes[joiner].closed);
     cluster.assert_settled();
 }
@@ -228,7 +325,13 @@ fn a_joiner_whose_donor_dies_gives_up() {
     cluster.nodes[0].left = true;
     cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
     cluster.settle();
-    assert!(cluster.nodes[joiner].fatal.as_ref().unwrap().ends_with("Will never receive state. Need to abort."));
+    assert!(
+        cluster.nodes[joiner]
+            .fatal
+            .as_ref()
+            .unwrap()
+            .ends_with("Will never receive state. Need to abort.")
+    );
 }
 
 #[test]
@@ -237,12 +340,30 @@ fn a_joiner_whose_donor_fails_gives_up() {
     let joiner = cluster.add(Gtid::UNDEFINED);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.settle();
-    let answer = cluster.call(0, |ticket| Event::SstSent { ticket, gtid: Gtid::UNDEFINED, rcode: -32 }).unwrap();
+    let answer = cluster
+        .call(0, |ticket| Event::SstSent {
+            ticket,
+            gtid: Gtid::UNDEFINED,
+            rcode: -32,
+        })
+        .unwrap();
     assert_eq!(answer.code, Code::Ok);
     cluster.settle();
-    assert!(cluster.nodes[joiner].fatal.as_ref().unwrap().contains("-32"));
+    assert!(
+        cluster.nodes[joiner]
+            .fatal
+            .as_ref()
+            .unwrap()
+            .contains("-32")
+    );
     assert_eq!(cluster.comment(0), "Synced");
-    let late = cluster.call(0, |ticket| Event::SstSent { ticket, gtid: Gtid::UNDEFINED, rcode: 0 }).unwrap();
+    let late = cluster
+        .call(0, |ticket| Event::SstSent {
+            ticket,
+            gtid: Gtid::UNDEFINED,
+            rcode: 0,
+        })
+        .unwrap();
     assert_eq!(late.code, Code::ConnFail);
 }
 
@@ -252,7 +373,12 @@ fn a_donor_holds_its_state_until_the_callback_has_returned() {
     let joiner = cluster.add(Gtid::UNDEFINED);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     // Until the donate callback runs.
-    while !cluster.nodes[0].server.appliers.iter().any(|a| format!("{a:?}").contains("Donate")) {
+    while !cluster.nodes[0]
+        .server
+        .appliers
+        .iter()
+        .any(|a| format!("{a:?}").contains("Donate"))
+    {
         cluster.receive(0);
         for node in 0..2 {
             cluster.deliver(node);
@@ -260,7 +386,12 @@ fn a_donor_holds_its_state_until_the_callback_has_returned() {
             cluster.take_work(node);
         }
         cluster.step_applier(1, 0);
-        if !cluster.nodes[0].server.appliers.iter().any(|a| format!("{a:?}").contains("Donate")) {
+        if !cluster.nodes[0]
+            .server
+            .appliers
+            .iter()
+            .any(|a| format!("{a:?}").contains("Donate"))
+        {
             cluster.step_applier(0, 0);
         }
         cluster.pass(100);
@@ -277,7 +408,12 @@ fn a_donor_holds_its_state_until_the_callback_has_returned() {
 fn a_partitioned_node_whose_log_was_reset_catches_up_without_a_new_connection() {
     let mut cluster = Cluster::of(3);
     cluster.nodes[2].primary = false;
-    cluster.event(2, Event::NonPrimary { component: vec![super::driver::member(2)] });
+    cluster.event(
+        2,
+        Event::NonPrimary {
+            component: vec![super::driver::member(2)],
+        },
+    );
     cluster.settle();
     cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
     cluster.certify(0, "a", KeyType::Exclusive);
@@ -292,9 +428,16 @@ fn a_partitioned_node_whose_log_was_reset_catches_up_without_a_new_connection() 
     });
     cluster.settle();
     let views = &kinds(&cluster, 2)[before..];
-    assert_eq!(views.len(), 3, "the view without it, the one with it, synced: {views:?}");
+    assert_eq!(
+        views.len(),
+        3,
+        "the view without it, the one with it, synced: {views:?}"
+    );
     assert_eq!(views[2], "synced");
-    assert_eq!(cluster.nodes[2].replicator.status().local_state, LocalState::Synced);
+    assert_eq!(
+        cluster.nodes[2].replicator.status().local_state,
+        LocalState::Synced
+    );
     cluster.assert_settled();
 }
 
@@ -313,7 +456,10 @@ fn a_process_connects_again() {
     cluster.settle();
     let kinds = &kinds(&cluster, 1)[before..];
     assert!(kinds[0].starts_with("connected"), "{kinds:?}");
-    assert!(!kinds.iter().any(|k| k == "sst_request"), "what it has applied counts: {kinds:?}");
+    assert!(
+        !kinds.iter().any(|k| k == "sst_request"),
+        "what it has applied counts: {kinds:?}"
+    );
     assert_eq!(cluster.comment(1), "Synced");
     cluster.assert_settled();
 }
@@ -328,7 +474,14 @@ fn a_database_beyond_an_unknown_fork_is_not_continued() {
     cluster.settle();
     let ahead = cluster.nodes[0].replicator.last_committed();
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
-    cluster.join(joiner, Gtid { uuid: HISTORY, seqno: ahead.seqno }, false);
+    cluster.join(
+        joiner,
+        Gtid {
+            uuid: HISTORY,
+            seqno: ahead.seqno,
+        },
+        false,
+    );
     cluster.settle();
     assert!(kinds(&cluster, joiner).contains(&"sst_request".to_string()));
 }
@@ -361,18 +514,29 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
     let mut cluster = Cluster::of(2);
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
-    let early = (cluster.nodes[1].replicator.control_snapshot().unwrap(), cluster.nodes[1].next);
+    let early = (
+        cluster.nodes[1].replicator.control_snapshot().unwrap(),
+        cluster.nodes[1].next,
+    );
     let behind = cluster.nodes[1].replicator.last_committed();
-    let (database, commits) =
-        (cluster.nodes[1].server.database.clone(), cluster.nodes[1].server.commits.clone());
+    let (database, commits) = (
+        cluster.nodes[1].server.database.clone(),
+        cluster.nodes[1].server.commits.clone(),
+    );
     cluster.certify(0, "b", KeyType::Exclusive);
     cluster.certify(0, "c", KeyType::Exclusive);
     cluster.settle();
-    let late = (cluster.nodes[0].replicator.control_snapshot().unwrap(), cluster.order.len());
+    let late = (
+        cluster.nodes[0].replicator.control_snapshot().unwrap(),
+        cluster.order.len(),
+    );
     let ahead = cluster.nodes[0].replicator.last_committed();
     // Both are killed; the logs survive, node 1's database lags behind its log.
     let records = cluster.nodes[0].records.clone();
-    let ahead_db = (cluster.nodes[0].server.database.clone(), cluster.nodes[0].server.commits.clone());
+    let ahead_db = (
+        cluster.nodes[0].server.database.clone(),
+        cluster.nodes[0].server.commits.clone(),
+    );
     cluster.nodes.clear();
     cluster.configuration.members.clear();
     for (index, (control, next)) in [late, early].into_iter().enumerate() {
@@ -383,8 +547,11 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
         at.records = records.clone();
         at.next = next;
         at.threads = 4;
-        (at.server.database, at.server.commits) =
-            if index == 0 { ahead_db.clone() } else { (database.clone(), commits.clone()) };
+        (at.server.database, at.server.commits) = if index == 0 {
+            ahead_db.clone()
+        } else {
+            (database.clone(), commits.clone())
+        };
         let mut me = super::driver::member(index);
         me.incarnation = incarnation(10 + index);
         let connect = crate::Connect {

@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, HISTORY, member};
 use super::server::{Applier, Happened, Toi};
-use crate::{Action, Code, Event, Gtid, LocalState, Options, Owner, Task};
+use crate::{Action, Code, Event, Gtid, LocalState, Options, Task};
 
 fn views(cluster: &Cluster, node: usize) -> Vec<(bool, i64, usize)> {
     let happened = cluster.nodes[node].server.happened.iter();
@@ -21,14 +21,25 @@ fn a_bootstrap_shows_connected_view_synced() {
     let mut cluster = Cluster::new();
     cluster.found();
     let happened = &cluster.nodes[0].server.happened;
-    assert!(matches!(&happened[0], Happened::Connected(v) if v.gtid.seqno == 1 && v.my_index == Some(0)));
+    assert!(
+        matches!(&happened[0], Happened::Connected(v) if v.gtid.seqno == 1 && v.my_index == Some(0))
+    );
     assert!(matches!(&happened[1], Happened::View(v, 0) if v.gtid.seqno == 1 && v.primary));
     assert_eq!(happened[2..], [Happened::Synced]);
     assert!(cluster.nodes[0].actions.contains(&Action::Admitted));
-    let saved = Action::SaveState { gtid: Gtid { uuid: HISTORY, seqno: -1 }, safe_to_bootstrap: true };
+    let saved = Action::SaveState {
+        gtid: Gtid {
+            uuid: HISTORY,
+            seqno: -1,
+        },
+        safe_to_bootstrap: true,
+    };
     assert!(cluster.nodes[0].actions.contains(&saved));
     let status = cluster.nodes[0].replicator.status();
-    assert_eq!((status.local_state, status.local_state_comment), (LocalState::Synced, "Synced"));
+    assert_eq!(
+        (status.local_state, status.local_state_comment),
+        (LocalState::Synced, "Synced")
+    );
     assert_eq!(status.cluster_weight, 1);
 }
 
@@ -36,7 +47,15 @@ fn a_bootstrap_shows_connected_view_synced() {
 fn a_bootstrap_continues_its_history() {
     let mut cluster = Cluster::new();
     let node = cluster.start();
-    cluster.connect(node, Gtid { uuid: HISTORY, seqno: 41 }, Some(HISTORY), false);
+    cluster.connect(
+        node,
+        Gtid {
+            uuid: HISTORY,
+            seqno: 41,
+        },
+        Some(HISTORY),
+        false,
+    );
     cluster.nodes[node].server.commits = (1..=41).collect();
     cluster.reconfigure(|c| c.members.push(member(0)));
     cluster.settle();
@@ -51,7 +70,10 @@ fn weights_alone_are_no_view() {
     cluster.configuration.number -= 1;
     cluster.reconfigure(|_| ());
     cluster.settle();
-    assert_eq!((views(&cluster, 0), cluster.nodes[0].replicator.last_seqno()), before);
+    assert_eq!(
+        (views(&cluster, 0), cluster.nodes[0].replicator.last_seqno()),
+        before
+    );
     assert_eq!(cluster.nodes[0].replicator.status().cluster_weight, 9);
 }
 
@@ -63,13 +85,21 @@ fn nothing_overtakes_a_view() {
     cluster.certify(0, "b", KeyType::Exclusive);
     while cluster.deliver(1) {}
     assert!(cluster.take_work(1));
-    assert!(!cluster.take_work(1), "the view waits for the write-set before it");
+    assert!(
+        !cluster.take_work(1),
+        "the view waits for the write-set before it"
+    );
     while !cluster.nodes[1].server.appliers.is_empty() {
         cluster.step_applier(1, 0);
     }
     assert!(cluster.take_work(1));
-    assert!(matches!(&cluster.nodes[1].server.appliers[0], Applier::Started(w) if matches!(w.task, Task::View(_))));
-    assert!(!cluster.take_work(1), "the write-set after the view waits for it");
+    assert!(
+        matches!(&cluster.nodes[1].server.appliers[0], Applier::Started(w) if matches!(w.task, Task::View(_)))
+    );
+    assert!(
+        !cluster.take_work(1),
+        "the write-set after the view waits for it"
+    );
     cluster.settle();
     cluster.assert_settled();
 }
@@ -83,14 +113,26 @@ fn a_pause_stands_still_at_a_seqno() {
     cluster.event(0, Event::Pause { ticket });
     let later = cluster.certify(0, "b", KeyType::Exclusive);
     while cluster.deliver(0) {}
-    assert!(cluster.nodes[0].server.take(ticket).is_none(), "a transaction is open");
+    assert!(
+        cluster.nodes[0].server.take(ticket).is_none(),
+        "a transaction is open"
+    );
     cluster.settle();
-    let answer = cluster.nodes[0].server.take(ticket).expect("all that was certified is released");
+    let answer = cluster.nodes[0]
+        .server
+        .take(ticket)
+        .expect("all that was certified is released");
     assert_eq!(answer.gtid, cluster.nodes[0].replicator.last_committed());
     assert_eq!(cluster.outcome(0, open), Code::Ok);
-    assert!(cluster.nodes[0].actions.contains(&Action::SaveState { gtid: answer.gtid, safe_to_bootstrap: false }));
+    assert!(cluster.nodes[0].actions.contains(&Action::SaveState {
+        gtid: answer.gtid,
+        safe_to_bootstrap: false
+    }));
     let trx = &cluster.nodes[0].server.sessions[&later].0;
-    assert!(matches!(trx, super::server::Session::Certifying(_)), "{trx:?}");
+    assert!(
+        matches!(trx, super::server::Session::Certifying(_)),
+        "{trx:?}"
+    );
     cluster.call(0, |ticket| Event::Resume { ticket }).unwrap();
     cluster.settle();
     assert_eq!(cluster.outcome(0, later), Code::Ok);
@@ -110,7 +152,10 @@ fn a_pause_does_not_keep_a_victim_from_its_place_in_the_order() {
     cluster.event(0, Event::Pause { ticket });
     cluster.deliver(0);
     let answered = cluster.step_session(0, victim);
-    assert!(answered, "certify() must return, else the applier waits for ever");
+    assert!(
+        answered,
+        "certify() must return, else the applier waits for ever"
+    );
     cluster.settle();
     assert!(cluster.nodes[0].server.take(ticket).is_some());
     assert_eq!(cluster.outcome(0, victim), Code::Ok);
@@ -125,21 +170,49 @@ fn desync_is_counted_and_resync_ends_it() {
         cluster.settle();
         assert_eq!(cluster.nodes[0].server.take(ticket).unwrap().code, Code::Ok);
     }
-    assert_eq!((cluster.comment(0), cluster.nodes[0].replicator.status().desync_count), ("Donor/Desynced", 2));
+    assert_eq!(
+        (
+            cluster.comment(0),
+            cluster.nodes[0].replicator.status().desync_count
+        ),
+        ("Donor/Desynced", 2)
+    );
     cluster.call(0, |ticket| Event::Resync { ticket }).unwrap();
     cluster.settle();
-    assert_eq!((cluster.comment(0), cluster.nodes[0].replicator.status().desync_count), ("Donor/Desynced", 1));
-    let synced = |c: &Cluster| c.nodes[0].server.happened.iter().filter(|h| **h == Happened::Synced).count();
+    assert_eq!(
+        (
+            cluster.comment(0),
+            cluster.nodes[0].replicator.status().desync_count
+        ),
+        ("Donor/Desynced", 1)
+    );
+    let synced = |c: &Cluster| {
+        c.nodes[0]
+            .server
+            .happened
+            .iter()
+            .filter(|h| **h == Happened::Synced)
+            .count()
+    };
     let before = synced(&cluster);
     cluster.call(0, |ticket| Event::Resync { ticket }).unwrap();
     cluster.settle();
-    assert_eq!((cluster.comment(0), synced(&cluster)), ("Synced", before + 1));
+    assert_eq!(
+        (cluster.comment(0), synced(&cluster)),
+        ("Synced", before + 1)
+    );
 }
 
 #[test]
 fn a_long_queue_stops_the_writers_until_it_is_short() {
     let mut cluster = Cluster::of(2);
-    cluster.event(1, Event::SetOptions(Options { fc_limit: 2, ..Options::default() }));
+    cluster.event(
+        1,
+        Event::SetOptions(Options {
+            fc_limit: 2,
+            ..Options::default()
+        }),
+    );
     cluster.nodes[1].threads = 0;
     for key in ["a", "b", "c", "d"] {
         cluster.certify(0, key, KeyType::Exclusive);
@@ -156,7 +229,11 @@ fn a_long_queue_stops_the_writers_until_it_is_short() {
     let submitted = cluster.last_submission(0);
     assert_eq!(cluster.abort(0, victim, -1), Code::Ok);
     cluster.step_session(0, victim);
-    assert_eq!(cluster.outcome(0, victim), Code::ConnFail, "it was not sent: a definite failure");
+    assert_eq!(
+        cluster.outcome(0, victim),
+        Code::ConnFail,
+        "it was not sent: a definite failure"
+    );
     cluster.nodes[1].threads = 4;
     cluster.settle();
     assert!(cluster.last_submission(0) > submitted);
@@ -168,7 +245,13 @@ fn a_long_queue_stops_the_writers_until_it_is_short() {
 #[test]
 fn a_stop_lapses_with_silence() {
     let mut cluster = Cluster::of(2);
-    cluster.event(1, Event::SetOptions(Options { fc_limit: 0, ..Options::default() }));
+    cluster.event(
+        1,
+        Event::SetOptions(Options {
+            fc_limit: 0,
+            ..Options::default()
+        }),
+    );
     cluster.nodes[1].threads = 0;
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle_now();
@@ -189,25 +272,48 @@ fn without_a_majority_nothing_is_accepted() {
     let open = cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
     cluster.nodes[0].primary = false;
-    cluster.event(0, Event::NonPrimary { component: vec![member(0)] });
+    cluster.event(
+        0,
+        Event::NonPrimary {
+            component: vec![member(0)],
+        },
+    );
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     cluster.step_session(0, trx);
-    assert_eq!((cluster.outcome(0, open), cluster.outcome(0, trx)), (Code::Ok, Code::ConnFail));
-    let read = cluster.call(0, |ticket| Event::SyncWait { ticket, upto: None }).unwrap();
+    assert_eq!(
+        (cluster.outcome(0, open), cluster.outcome(0, trx)),
+        (Code::Ok, Code::ConnFail)
+    );
+    let read = cluster
+        .call(0, |ticket| Event::SyncWait { ticket, upto: None })
+        .unwrap();
     assert_eq!(read.code, Code::TrxFail);
     let desync = cluster.call(0, |ticket| Event::Desync { ticket }).unwrap();
     assert_eq!(desync.code, Code::TrxFail);
     cluster.settle();
     let last = cluster.nodes[0].replicator.last_committed().seqno;
     assert_eq!(views(&cluster, 0).last(), Some(&(false, last, 1)));
-    assert_eq!(cluster.nodes[0].replicator.status().local_state, LocalState::Initialized);
+    assert_eq!(
+        cluster.nodes[0].replicator.status().local_state,
+        LocalState::Initialized
+    );
     // The majority comes back: a new view, and synced again.
     cluster.nodes[0].primary = true;
-    let synced = cluster.nodes[0].server.happened.iter().filter(|h| **h == Happened::Synced).count();
+    let synced = cluster.nodes[0]
+        .server
+        .happened
+        .iter()
+        .filter(|h| **h == Happened::Synced)
+        .count();
     cluster.reconfigure(|_| ());
     cluster.settle();
     assert_eq!(cluster.comment(0), "Synced");
-    let again = cluster.nodes[0].server.happened.iter().filter(|h| **h == Happened::Synced).count();
+    let again = cluster.nodes[0]
+        .server
+        .happened
+        .iter()
+        .filter(|h| **h == Happened::Synced)
+        .count();
     assert_eq!(again, synced + 1);
     cluster.assert_settled();
 }
@@ -222,22 +328,49 @@ fn a_disconnect_wakes_everybody_and_ends_with_the_final_view() {
     let pause = cluster.nodes[0].server.ticket();
     cluster.event(0, Event::Pause { ticket: pause });
     cluster.event(0, Event::Disconnect);
-    assert_eq!(cluster.nodes[0].server.take(pause).unwrap().code, Code::ConnFail);
+    assert_eq!(
+        cluster.nodes[0].server.take(pause).unwrap().code,
+        Code::ConnFail
+    );
     cluster.settle();
     assert_eq!(cluster.outcome(0, done), Code::Ok);
     assert_eq!(cluster.outcome(0, flying), Code::NodeFail);
-    assert_eq!(cluster.nodes[0].server.tois[&3].0, Toi::Done(Code::ConnFail));
+    assert_eq!(
+        cluster.nodes[0].server.tois[&3].0,
+        Toi::Done(Code::ConnFail)
+    );
     let last = cluster.nodes[0].replicator.last_committed().seqno;
     let shown = views(&cluster, 0);
-    assert_eq!(shown[shown.len() - 2..], [(false, last, 1), (false, last, 0)]);
-    let exits: Vec<_> =
-        cluster.nodes[0].server.happened.iter().filter(|h| matches!(h, Happened::Exit(_))).cloned().collect();
+    assert_eq!(
+        shown[shown.len() - 2..],
+        [(false, last, 1), (false, last, 0)]
+    );
+    let exits: Vec<_> = cluster.nodes[0]
+        .server
+        .happened
+        .iter()
+        .filter(|h| matches!(h, Happened::Exit(_)))
+        .cloned()
+        .collect();
     assert_eq!(exits[0], Happened::Exit(Code::Ok));
     assert_eq!(exits[1..], vec![Happened::Exit(Code::ConnFail); 3]);
     assert!(cluster.nodes[0].closed);
-    let saved = cluster.nodes[0].actions.iter().rev().find(|a| matches!(a, Action::SaveState { .. }));
-    let gtid = Gtid { uuid: HISTORY, seqno: last };
-    assert_eq!(saved, Some(&Action::SaveState { gtid, safe_to_bootstrap: false }));
+    let saved = cluster.nodes[0]
+        .actions
+        .iter()
+        .rev()
+        .find(|a| matches!(a, Action::SaveState { .. }));
+    let gtid = Gtid {
+        uuid: HISTORY,
+        seqno: last,
+    };
+    assert_eq!(
+        saved,
+        Some(&Action::SaveState {
+            gtid,
+            safe_to_bootstrap: false
+        })
+    );
     // A second disconnect() is harmless.
     cluster.nodes[0].closed = false;
     cluster.event(0, Event::Disconnect);
@@ -245,26 +378,144 @@ fn a_disconnect_wakes_everybody_and_ends_with_the_final_view() {
     cluster.assert_settled();
 }
 
-#[test]
-fn a_node_that_cannot_apply_leaves() {
-    let mut cluster = Cluster::of(2);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.certify(0, "b", KeyType::Exclusive);
-    while cluster.deliver(1) {}
-    cluster.take_work(1);
-    cluster.step_applier(1, 0);
-    let seqno = cluster.nodes[1].replicator.last_committed().seqno + 1;
-    let (owner, error) = (Owner::Applied(seqno), Some("duplicate key".into()));
-    let answer = cluster.call(1, |ticket| Event::CommitOrderLeave { ticket, owner, error }).unwrap();
-    assert_eq!(answer.code, Code::NodeFail);
-    assert!(cluster.nodes[1].actions.contains(&Action::MarkCorrupt));
-    assert_eq!(cluster.comment(1), "Inconsistent");
-    let Applier::Entering(work, _) = cluster.nodes[1].server.appliers.remove(0) else { panic!() };
-    cluster.event(1, Event::WorkDone { work: work.id, ok: true });
+/// Applying the next seqno ends so on these nodes; an own total-order action takes it.
+fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
+    let mut cluster = Cluster::of(nodes);
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+    for (node, error) in errors {
+        cluster.nodes[*node]
+            .server
+            .errors
+            .insert(seqno, error.as_bytes().to_vec());
+    }
+    cluster.toi(0, 5);
+    cluster.certify(0, "later", KeyType::Exclusive);
     cluster.settle();
-    assert!(cluster.nodes[1].closed);
-    assert_eq!(views(&cluster, 1).last().unwrap().2, 0);
-    let after_corrupt = cluster.nodes[1].actions.iter().skip_while(|a| **a != Action::MarkCorrupt);
-    assert!(!after_corrupt.into_iter().any(|a| matches!(a, Action::SaveState { .. })));
+    cluster
+}
+
+fn left(cluster: &Cluster) -> Vec<usize> {
+    (0..cluster.nodes.len())
+        .filter(|n| cluster.nodes[*n].closed)
+        .collect()
+}
+
+#[test]
+fn an_error_that_all_agree_on_is_no_error() {
+    let mut cluster = vote(3, &[(0, "exists"), (1, "exists"), (2, "exists")]);
+    assert_eq!(left(&cluster), []);
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+    assert!(
+        cluster.nodes[1]
+            .logs
+            .iter()
+            .any(|l| l.contains("initiates vote on") && l.ends_with("exists"))
+    );
     cluster.assert_settled();
+    let trx = cluster.certify(1, "after", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(1, trx), Code::Ok);
+    // Whoever gets it from the log gets a dummy.
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() - 1;
+    assert!(
+        cluster.nodes[0]
+            .records
+            .by_seqno
+            .range(..seqno)
+            .any(|(_, r)| r.failed)
+    );
+}
+
+#[test]
+fn who_is_outvoted_leaves() {
+    for (errors, gone) in [
+        (vec![(1, "crashed table")], vec![1]),
+        (vec![(0, "disk full")], vec![0]),
+        (vec![(0, "exists"), (1, "exists")], vec![2]),
+        (vec![(0, "exists"), (1, "another error")], vec![0, 1]),
+    ] {
+        let cluster = vote(3, &errors);
+        assert_eq!(left(&cluster), gone, "{errors:?}");
+        for node in gone {
+            assert!(cluster.nodes[node].actions.contains(&Action::MarkCorrupt));
+            assert_eq!(cluster.comment(node), "Inconsistent");
+            assert!(
+                cluster.nodes[node]
+                    .logs
+                    .iter()
+                    .any(|l| l.contains("Inconsistent by consensus on"))
+            );
+            let actions = &cluster.nodes[node].actions;
+            let after = actions.iter().skip_while(|a| **a != Action::MarkCorrupt);
+            assert!(
+                !after
+                    .into_iter()
+                    .any(|a| matches!(a, Action::SaveState { .. }))
+            );
+        }
+        cluster.assert_settled();
+    }
+}
+
+#[test]
+fn of_two_the_one_that_succeeded_stays() {
+    let cluster = vote(2, &[(1, "duplicate key")]);
+    assert_eq!(left(&cluster), [1]);
+    assert_eq!(views(&cluster, 1).last().unwrap().2, 0);
+    cluster.assert_settled();
+}
+
+#[test]
+fn alone_there_is_nobody_to_disagree() {
+    let cluster = vote(1, &[(0, "exists")]);
+    assert_eq!(left(&cluster), []);
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+}
+
+#[test]
+fn a_vote_does_not_wait_for_who_is_desynced() {
+    let mut cluster = Cluster::of(3);
+    let ticket = cluster.nodes[2].server.ticket();
+    cluster.event(2, Event::Desync { ticket });
+    cluster.settle();
+    cluster.nodes[2].threads = 0;
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+    for node in 0..3 {
+        cluster.nodes[node]
+            .server
+            .errors
+            .insert(seqno, b"exists".to_vec());
+    }
+    cluster.toi(0, 5);
+    cluster.settle();
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+    // It comes to the same result later.
+    cluster.nodes[2].threads = 1;
+    cluster.settle();
+    assert_eq!(left(&cluster), []);
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_disconnect_does_not_wait_for_a_vote() {
+    let mut cluster = Cluster::of(2);
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+    cluster.nodes[0]
+        .server
+        .errors
+        .insert(seqno, b"exists".to_vec());
+    cluster.nodes[1].threads = 0;
+    cluster.toi(0, 5);
+    cluster.settle();
+    assert!(
+        matches!(cluster.nodes[0].server.tois[&5].0, Toi::Ending(_)),
+        "node 1 has not applied it"
+    );
+    cluster.event(0, Event::Disconnect);
+    cluster.settle();
+    assert_eq!(
+        cluster.nodes[0].server.tois[&5].0,
+        Toi::Done(Code::NodeFail)
+    );
+    assert!(cluster.nodes[0].closed);
 }

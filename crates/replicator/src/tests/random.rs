@@ -24,18 +24,34 @@ impl Run {
         for node in &mut cluster.nodes {
             node.threads = threads;
         }
-        Run { cluster, reads: Vec::new(), paused: Vec::new(), next_conn: 1000, joined: false }
+        Run {
+            cluster,
+            reads: Vec::new(),
+            paused: Vec::new(),
+            next_conn: 1000,
+            joined: false,
+        }
     }
 
     fn step(&mut self, (what, a, b): Step) {
         let cluster = &mut self.cluster;
         let node = usize::from(a) % cluster.nodes.len();
         let choice = usize::from(b);
-        let trxs: Vec<u64> = cluster.nodes[node].server.sessions.keys().copied().collect();
+        let trxs: Vec<u64> = cluster.nodes[node]
+            .server
+            .sessions
+            .keys()
+            .copied()
+            .collect();
         let trx = trxs.get(choice % trxs.len().max(1)).copied();
         match what {
             0..=3 => {
-                let kind = [KeyType::Shared, KeyType::Reference, KeyType::Update, KeyType::Exclusive][choice % 4];
+                let kind = [
+                    KeyType::Shared,
+                    KeyType::Reference,
+                    KeyType::Update,
+                    KeyType::Exclusive,
+                ][choice % 4];
                 cluster.certify(node, ["a", "b", "c", "d", "e"][choice / 4 % 5], kind);
             }
             4..=8 => drop(cluster.deliver(node)),
@@ -51,7 +67,11 @@ impl Run {
             }
             21..=22 => {
                 if let Some(trx) = trx {
-                    let bf_seqno = if choice % 2 == 0 { -1 } else { cluster.nodes[node].replicator.last_seqno().unwrap_or(0) };
+                    let bf_seqno = if choice % 2 == 0 {
+                        -1
+                    } else {
+                        cluster.nodes[node].replicator.last_seqno().unwrap_or(0)
+                    };
                     cluster.abort(node, trx, bf_seqno);
                 }
             }
@@ -60,7 +80,13 @@ impl Run {
                 cluster.toi(node, self.next_conn);
             }
             24..=25 => {
-                for conn in cluster.nodes[node].server.tois.keys().copied().collect::<Vec<_>>() {
+                for conn in cluster.nodes[node]
+                    .server
+                    .tois
+                    .keys()
+                    .copied()
+                    .collect::<Vec<_>>()
+                {
                     cluster.step_toi(node, conn);
                 }
             }
@@ -101,11 +127,23 @@ impl Run {
         }
         let cluster = &mut self.cluster;
         let joiner = cluster.start();
-        let (database, commits) =
-            (cluster.nodes[0].server.database.clone(), cluster.nodes[0].server.commits.clone());
+        let (database, commits) = (
+            cluster.nodes[0].server.database.clone(),
+            cluster.nodes[0].server.commits.clone(),
+        );
         let seqno = *commits.last().expect("there was a view");
-        (cluster.nodes[joiner].server.database, cluster.nodes[joiner].server.commits) = (database, commits);
-        cluster.join(joiner, Gtid { uuid: HISTORY, seqno }, false);
+        (
+            cluster.nodes[joiner].server.database,
+            cluster.nodes[joiner].server.commits,
+        ) = (database, commits);
+        cluster.join(
+            joiner,
+            Gtid {
+                uuid: HISTORY,
+                seqno,
+            },
+            false,
+        );
     }
 
     fn finish(mut self) {
@@ -118,14 +156,26 @@ impl Run {
         self.cluster.settle();
         self.cluster.assert_settled();
         for (node, ticket) in self.reads {
-            assert!(self.cluster.nodes[node].server.take(ticket).is_some(), "a read hangs");
+            assert!(
+                self.cluster.nodes[node].server.take(ticket).is_some(),
+                "a read hangs"
+            );
         }
         for node in 0..self.cluster.nodes.len() {
             assert_eq!(self.cluster.comment(node), "Synced", "node {node}");
             let views: Vec<_> = (self.cluster.nodes[node].server.happened.iter())
-                .filter_map(|h| if let Happened::View(v, _) = h { Some(v.gtid.seqno) } else { None })
+                .filter_map(|h| {
+                    if let Happened::View(v, _) = h {
+                        Some(v.gtid.seqno)
+                    } else {
+                        None
+                    }
+                })
                 .collect();
-            assert!(views.windows(2).all(|w| w[0] < w[1]), "views out of order: {views:?}");
+            assert!(
+                views.windows(2).all(|w| w[0] < w[1]),
+                "views out of order: {views:?}"
+            );
         }
     }
 
@@ -140,12 +190,33 @@ impl Run {
         self.cluster.settle();
         let node = &self.cluster.nodes[1];
         assert!(node.closed);
-        assert!(matches!(node.server.happened.last(), Some(Happened::Exit(Code::Ok | Code::ConnFail))));
-        assert!(node.server.sessions.values().all(|(s, _)| matches!(s, Session::Done(_))), "{:?}", node.server.sessions);
-        assert!(node.server.tois.values().all(|(t, _)| matches!(t, Toi::Done(_))), "{:?}", node.server.tois);
+        assert!(matches!(
+            node.server.happened.last(),
+            Some(Happened::Exit(Code::Ok | Code::ConnFail))
+        ));
+        assert!(
+            node.server
+                .sessions
+                .values()
+                .all(|(s, _)| matches!(s, Session::Done(_))),
+            "{:?}",
+            node.server.sessions
+        );
+        assert!(
+            node.server
+                .tois
+                .values()
+                .all(|(t, _)| matches!(t, Toi::Done(_))),
+            "{:?}",
+            node.server.tois
+        );
         // What it applied is a prefix of what the others have.
         let last = node.replicator.last_committed().seqno;
-        let prefix: Vec<_> = self.cluster.nodes[0].server.database.range(..=last).collect();
+        let prefix: Vec<_> = self.cluster.nodes[0]
+            .server
+            .database
+            .range(..=last)
+            .collect();
         assert_eq!(node.server.database.iter().collect::<Vec<_>>(), prefix);
         self.cluster.assert_settled();
     }

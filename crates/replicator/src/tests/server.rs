@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Action, Answer, Apply, Code, Event, Gtid, Owner, Seqno, Task, TrxId, View, Work, flags};
+use crate::{
+    Action, Answer, Apply, Code, Event, Gtid, Owner, Seqno, Task, TrxId, View, Work, flags,
+};
 
 /// Where an applier thread is within a callback.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,8 +15,8 @@ pub enum Applier {
     Entering(Work, u64),
     /// Entered commit order.
     Inside(Work),
-    /// Left it; the callback is about to return.
-    Left(Work),
+    /// Waits in commit_order_leave.
+    Leaving(Work, u64),
 }
 
 /// Where a session is with its transaction.
@@ -42,6 +44,7 @@ pub enum Session {
 pub enum Toi {
     Starting(u64),
     Running(Seqno, Code),
+    Ending(u64),
     Done(Code),
 }
 
@@ -70,6 +73,8 @@ pub struct Server {
     pub answers: BTreeMap<u64, Answer>,
     pub next_ticket: u64,
     pub next_trx: TrxId,
+    /// Applying these seqnos ends with an error.
+    pub errors: BTreeMap<Seqno, Vec<u8>>,
     /// What sst_request answers.
     pub sst_request: Option<Vec<u8>>,
 }
@@ -85,7 +90,11 @@ impl Server {
     }
 
     fn commit(&mut self, seqno: Seqno, data: Option<&[u8]>) {
-        assert!(self.commits.last().is_none_or(|last| *last < seqno), "{seqno} after {:?}", self.commits.last());
+        assert!(
+            self.commits.last().is_none_or(|last| *last < seqno),
+            "{seqno} after {:?}",
+            self.commits.last()
+        );
         self.commits.push(seqno);
         if let Some(data) = data {
             self.database.insert(seqno, data.to_vec());
@@ -98,40 +107,88 @@ impl Server {
         let (next, event) = match applier {
             Applier::Started(work) => match &work.task {
                 Task::Apply(apply) => {
-                    assert!(apply.depends_on <= last_committed, "applied before {} is released", apply.depends_on);
+                    assert!(
+                        apply.depends_on <= last_committed,
+                        "applied before {} is released",
+                        apply.depends_on
+                    );
                     let (seqno, ticket) = (apply.gtid.seqno, self.ticket());
-                    let event = Event::CommitOrderEnter { ticket, owner: Owner::Applied(seqno) };
+                    let event = Event::CommitOrderEnter {
+                        ticket,
+                        owner: Owner::Applied(seqno),
+                    };
                     (Some(Applier::Entering(work, ticket)), event)
                 }
                 Task::SstRequest => {
                     self.happened.push(Happened::SstRequest);
                     let request = self.sst_request.clone().map(Into::into);
-                    (None, Event::SstRequested { work: work.id, request })
+                    (
+                        None,
+                        Event::SstRequested {
+                            work: work.id,
+                            request,
+                        },
+                    )
                 }
                 Task::Donate { gtid, .. } => {
-                    assert_eq!(gtid.seqno, last_committed, "the donor's state is not the one it names");
+                    assert_eq!(
+                        gtid.seqno, last_committed,
+                        "the donor's state is not the one it names"
+                    );
                     self.happened.push(Happened::Donate(*gtid));
-                    (None, Event::Donated { work: work.id, ok: true })
+                    (
+                        None,
+                        Event::Donated {
+                            work: work.id,
+                            ok: true,
+                        },
+                    )
                 }
                 Task::View(view) => {
                     if view.primary {
-                        assert!(last_committed < view.gtid.seqno, "the view is committed before it is shown");
-                        if self.commits.last().is_none_or(|last| *last < view.gtid.seqno) {
+                        assert!(
+                            last_committed < view.gtid.seqno,
+                            "the view is committed before it is shown"
+                        );
+                        if self
+                            .commits
+                            .last()
+                            .is_none_or(|last| *last < view.gtid.seqno)
+                        {
                             assert_eq!(last_committed, view.gtid.seqno - 1);
                             self.commit(view.gtid.seqno, None);
                         }
                     }
-                    self.happened.push(Happened::View(view.clone(), last_committed));
-                    (None, Event::WorkDone { work: work.id, ok: true })
+                    self.happened
+                        .push(Happened::View(view.clone(), last_committed));
+                    (
+                        None,
+                        Event::WorkDone {
+                            work: work.id,
+                            ok: true,
+                        },
+                    )
                 }
                 Task::Connected(view) => {
                     assert!(view.my_index.is_some());
                     self.happened.push(Happened::Connected(view.clone()));
-                    (None, Event::WorkDone { work: work.id, ok: true })
+                    (
+                        None,
+                        Event::WorkDone {
+                            work: work.id,
+                            ok: true,
+                        },
+                    )
                 }
                 Task::Synced => {
                     self.happened.push(Happened::Synced);
-                    (None, Event::WorkDone { work: work.id, ok: true })
+                    (
+                        None,
+                        Event::WorkDone {
+                            work: work.id,
+                            ok: true,
+                        },
+                    )
                 }
                 Task::Exit { .. } => unreachable!("exits are taken by the driver"),
             },
@@ -141,13 +198,25 @@ impl Server {
                 return self.step_applier(index, last_committed);
             }
             Applier::Inside(work) => {
-                let Task::Apply(apply) = &work.task else { unreachable!() };
-                let dummy = apply.flags & flags::ROLLBACK != 0;
-                self.commit(apply.gtid.seqno, (!dummy).then_some(&apply.data));
-                let (ticket, owner) = (self.ticket(), Owner::Applied(apply.gtid.seqno));
-                (Some(Applier::Left(work)), Event::CommitOrderLeave { ticket, owner, error: None })
+                let Task::Apply(apply) = &work.task else {
+                    unreachable!()
+                };
+                let seqno = apply.gtid.seqno;
+                let error = self.errors.get(&seqno).cloned().map(Into::into);
+                let dummy = apply.flags & flags::ROLLBACK != 0 || error.is_some();
+                self.commit(seqno, (!dummy).then_some(&apply.data));
+                let (ticket, owner) = (self.ticket(), Owner::Applied(seqno));
+                let event = Event::CommitOrderLeave {
+                    ticket,
+                    owner,
+                    error,
+                };
+                (Some(Applier::Leaving(work, ticket)), event)
             }
-            Applier::Left(work) => (None, Event::WorkDone { work: work.id, ok: true }),
+            Applier::Leaving(work, ticket) => {
+                let ok = self.take(ticket)?.code == Code::Ok;
+                (None, Event::WorkDone { work: work.id, ok })
+            }
         };
         match next {
             Some(next) => self.appliers[index] = next,
@@ -169,7 +238,10 @@ impl Server {
                     Code::TrxFail => Session::FailedOrdered(answer.gtid.seqno),
                     code => {
                         assert_eq!(answer.gtid, Gtid::UNDEFINED, "{code:?}");
-                        let event = Event::Release { ticket: self.ticket(), trx };
+                        let event = Event::Release {
+                            ticket: self.ticket(),
+                            trx,
+                        };
                         self.sessions.insert(trx, (Session::Done(code), data));
                         return Some(event);
                     }
@@ -180,7 +252,10 @@ impl Server {
             }
             Session::Certified(seqno) => {
                 let ticket = self.ticket();
-                (Session::Entering(seqno, ticket), Event::CommitOrderEnter { ticket, owner })
+                (
+                    Session::Entering(seqno, ticket),
+                    Event::CommitOrderEnter { ticket, owner },
+                )
             }
             Session::Entering(seqno, ticket) => {
                 let next = match self.take(ticket)?.code {
@@ -193,7 +268,10 @@ impl Server {
             }
             Session::RolledBack(seqno) => {
                 let ticket = self.ticket();
-                (Session::Replaying(seqno, ticket), Event::Replay { ticket, trx })
+                (
+                    Session::Replaying(seqno, ticket),
+                    Event::Replay { ticket, trx },
+                )
             }
             Session::Replaying(seqno, ticket) => {
                 let answer = self.take(ticket)?;
@@ -202,26 +280,53 @@ impl Server {
                 assert_eq!(replay.data, data);
                 assert_eq!(replay.gtid.seqno, seqno);
                 let ticket = self.ticket();
-                (Session::Entering(seqno, ticket), Event::CommitOrderEnter { ticket, owner })
+                (
+                    Session::Entering(seqno, ticket),
+                    Event::CommitOrderEnter { ticket, owner },
+                )
             }
             Session::Inside(seqno, _) => {
                 self.commit(seqno, Some(&data));
-                (Session::Left, Event::CommitOrderLeave { ticket: self.ticket(), owner, error: None })
+                (
+                    Session::Left,
+                    Event::CommitOrderLeave {
+                        ticket: self.ticket(),
+                        owner,
+                        error: None,
+                    },
+                )
             }
-            Session::Left => (Session::Done(Code::Ok), Event::Release { ticket: self.ticket(), trx }),
+            Session::Left => (
+                Session::Done(Code::Ok),
+                Event::Release {
+                    ticket: self.ticket(),
+                    trx,
+                },
+            ),
             Session::FailedOrdered(seqno) => {
                 let ticket = self.ticket();
-                (Session::FailedEntering(seqno, ticket), Event::CommitOrderEnter { ticket, owner })
+                (
+                    Session::FailedEntering(seqno, ticket),
+                    Event::CommitOrderEnter { ticket, owner },
+                )
             }
             Session::FailedEntering(seqno, ticket) => {
                 assert_eq!(self.take(ticket)?.code, Code::Ok);
                 self.commit(seqno, None);
-                let event = Event::CommitOrderLeave { ticket: self.ticket(), owner, error: None };
+                let event = Event::CommitOrderLeave {
+                    ticket: self.ticket(),
+                    owner,
+                    error: None,
+                };
                 (Session::FailedInside(seqno), event)
             }
-            Session::FailedInside(_) => {
-                (Session::Done(Code::TrxFail), Event::Release { ticket: self.ticket(), trx })
-            }
+            Session::FailedInside(_) => (
+                Session::Done(Code::TrxFail),
+                Event::Release {
+                    ticket: self.ticket(),
+                    trx,
+                },
+            ),
             Session::Done(_) => return None,
         };
         self.sessions.insert(trx, (next, data));
@@ -242,8 +347,23 @@ impl Server {
                 return None;
             }
             Toi::Running(seqno, code) => {
-                self.commit(seqno, (code == Code::Ok).then_some(&data));
-                (Toi::Done(code), Event::ToiEnd { ticket: self.ticket(), conn, error: None })
+                let error = self.errors.get(&seqno).cloned().map(Into::into);
+                let data = (code == Code::Ok && error.is_none()).then_some(data.as_slice());
+                self.commit(seqno, data);
+                let ticket = self.ticket();
+                (
+                    Toi::Ending(ticket),
+                    Event::ToiEnd {
+                        ticket,
+                        conn,
+                        error,
+                    },
+                )
+            }
+            Toi::Ending(ticket) => {
+                let code = self.take(ticket)?.code;
+                self.tois.insert(conn, (Toi::Done(code), data));
+                return None;
             }
             Toi::Done(_) => return None,
         };

@@ -1,0 +1,300 @@
+//! Incremental state transfer: the missing entries, from the own log or pulled from members.
+
+use std::collections::VecDeque;
+
+use trireme_certification::Seqno;
+use trireme_group::{Delivery, Incarnation};
+
+use crate::action::{Action, Level};
+use crate::direct::Direct;
+use crate::history::{History, Recorded};
+use crate::joiner::{NEVER, Transfer, TransferPhase};
+use crate::message::Message;
+use crate::replicator::{Replicator, Stage};
+use crate::work::Task;
+
+/// A member that does not answer a pull for so long is given up for now.
+const PATIENCE_MS: u64 = 1000;
+/// No more is pulled while so many write-sets wait for the appliers.
+const MAX_QUEUED: usize = 256;
+/// So many pulls in a row without any answer, per member, end the attempt.
+const MAX_ROUNDS: u32 = 5;
+
+/// Missing entries being pulled.
+#[derive(Debug)]
+pub(crate) struct Ist {
+    first: Seqno,
+    next: Seqno,
+    /// Own log may be read: it has no entries of a fork.
+    pub own_log: bool,
+    /// Who may have them; the front one is asked.
+    sources: VecDeque<Incarnation>,
+    asked: bool,
+    deadline_ms: u64,
+    /// Pulls without any answer.
+    silent: u32,
+    /// Something was handed to the server: there is no way back to a snapshot.
+    pub begun: bool,
+    /// The snapshot came, this is what it lacks.
+    pub after_snapshot: bool,
+    /// Show a view at the database's position first (rule 6).
+    pub synthetic_view: bool,
+    reported_ms: u64,
+}
+
+impl Ist {
+    /// Everything from `first` on is missing.
+    pub(crate) fn new(first: Seqno, sources: VecDeque<Incarnation>, now_ms: u64) -> Self {
+        Ist {
+            first,
+            next: first,
+            own_log: true,
+            sources,
+            asked: false,
+            deadline_ms: 0,
+            silent: 0,
+            begun: true,
+            after_snapshot: false,
+            synthetic_view: false,
+            reported_ms: now_ms,
+        }
+    }
+
+    /// When the member that was asked is given up.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.asked.then_some(self.deadline_ms)
+    }
+}
+
+impl Replicator {
+    /// Who may have missing entries; the first is asked first.
+    pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
+        let members = self.configuration().members.into_iter();
+        let others = members.filter(|m| m.incarnation != self.me && !m.arbitrator);
+        let mut sources: Vec<Incarnation> = others.map(|m| m.incarnation).collect();
+        sources.sort_by_key(|m| Some(*m) != first);
+        sources.into()
+    }
+
+    /// Takes one step; false if it has to wait.
+    pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
+        if self.leaving || self.works.applies() >= MAX_QUEUED {
+            return false;
+        }
+        let now_ms = self.now_ms;
+        let Stage::Transfer(Transfer {
+            upto,
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return false;
+        };
+        let next = ist.next;
+        if next > *upto {
+            self.finish_transfer();
+            return false;
+        }
+        if ist.asked {
+            if now_ms < ist.deadline_ms {
+                return false;
+            }
+            ist.asked = false;
+            ist.silent += 1;
+            ist.sources.rotate_left(1);
+            if ist.silent > MAX_ROUNDS * ist.sources.len() as u32 {
+                ist.sources.clear();
+            }
+        }
+        // A view that is remembered need not be pulled.
+        if let Some(configuration) = self
+            .control
+            .as_ref()
+            .and_then(|c| c.view_with(next).cloned())
+        {
+            self.ist_begins();
+            let view = self.primary_view(next, &configuration);
+            self.ist_entry(Task::View(view));
+            return true;
+        }
+        if ist.own_log {
+            let records = history.read(next, self.options.ist_chunk_bytes);
+            if self.take_records(&records) {
+                return true;
+            }
+        }
+        let Stage::Transfer(Transfer {
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return false;
+        };
+        let Some(source) = ist.sources.front().copied() else {
+            self.ist_impossible();
+            return false;
+        };
+        (ist.asked, ist.deadline_ms) = (true, now_ms + PATIENCE_MS);
+        self.send(source, &Direct::IstPull { from: next });
+        false
+    }
+
+    /// Before the first entry: shows a server that has just started the view that its database was
+    /// in, so that it brings up its storage engines and writes its checkpoint again.
+    fn ist_begins(&mut self) {
+        let Stage::Transfer(Transfer {
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
+        };
+        if std::mem::replace(&mut ist.begun, true) || !ist.synthetic_view {
+            return;
+        }
+        let at = ist.first - 1;
+        let configuration = self
+            .control
+            .as_ref()
+            .and_then(|c| c.view_at(at))
+            .map(|(_, c)| c.clone());
+        let view = self.primary_view(at, &configuration.unwrap_or_default());
+        self.shown_low = Some(at - 1);
+        self.works.push(Task::View(view), at);
+    }
+
+    fn ist_entry(&mut self, task: Task) {
+        let Stage::Transfer(Transfer {
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
+        };
+        let seqno = ist.next;
+        ist.next += 1;
+        self.counters.received += 1;
+        self.enqueue(task, Some(seqno));
+    }
+
+    /// Queues entries that are next; false if the first is not.
+    fn take_records(&mut self, records: &[Recorded]) -> bool {
+        let mut any = false;
+        for record in records {
+            let Stage::Transfer(Transfer {
+                upto,
+                phase: TransferPhase::Ist(ist),
+                ..
+            }) = &self.stage
+            else {
+                break;
+            };
+            if record.seqno != ist.next || record.seqno > *upto || record.depends_on >= record.seqno
+            {
+                break;
+            }
+            let task = match &record.delivery {
+                Delivery::Configuration(c) => Task::View(self.primary_view(record.seqno, c)),
+                Delivery::Submission { id, payload } => match Message::decode(payload) {
+                    Ok(Message::WriteSet(ws)) => {
+                        let (seqno, depends_on) = (record.seqno, record.depends_on);
+                        let apply =
+                            self.apply_task(id.incarnation, &ws, seqno, depends_on, record.failed);
+                        Task::Apply(Box::new(apply))
+                    }
+                    _ => break,
+                },
+            };
+            self.ist_begins();
+            self.ist_entry(task);
+            any = true;
+        }
+        any
+    }
+
+    /// A member answers a pull.
+    pub(crate) fn ist_chunk(&mut self, from: Incarnation, at: Seqno, records: &[Recorded]) {
+        let Stage::Transfer(Transfer {
+            upto,
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
+        };
+        if !ist.asked || at != ist.next || ist.sources.front() != Some(&from) {
+            return;
+        }
+        ist.asked = false;
+        ist.silent = 0;
+        let (first, upto) = (ist.first, *upto);
+        if !self.take_records(records) {
+            let Stage::Transfer(Transfer {
+                phase: TransferPhase::Ist(ist),
+                ..
+            }) = &mut self.stage
+            else {
+                return;
+            };
+            ist.sources.pop_front();
+            return self.log(
+                Level::Info,
+                format!("{from} does not have seqno {at} any more"),
+            );
+        }
+        let Stage::Transfer(Transfer {
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
+        };
+        let (done, total) = (ist.next - first, upto - first + 1);
+        if done == total || self.now_ms >= ist.reported_ms + PATIENCE_MS {
+            ist.reported_ms = self.now_ms;
+            let percent = done as f64 * 100.0 / total as f64;
+            self.log(
+                Level::Info,
+                format!("Receiving IST... {percent:.1}% ({done}/{total} events) complete."),
+            );
+        }
+    }
+
+    /// Nobody has the missing entries.
+    fn ist_impossible(&mut self) {
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        let TransferPhase::Ist(ist) = &transfer.phase else {
+            return;
+        };
+        if ist.after_snapshot {
+            let text = format!(
+                "the snapshot ends at {}, and nobody has what follows. {NEVER}",
+                ist.next - 1
+            );
+            transfer.phase = TransferPhase::GivenUp;
+            return self.fatal(text);
+        }
+        if ist.begun {
+            return self.needs_restart();
+        }
+        // Nothing was applied on top of it: the database makes room for a snapshot.
+        transfer.phase = TransferPhase::Requesting;
+        self.applied_history = trireme_group::Uuid::NIL;
+        self.request_snapshot();
+    }
+
+    pub(crate) fn needs_restart(&mut self) {
+        if let Stage::Transfer(transfer) = &mut self.stage {
+            transfer.phase = TransferPhase::GivenUp;
+        }
+        self.log(
+            Level::Error,
+            "nobody has the entries that this node misses: state transfer needs a restart",
+        );
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.out.push(Action::Leave);
+        }
+    }
+}

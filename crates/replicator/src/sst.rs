@@ -1,0 +1,246 @@
+//! Snapshot state transfer, the joiner's side: the server asks, a donor is chosen in the order, its
+//! server sends.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::{Incarnation, SubmissionId};
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::control::Lost;
+use crate::event::Ticket;
+use crate::gtid::Gtid;
+use crate::ist::Ist;
+use crate::joiner::{NEVER, TransferPhase};
+use crate::message::Message;
+use crate::order::Order;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::Sent;
+use crate::work::{Task, WorkId};
+
+/// A joiner without a donor asks again after so long.
+const RETRY_MS: u64 = 1000;
+
+impl Replicator {
+    pub(crate) fn request_snapshot(&mut self) {
+        self.log(Level::Info, "Gap in state sequence. Need state transfer.");
+        let top = self.order.top();
+        self.works.push(Task::SstRequest, top);
+    }
+
+    /// The server is ready to receive.
+    pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
+        self.works.done(work);
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        if !matches!(transfer.phase, TransferPhase::Requesting) {
+            return;
+        }
+        let upto = transfer.upto;
+        match request {
+            None => {
+                transfer.phase = TransferPhase::GivenUp;
+                self.fatal(format!(
+                    "the server could not prepare for a state transfer. {NEVER}"
+                ));
+            }
+            Some(request) if request.is_empty() => self.needs_restart(),
+            // Whoever set wsrep_sst_method=skip says that the database is right as it is.
+            Some(request) if request.starts_with(b"trivial\0") => {
+                self.snapshot_is_here(upto - 1, upto)
+            }
+            Some(request) => {
+                self.out.push(Action::MarkUnsafe);
+                transfer.phase = TransferPhase::Retry {
+                    request,
+                    at_ms: self.now_ms,
+                };
+            }
+        }
+    }
+
+    pub(crate) fn retry_state_request(&mut self) {
+        let (local, preference) = (self.local, self.options.sst_donor.clone());
+        let (primary, now_ms) = (self.primary && !self.leaving, self.now_ms);
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        let TransferPhase::Retry { request, at_ms } = &transfer.phase else {
+            return;
+        };
+        if !primary || now_ms < *at_ms {
+            return;
+        }
+        let request = request.clone();
+        transfer.phase = TransferPhase::Submitted {
+            request: request.clone(),
+        };
+        self.submit(
+            Sent::StateRequest,
+            &Message::StateRequest {
+                request,
+                local,
+                preference,
+            },
+        );
+    }
+
+    /// The request was not ordered; it is made again.
+    pub(crate) fn state_request_failed(&mut self) {
+        let at_ms = self.now_ms + RETRY_MS;
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        if let TransferPhase::Submitted { request } = &transfer.phase {
+            transfer.phase = TransferPhase::Retry {
+                request: request.clone(),
+                at_ms,
+            };
+        }
+    }
+
+    /// Somebody's request was ordered: a donor was chosen, the same on all nodes, or none.
+    pub(crate) fn state_requested(
+        &mut self,
+        id: SubmissionId,
+        donor: Option<Incarnation>,
+        request: Bytes,
+        preference: &str,
+    ) {
+        let joiner = self.name_of(id.incarnation);
+        let wanted = if preference.is_empty() {
+            "*any*"
+        } else {
+            preference
+        };
+        let text = format!("Member {joiner} requested state transfer from '{wanted}'");
+        match donor {
+            Some(donor) => {
+                let donor = self.name_of(donor);
+                self.log(Level::Info, format!("{text}. Selected {donor}(SYNCED) as donor."));
+            }
+            None => self.log(
+                Level::Warn,
+                format!("{text}, but it is impossible to select State Transfer donor: Resource temporarily unavailable"),
+            ),
+        }
+        if donor == Some(self.me) {
+            self.begin_donation(request);
+        }
+        if id.incarnation != self.me {
+            return;
+        }
+        self.submissions.take(id.number);
+        match donor {
+            None => {
+                self.state_request_failed();
+                let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
+                            Will keep retrying every 1 second(s)";
+                self.log(Level::Info, text);
+            }
+            Some(_) => {
+                if let Stage::Transfer(transfer) = &mut self.stage {
+                    // Retry: an earlier request, given up as lost, was ordered after all.
+                    if let TransferPhase::Submitted { .. } | TransferPhase::Retry { .. } =
+                        transfer.phase
+                    {
+                        transfer.phase = TransferPhase::Receiving { donor };
+                    }
+                }
+            }
+        }
+    }
+
+    /// A donor says that it is done.
+    pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
+        if id.incarnation == self.me {
+            self.submissions.take(id.number);
+            self.synced_told = false;
+        }
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        let TransferPhase::Receiving { donor } = &mut transfer.phase else {
+            return;
+        };
+        if joiner != Some(self.me) || *donor != Some(id.incarnation) {
+            return;
+        }
+        *donor = None;
+        if rcode < 0 {
+            transfer.phase = TransferPhase::GivenUp;
+            let name = self.name_of(id.incarnation);
+            self.fatal(format!(
+                "State transfer from {name} failed: {rcode}. {NEVER}"
+            ));
+        }
+    }
+
+    /// Donors left in the middle.
+    pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
+        let me = self.me;
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        let TransferPhase::Receiving { donor: Some(donor) } = transfer.phase else {
+            return;
+        };
+        if lost.contains(&Lost { donor, joiner: me }) {
+            transfer.phase = TransferPhase::GivenUp;
+            self.fatal(format!("Donor {donor} is no longer in the group. State transfer cannot be completed. {NEVER}"));
+        }
+    }
+
+    /// sst_received()
+    pub(crate) fn sst_received(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
+        let expected = match &self.stage {
+            Stage::Transfer(t) => {
+                t.awaits_snapshot()
+                    && !matches!(t.phase, TransferPhase::Requesting | TransferPhase::GivenUp)
+            }
+            _ => false,
+        };
+        if !expected {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
+        self.answer(ticket, Answer::unordered(Code::Ok));
+        let history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
+        if rcode != 0 || gtid.seqno < 0 {
+            return self.fatal(format!("State transfer failed: {rcode}. {NEVER}"));
+        }
+        if gtid.uuid != history {
+            return self.fatal(format!(
+                "State transfer brought {gtid}, the group's history is {history}. {NEVER}"
+            ));
+        }
+        let Stage::Transfer(transfer) = &self.stage else {
+            return;
+        };
+        let upto = transfer.upto;
+        self.out.push(Action::MarkUncorrupt);
+        self.out.push(Action::MarkSafe);
+        self.out.push(Action::SaveState {
+            gtid: Gtid {
+                uuid: history,
+                seqno: -1,
+            },
+            safe_to_bootstrap: self.safe_to_bootstrap,
+        });
+        self.snapshot_is_here(gtid.seqno, upto);
+    }
+
+    /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
+    /// pulled.
+    fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
+        self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
+        self.order = Order::new(seqno);
+        let (sources, now_ms) = (self.ist_sources(None), self.now_ms);
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        transfer.upto = upto;
+        let mut ist = Ist::new(seqno + 1, sources, now_ms);
+        ist.after_snapshot = true;
+        transfer.phase = TransferPhase::Ist(ist);
+    }
+}

@@ -1,0 +1,181 @@
+//! Votes on apply errors: this node's part. Whoever reports an error waits, inside commit order,
+//! for what the cluster decides; who is outvoted has diverged and leaves.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::SubmissionId;
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::control::NodeState;
+use crate::event::{ConnId, Ticket};
+use crate::message::Message;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::Sent;
+use crate::votes::{Ballot, ballot};
+
+/// How much of an error's text goes into the logs of all nodes.
+const TEXT_BYTES: usize = 512;
+
+/// An error of this node's that is being voted on.
+#[derive(Debug)]
+pub(crate) struct Dispute {
+    ballot: Ballot,
+    text: String,
+    waiter: Disputer,
+}
+
+/// Who waits for the decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Disputer {
+    /// In commit_order_leave().
+    Commit(Ticket),
+    /// In to_execute_end().
+    Isolation(Ticket, ConnId),
+}
+
+/// Errors by seqno.
+pub(crate) type Disputes = BTreeMap<Seqno, Dispute>;
+
+impl Replicator {
+    /// Applying `seqno` ended with an error here: the caller waits for the vote.
+    pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
+        let text = String::from_utf8_lossy(&error[..error.len().min(TEXT_BYTES)]).into_owned();
+        let dispute = Dispute {
+            ballot: ballot(seqno, error),
+            text,
+            waiter,
+        };
+        let decided = self.control.as_ref().and_then(|c| c.votes.result(seqno));
+        let may_vote = self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        let in_step = matches!(self.stage, Stage::Active) && may_vote && !self.leaving;
+        match decided {
+            Some(winner) => self.settle_dispute(seqno, dispute, Some(winner)),
+            None if in_step => drop(self.disputes.insert(seqno, dispute)),
+            // While catching up there is no vote: the others have it behind them (rule 22).
+            None => self.settle_dispute(seqno, dispute, None),
+        }
+    }
+
+    /// Says what this node has to say on every open vote, as soon as it knows.
+    pub(crate) fn pursue_votes(&mut self) {
+        let may_vote = self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        if !may_vote || !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
+            return;
+        }
+        let Some(control) = &self.control else { return };
+        let asked = control
+            .votes
+            .open()
+            .filter(|s| !self.disputes.contains_key(s) && self.order.has_passed(*s));
+        let mut ballots: Vec<(Seqno, Ballot, String)> =
+            asked.map(|seqno| (seqno, 0, String::new())).collect();
+        ballots.extend(
+            self.disputes
+                .iter()
+                .map(|(seqno, d)| (*seqno, d.ballot, d.text.clone())),
+        );
+        ballots.retain(|(seqno, ..)| !control.votes.has_voted(*seqno, self.me));
+        for (seqno, ballot, text) in ballots {
+            self.submit_once(
+                Sent::Vote(seqno),
+                &Message::Vote {
+                    seqno,
+                    ballot,
+                    text,
+                },
+            );
+        }
+    }
+
+    /// A member voted.
+    pub(crate) fn vote_cast(&mut self, id: SubmissionId, seqno: Seqno, ballot: Ballot, text: &str) {
+        if ballot != 0 {
+            let (member, gtid) = (self.name_of(id.incarnation), self.gtid_of(seqno));
+            self.log(
+                Level::Info,
+                format!("Member {member} initiates vote on {gtid},{ballot:016x}: {text}"),
+            );
+        }
+    }
+
+    /// The cluster has decided how `seqno` ended.
+    pub(crate) fn vote_decided(&mut self, seqno: Seqno, winner: Ballot) {
+        let gtid = self.gtid_of(seqno);
+        self.log(
+            Level::Info,
+            format!("Votes over {gtid}: winner {winner:016x}"),
+        );
+        if winner != 0 {
+            // Whoever gets it from the log gets a dummy.
+            if let Some((position, _)) = self.positions.iter().find(|(_, s)| *s == seqno).copied() {
+                self.out.push(Action::RecordOutcome {
+                    position,
+                    seqno,
+                    depends_on: seqno - 1,
+                    failed: true,
+                });
+            }
+        }
+        if let Some(dispute) = self.disputes.remove(&seqno) {
+            self.settle_dispute(seqno, dispute, Some(winner));
+        } else if self.order.has_passed(seqno) {
+            self.check_success(seqno);
+        }
+    }
+
+    /// This node has applied `seqno` without an error; did the cluster?
+    pub(crate) fn check_success(&mut self, seqno: Seqno) {
+        let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
+        let is_mine =
+            matches!(self.stage, Stage::Active) && self.my_state() != Some(NodeState::Joiner);
+        if is_mine && result.is_some_and(|winner| winner != 0) {
+            let gtid = self.gtid_of(seqno);
+            self.become_inconsistent(&format!(
+                "Inconsistent by consensus on {gtid}: it was applied here"
+            ));
+        }
+    }
+
+    /// Lets the caller go on: agreed, or (None: nobody to agree with) outvoted.
+    pub(crate) fn settle_dispute(
+        &mut self,
+        seqno: Seqno,
+        dispute: Dispute,
+        winner: Option<Ballot>,
+    ) {
+        let gtid = self.gtid_of(seqno);
+        let agreed = winner == Some(dispute.ballot);
+        if agreed {
+            self.log(
+                Level::Info,
+                format!("Vote (error) on {gtid} is consistent with group. Continue."),
+            );
+        } else {
+            self.become_inconsistent(&format!(
+                "Inconsistent by consensus on {gtid}: {}",
+                dispute.text
+            ));
+        }
+        let code = if agreed { Code::Ok } else { Code::NodeFail };
+        let ticket = match dispute.waiter {
+            Disputer::Commit(ticket) => {
+                self.order.leave(seqno);
+                ticket
+            }
+            Disputer::Isolation(ticket, conn) => {
+                self.end_isolation(conn);
+                ticket
+            }
+        };
+        self.answer(ticket, Answer::unordered(code));
+    }
+
+    /// Nobody will decide any more what this node disputes: it cannot know whether it has diverged.
+    pub(crate) fn abandon_disputes(&mut self) {
+        for (seqno, dispute) in std::mem::take(&mut self.disputes) {
+            self.settle_dispute(seqno, dispute, None);
+        }
+    }
+}
