@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::event::{Action, Fate};
 use crate::group::{Group, Role};
-use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Standing};
 
 /// An origin that runs further ahead of the order than this is not believed.
@@ -248,12 +248,22 @@ impl Group {
             .filter(|id| id.incarnation == me)
             .map(|id| id.number)
             .fold(in_log, u64::max);
+        // Without this member's vote nothing can have been committed, and it gives none any more.
+        let needed = self.in_every_configuration(|configuration| {
+            let own = configuration
+                .member(me)
+                .map_or(0, |member| u64::from(member.weight));
+            !configuration.is_majority(configuration.total_weight() - own)
+        });
+        let mut withdrawn = false;
         for (number, own) in &mut self.submissions.own {
             if own.payload.take().is_some() {
-                let fate = if *number <= in_order {
-                    Fate::Unknown
-                } else {
+                let definite = needed && *number > in_order;
+                withdrawn |= definite;
+                let fate = if definite {
                     Fate::Withdrawn
+                } else {
+                    Fate::Unknown
                 };
                 let id = SubmissionId {
                     incarnation: me,
@@ -263,5 +273,14 @@ impl Group {
             }
         }
         self.submissions.pending.remove(&me);
+        if withdrawn {
+            // The sequencer may have ordered it all the same: only a new ballot, whose promises
+            // tell of the withdrawal, may go on from here.
+            let number = self.promised.number.max(self.number_seen) + 1;
+            self.promise_ballot(Ballot {
+                number,
+                replica: self.my_replica(),
+            });
+        }
     }
 }

@@ -200,51 +200,26 @@ impl Replicator {
 
     /// replay_trx()
     pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
-        match self.transactions.get_mut(id) {
-            // A victim that the server has marked between certify() and commit_order_enter() comes
-            // here without asking for commit order first.
-            Some(trx)
-                if matches!(
-                    trx.phase,
-                    Phase::MustReplay | Phase::Certified { aborted: true }
-                ) =>
-            {
-                trx.phase = Phase::ReplayWaiting { ticket }
-            }
-            _ => {
-                self.log(
-                    Level::Error,
-                    format!("transaction {id} has nothing to replay"),
-                );
-                self.answer(ticket, Answer::unordered(Code::TrxFail));
-            }
+        if !self.transactions.await_replay(id, ticket) {
+            self.log(
+                Level::Error,
+                format!("transaction {id} has nothing to replay"),
+            );
+            self.answer(ticket, Answer::unordered(Code::TrxFail));
         }
     }
 
     /// Lets a transaction replay when all before it have left commit order.
     pub(crate) fn grant_replay(&mut self) {
-        for (id, seqno) in self.transactions.waiting_to_replay() {
-            if !self.order.may_enter(seqno) {
-                continue;
-            }
-            let (me, uuid) = (self.me, self.applied_history);
-            let Some(trx) = self.transactions.get_mut(id) else {
-                continue;
-            };
-            let (Phase::ReplayWaiting { ticket }, Some(ordered)) = (trx.phase, &trx.ordered) else {
-                continue;
-            };
-            let apply = crate::Apply {
-                gtid: Gtid { uuid, seqno },
-                depends_on: ordered.depends_on,
-                flags: ordered.write_set.flags,
-                source: me,
-                trx: ordered.write_set.trx,
-                conn: ordered.write_set.conn,
-                data: ordered.write_set.data.clone(),
-            };
-            trx.phase = Phase::Replaying;
+        while let Some((ticket, ordered)) = self.transactions.next_replay(&self.order) {
             self.counters.local_replays += 1;
+            let apply = self.apply_task(
+                self.me,
+                &ordered.write_set,
+                ordered.seqno,
+                ordered.depends_on,
+                false,
+            );
             let mut answer = Answer::at(Code::Ok, apply.gtid, apply.depends_on);
             answer.replay = Some(Box::new(apply));
             self.answer(ticket, answer);

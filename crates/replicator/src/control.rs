@@ -170,7 +170,7 @@ impl Control {
     }
 
     /// Everybody who may have a vote (rule 3).
-    pub(crate) fn joined(&self) -> Vec<Incarnation> {
+    pub(crate) fn joined(&self) -> impl Iterator<Item = Incarnation> + '_ {
         let joined = |m: &&Member| {
             m.arbitrator
                 || self
@@ -182,7 +182,6 @@ impl Control {
             .iter()
             .filter(joined)
             .map(|m| m.incarnation)
-            .collect()
     }
 
     /// The last view at or below `seqno` that is remembered, else the oldest.

@@ -280,8 +280,9 @@ impl Replicator {
     /// Tells the group who may vote, when that has changed (rule 3).
     pub(crate) fn tell_joined(&mut self) {
         let Some(control) = &self.control else { return };
-        let members = control.joined();
-        if members != self.joined_told && !matches!(self.stage, Stage::Closed | Stage::Final) {
+        let is_known = control.joined().eq(self.joined_told.iter().copied());
+        if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
+            let members: Vec<_> = control.joined().collect();
             self.joined_told = members.clone();
             self.out.push(Action::SetJoined { members });
         }

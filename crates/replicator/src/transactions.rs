@@ -59,6 +59,8 @@ pub(crate) struct Released {
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     table: BTreeMap<TrxId, Trx>,
+    /// Who waits to replay, by seqno.
+    replays: BTreeMap<Seqno, TrxId>,
 }
 
 impl Transactions {
@@ -68,6 +70,7 @@ impl Transactions {
 
     pub(crate) fn clear(&mut self) {
         self.table.clear();
+        self.replays.clear();
     }
 
     pub(crate) fn get_mut(&mut self, trx: TrxId) -> Option<&mut Trx> {
@@ -111,13 +114,39 @@ impl Transactions {
             .any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
     }
 
-    /// Those whose turn to replay it may be.
-    pub(crate) fn waiting_to_replay(&self) -> Vec<(TrxId, Seqno)> {
-        let waits = |(id, trx): (&TrxId, &Trx)| match (trx.phase, &trx.ordered) {
-            (Phase::ReplayWaiting { .. }, Some(ordered)) => Some((*id, ordered.seqno)),
-            _ => None,
+    /// replay_trx() was called; false if there is nothing to replay. A victim that the server has
+    /// marked between certify() and commit_order_enter() comes here without asking for commit order.
+    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
+        match self.table.get_mut(&id) {
+            Some(Trx {
+                phase,
+                ordered: Some(ordered),
+            }) if matches!(
+                phase,
+                Phase::MustReplay | Phase::Certified { aborted: true }
+            ) =>
+            {
+                *phase = Phase::ReplayWaiting { ticket };
+                self.replays.insert(ordered.seqno, id);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The first of those that wait to replay, if it may enter commit order now: it replays.
+    pub(crate) fn next_replay(&mut self, order: &Order) -> Option<(Ticket, Ordered)> {
+        let (&seqno, &id) = self.replays.first_key_value()?;
+        if !order.may_enter(seqno) {
+            return None;
+        }
+        self.replays.pop_first();
+        let trx = self.table.get_mut(&id)?;
+        let Phase::ReplayWaiting { ticket } = trx.phase else {
+            return None;
         };
-        self.table.iter().filter_map(waits).collect()
+        trx.phase = Phase::Replaying;
+        Some((ticket, trx.ordered.clone()?))
     }
 
     /// abort_certification() (contract 2.11, 9.6). Gives the answer, and a waiter that is to get

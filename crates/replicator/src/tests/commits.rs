@@ -462,3 +462,20 @@ fn total_order_actions_of_two_connections_take_turns() {
     cluster.settle();
     cluster.assert_settled();
 }
+
+#[test]
+fn a_certified_victim_may_replay_without_asking_for_commit_order() {
+    let mut cluster = Cluster::of(2);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.deliver(0);
+    let answer = cluster.nodes[0].server.answers.values().last().unwrap();
+    assert_eq!(answer.code, Code::Ok);
+    let seqno = answer.gtid.seqno;
+    cluster.nodes[0].server.answers.clear();
+    cluster.nodes[0].server.sessions.get_mut(&trx).unwrap().0 = Session::Certified(seqno);
+    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    assert_eq!(cluster.nodes[0].replicator.status().local_replays, 1);
+    cluster.assert_settled();
+}

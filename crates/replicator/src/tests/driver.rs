@@ -486,14 +486,25 @@ impl Cluster {
     }
 
     pub fn abort(&mut self, node: usize, victim: TrxId, bf_seqno: Seqno) -> Code {
-        self.call(node, |ticket| Event::Abort {
+        let abort = |ticket| Event::Abort {
             ticket,
             bf_seqno,
             victim,
             executing: false,
-        })
-        .expect("at once")
-        .code
+        };
+        let code = self.call(node, abort).expect("at once").code;
+        if let (Code::Ok, -1, Some((session, _))) = (
+            code,
+            bf_seqno,
+            self.nodes[node].server.sessions.get_mut(&victim),
+        ) {
+            // The server sees the mark before it asks for commit order, or else (any other
+            // bf_seqno) the answer there tells it.
+            if let Session::Certified(seqno) = *session {
+                *session = Session::RolledBack(seqno);
+            }
+        }
+        code
     }
 
     /// A call; its answer, if it came at once.
