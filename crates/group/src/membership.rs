@@ -312,6 +312,20 @@ impl Group {
 
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
+        if let Role::Sequencer(office) = &self.role {
+            // It took over a log that ends with its own removal: the office goes to a member.
+            let members = self.committed.configuration.members.iter();
+            let up = |m: &&Member| self.peers.get(&m.incarnation).is_some_and(|peer| peer.up);
+            let voters = members.filter(|m| m.weight > 0).filter(up);
+            let best = voters
+                .max_by_key(|m| office.acked(m.incarnation))
+                .map(|m| m.incarnation);
+            self.role = Role::Follower;
+            self.matched = false;
+            if let Some(successor) = best {
+                self.hand_over_to(successor);
+            }
+        }
         if self.leaving.take().is_some() {
             self.standing = Standing::Outside;
             self.withdraw_own();

@@ -151,7 +151,7 @@ impl Group {
         let me = self.me();
         status.members.contains(&me)
             || self.latest().member(me).is_some()
-                && status.configuration_number <= self.latest().number
+                && status.configuration_number < self.latest().number
             || self.standing == Standing::Outside
     }
 
