@@ -160,12 +160,15 @@ impl Group {
                 self.submissions.delivered(id.number);
             }
         }
-        let before = self.committed.configuration.clone();
+        let before = match entry.body {
+            Body::Configuration(_) => Some(self.committed.configuration.clone()),
+            _ => None,
+        };
         self.committed.apply(&entry);
         if let Some(delivery) = delivery {
             self.out.push(Action::Deliver { position, delivery });
         }
-        if let Body::Configuration(configuration) = entry.body {
+        if let (Some(before), Body::Configuration(configuration)) = (before, entry.body) {
             self.configured(&before, &configuration);
         }
     }

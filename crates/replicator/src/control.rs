@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
-use trireme_certification::{Certification, Outcome, Request, Seqno};
+use trireme_certification::{Certification, Request, Seqno};
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
 
+use crate::effect::{Effect, Lost};
 use crate::gtid::Gtid;
 use crate::message::Message;
 use crate::votes::{Ballot, Votes};
@@ -61,59 +61,6 @@ impl MemberState {
             NodeState::Joined => {}
         }
     }
-}
-
-/// What an entry means for this node.
-#[derive(Debug)]
-pub(crate) enum Effect {
-    /// A write-set took a seqno.
-    WriteSet {
-        id: SubmissionId,
-        write_set: WriteSet,
-        seqno: Seqno,
-        outcome: Outcome,
-    },
-    /// A submission without effect: its origin may not write, or nobody can read it.
-    Void { id: SubmissionId, reason: String },
-    /// A view took a seqno.
-    View { seqno: Seqno, lost: Vec<Lost> },
-    /// The weights changed.
-    Weights,
-    /// A joiner asked for a snapshot; None: nobody can send it now.
-    StateRequest {
-        id: SubmissionId,
-        donor: Option<Incarnation>,
-        request: Bytes,
-        preference: String,
-    },
-    /// A donor is done.
-    Donated {
-        id: SubmissionId,
-        joiner: Option<Incarnation>,
-        rcode: i32,
-    },
-    /// A member's state or desync count changed, or (`refused`) was not allowed to.
-    Member {
-        id: SubmissionId,
-        message: Message,
-        refused: bool,
-    },
-    /// The commit cut was reported.
-    Cut { id: SubmissionId },
-    /// A member voted on how a seqno ended.
-    Vote {
-        id: SubmissionId,
-        seqno: Seqno,
-        ballot: Ballot,
-        text: String,
-    },
-}
-
-/// A donor that left in the middle.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Lost {
-    pub donor: Incarnation,
-    pub joiner: Incarnation,
 }
 
 /// The replicated state after one position.

@@ -5,7 +5,8 @@ use trireme_certification::{Outcome, Seqno, Verdict};
 use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::{Control, Effect, Lost};
+use crate::control::Control;
+use crate::effect::{Effect, Lost};
 use crate::isolation::Isolation;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};

@@ -19,6 +19,7 @@ mod cut;
 mod delivery;
 mod direct;
 mod donor;
+mod effect;
 mod event;
 mod flow;
 mod gtid;

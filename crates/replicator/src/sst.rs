@@ -6,7 +6,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::Lost;
+use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::ist::Ist;

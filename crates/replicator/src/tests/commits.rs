@@ -479,3 +479,44 @@ fn a_certified_victim_may_replay_without_asking_for_commit_order() {
     assert_eq!(cluster.nodes[0].replicator.status().local_replays, 1);
     cluster.assert_settled();
 }
+
+#[test]
+fn a_total_order_action_waits_until_all_before_it_is_visible() {
+    let mut cluster = Cluster::of(1);
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.toi(0, 5);
+    while cluster.deliver(0) {}
+    let owner = Owner::Trx(trx);
+    cluster.nodes[0].server.answers.clear();
+    cluster
+        .call(0, |ticket| Event::CommitOrderEnter { ticket, owner })
+        .unwrap();
+    cluster
+        .call(0, |ticket| Event::CommitOrderLeave {
+            ticket,
+            owner,
+            error: None,
+        })
+        .unwrap();
+    // Early release: commit order is free, but nothing is durable or visible yet.
+    let started = |c: &Cluster| c.nodes[0].actions.contains(&Action::MarkUnsafe);
+    assert!(!started(&cluster));
+    cluster
+        .call(0, |ticket| Event::Release { ticket, trx })
+        .unwrap();
+    assert!(started(&cluster));
+}
+
+#[test]
+fn a_failed_total_order_action_is_not_executed_elsewhere() {
+    use crate::flags::{ISOLATION, ROLLBACK, TRX_END, TRX_START};
+    let dummy = |flags| {
+        let keys = trireme_certification::KeySetBuilder::new();
+        let payload = crate::WriteSetDraft::new(flags, 1, 1, &keys, &[]).finish(0, 0);
+        crate::writeset::WriteSet::parse(&payload)
+            .unwrap()
+            .dummy_flags()
+    };
+    assert_eq!(dummy(TRX_START | TRX_END | ISOLATION), TRX_START | ROLLBACK);
+    assert_eq!(dummy(TRX_START | TRX_END), TRX_START | TRX_END | ROLLBACK);
+}

@@ -575,3 +575,24 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
     assert_eq!(cluster.outcome(1, trx), Code::Ok);
     cluster.assert_settled();
 }
+
+#[test]
+fn a_database_ahead_of_the_group_is_replaced() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let here = copy(&mut cluster, joiner);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.join(
+        joiner,
+        Gtid {
+            uuid: HISTORY,
+            seqno: here.seqno + 100,
+        },
+        false,
+    );
+    cluster.settle();
+    assert_eq!(kinds(&cluster, joiner)[1..], ["sst_request"]);
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    cluster.assert_settled();
+}

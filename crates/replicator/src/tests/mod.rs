@@ -6,4 +6,5 @@ mod joining;
 mod life;
 mod random;
 mod server;
+mod votes;
 mod wire;

@@ -203,7 +203,12 @@ impl Server {
                 };
                 let seqno = apply.gtid.seqno;
                 let error = self.errors.get(&seqno).cloned().map(Into::into);
-                let dummy = apply.flags & flags::ROLLBACK != 0 || error.is_some();
+                let dummy = apply.flags & flags::ROLLBACK != 0;
+                assert!(
+                    !dummy || apply.data.is_empty(),
+                    "a dummy has nothing to apply"
+                );
+                let dummy = dummy || error.is_some();
                 self.commit(seqno, (!dummy).then_some(&apply.data));
                 let (ticket, owner) = (self.ticket(), Owner::Applied(seqno));
                 let event = Event::CommitOrderLeave {

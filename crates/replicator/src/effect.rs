@@ -1,0 +1,62 @@
+//! What an entry of the order means for a node.
+
+use bytes::Bytes;
+use trireme_certification::{Outcome, Seqno};
+use trireme_group::{Incarnation, SubmissionId};
+
+use crate::message::Message;
+use crate::votes::Ballot;
+use crate::writeset::WriteSet;
+
+/// What an entry means for this node.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// A write-set took a seqno.
+    WriteSet {
+        id: SubmissionId,
+        write_set: WriteSet,
+        seqno: Seqno,
+        outcome: Outcome,
+    },
+    /// A submission without effect: its origin may not write, or nobody can read it.
+    Void { id: SubmissionId, reason: String },
+    /// A view took a seqno.
+    View { seqno: Seqno, lost: Vec<Lost> },
+    /// The weights changed.
+    Weights,
+    /// A joiner asked for a snapshot; None: nobody can send it now.
+    StateRequest {
+        id: SubmissionId,
+        donor: Option<Incarnation>,
+        request: Bytes,
+        preference: String,
+    },
+    /// A donor is done.
+    Donated {
+        id: SubmissionId,
+        joiner: Option<Incarnation>,
+        rcode: i32,
+    },
+    /// A member's state or desync count changed, or (`refused`) was not allowed to.
+    Member {
+        id: SubmissionId,
+        message: Message,
+        refused: bool,
+    },
+    /// The commit cut was reported.
+    Cut { id: SubmissionId },
+    /// A member voted on how a seqno ended.
+    Vote {
+        id: SubmissionId,
+        seqno: Seqno,
+        ballot: Ballot,
+        text: String,
+    },
+}
+
+/// A donor that left in the middle.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Lost {
+    pub donor: Incarnation,
+    pub joiner: Incarnation,
+}
