@@ -313,7 +313,7 @@ impl Group {
             }
             None => required
                 .iter()
-                .all(|configuration| valid(configuration, promises)),
+                .all(|(_, configuration)| valid(configuration, promises)),
         };
         if !enough {
             return;
@@ -336,7 +336,7 @@ impl Group {
         self.win(required, forced);
     }
 
-    fn win(&mut self, required: Vec<Configuration>, forced: Option<Uuid>) {
+    fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
         let Role::Candidate(Candidacy {
             promises: Some(promises),
             ..
@@ -353,14 +353,14 @@ impl Group {
             .values()
             .flat_map(|(_, p)| p.withdrawn.iter().copied())
             .collect();
-        let void = |entry: &Entry| {
-            entry.position > commit
-                && entry.submission().is_some_and(|id| withdrawn.contains(&id))
-                && required
-                    .iter()
-                    .all(|c| provably_uncommitted(c, &promises, entry.position, entry.ballot))
-        };
-        self.open_office(&void);
+        let void: BTreeSet<Position> = self
+            .tail
+            .above(commit.max(self.committed.position))
+            .filter(|entry| entry.submission().is_some_and(|id| withdrawn.contains(&id)))
+            .map(|entry| entry.position)
+            .filter(|position| self.provably_uncommitted(*position, &required, &promises))
+            .collect();
+        self.open_office(&|entry: &Entry| void.contains(&entry.position));
         for (incarnation, promise) in promises.values() {
             if *incarnation != self.me() {
                 self.start_feeding(*incarnation, &promise.summary);
@@ -391,6 +391,26 @@ impl Group {
         }
     }
 
+    /// True if no majority can have acknowledged the entry at `position` (rule 7). To commit it takes
+    /// a majority of each configuration in force below it that holds the next configuration, and of
+    /// the last one that holds the entry itself: one that cannot have been there is enough.
+    fn provably_uncommitted(
+        &self,
+        position: Position,
+        required: &[(Position, Configuration)],
+        promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
+    ) -> bool {
+        let in_force = required.iter().take_while(|(at, _)| *at < position);
+        in_force.enumerate().any(|(index, (_, configuration))| {
+            let next = required.get(index + 1).map_or(position, |(at, _)| *at);
+            let needed = position.min(next);
+            let ballot = self.tail.ballot_at(needed);
+            ballot.is_some_and(|ballot| {
+                !configuration.is_majority(may_hold(configuration, promises, needed, ballot))
+            })
+        })
+    }
+
     /// `pc.bootstrap`; without effect in a primary component.
     pub(crate) fn force_primary(&mut self, override_id: Uuid) {
         if self.standing == Standing::NonPrimary {
@@ -413,10 +433,11 @@ fn weight_of(configuration: &Configuration, has: impl Fn(ReplicaId) -> bool) -> 
         .sum()
 }
 
-/// The last committed configuration and every later one in the best log (rule 3).
+/// The last committed configuration and every later one in the best log, with their positions
+/// (rule 3).
 fn required_configurations<'a>(
     promises: impl Iterator<Item = &'a Promise> + Clone,
-) -> Vec<Configuration> {
+) -> Vec<(Position, Configuration)> {
     let best = promises
         .clone()
         .max_by_key(|p| (p.summary.end_ballot, p.summary.end));
@@ -425,21 +446,12 @@ fn required_configurations<'a>(
         .map(|p| p.summary.commit)
         .max()
         .unwrap_or(0);
-    let committed = promises
-        .filter(|p| p.summary.commit == commit)
-        .find_map(|p| {
-            p.configurations
-                .first()
-                .map(|(_, configuration)| configuration.clone())
-        });
-    let mut required: Vec<Configuration> = committed.into_iter().collect();
+    let mut knowing = promises.filter(|p| p.summary.commit == commit);
+    let committed = knowing.find_map(|p| p.configurations.first().cloned());
+    let mut required: Vec<_> = committed.into_iter().collect();
     if let Some(best) = best {
-        let later = best
-            .configurations
-            .iter()
-            .skip(1)
-            .filter(|(position, _)| *position > commit);
-        required.extend(later.map(|(_, configuration)| configuration.clone()));
+        let later = best.configurations.iter().skip(1);
+        required.extend(later.filter(|(position, _)| *position > commit).cloned());
     }
     required
 }
@@ -456,14 +468,14 @@ fn valid(
     configuration.is_majority(promised) && intact * 2 >= configuration.total_weight()
 }
 
-/// Those who may hold the entry weigh at most half: no majority ever acknowledged it (rule 7).
-fn provably_uncommitted(
+/// Votes of those who may have acknowledged the entry (position, ballot).
+fn may_hold(
     configuration: &Configuration,
     promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
     position: Position,
     ballot: Ballot,
-) -> bool {
-    let may_hold = weight_of(configuration, |replica| match promises.get(&replica) {
+) -> u64 {
+    weight_of(configuration, |replica| match promises.get(&replica) {
         None => true,
         Some((_, promise)) => {
             let run = |(b, first, last): &(Ballot, Position, Position)| {
@@ -473,6 +485,5 @@ fn provably_uncommitted(
                 || promise.summary.commit >= position
                 || promise.summary.runs.iter().any(run)
         }
-    });
-    !configuration.is_majority(may_hold)
+    })
 }
