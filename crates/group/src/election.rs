@@ -360,6 +360,10 @@ impl Group {
             .map(|entry| entry.position)
             .filter(|position| self.provably_uncommitted(*position, &required, &promises))
             .collect();
+        // Payloads that came before their withdrawal are not ordered any more; only the number is.
+        for id in &withdrawn {
+            self.submissions.keep(id.incarnation, id.number, None);
+        }
         self.open_office(&|entry: &Entry| void.contains(&entry.position));
         for (incarnation, promise) in promises.values() {
             if *incarnation != self.me() {
