@@ -134,6 +134,8 @@ pub struct Group {
     /// Members that the replicated state calls joined.
     pub(crate) joined: BTreeSet<Incarnation>,
     pub(crate) leaving: Option<Leaving>,
+    /// Has left for good: it never asks to be admitted again under this incarnation.
+    pub(crate) gone: bool,
 
     /// Last word of the promised ballot's sequencer (or candidate).
     pub(crate) sequencer_heard_at: TimeMs,
@@ -183,6 +185,7 @@ impl Group {
             reads: Reads::default(),
             joined: BTreeSet::new(),
             leaving: None,
+            gone: false,
             sequencer_heard_at: now,
             primary_heard_at: now,
             heartbeat_at: now,

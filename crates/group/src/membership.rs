@@ -219,7 +219,7 @@ impl Group {
 
     /// Asks the cluster for admission, again and again, until a view says so.
     pub(crate) fn ask_to_join(&mut self) {
-        if self.standing == Standing::Primary || self.leaving.is_some() {
+        if self.standing == Standing::Primary || self.leaving.is_some() || self.gone {
             return;
         }
         let retry_ms = self.config.heartbeat_ms * 3;
@@ -279,6 +279,7 @@ impl Group {
         let nobody = !others.iter().any(|(_, reachable_voter)| *reachable_voter);
         if self.standing != Standing::Primary || nobody {
             self.standing = Standing::Outside;
+            self.gone = true;
             self.out.push(Action::Left);
             return;
         }
@@ -328,6 +329,7 @@ impl Group {
         }
         if self.leaving.take().is_some() {
             self.standing = Standing::Outside;
+            self.gone = true;
             self.withdraw_own();
             self.fail_reads();
             self.out.push(Action::Left);

@@ -186,7 +186,9 @@ impl Replicator {
         self.counters.received += 1;
         self.counters.received_bytes += 8;
         let configuration = self.configuration();
-        self.safe_to_bootstrap = configuration.members.len() == 1;
+        // A leaver sees the view without it: the one who stays is safe to bootstrap, not this one.
+        self.safe_to_bootstrap =
+            configuration.members.len() == 1 && configuration.index_of(self.me).is_some();
         if matches!(self.stage, Stage::Admission(_)) {
             if configuration.index_of(self.me).is_none() {
                 return; // catching up from the own log

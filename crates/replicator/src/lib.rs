@@ -22,6 +22,8 @@ mod donor;
 mod effect;
 mod event;
 mod flow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gtid;
 mod history;
 mod isolation;

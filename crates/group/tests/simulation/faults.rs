@@ -1,6 +1,6 @@
 //! Processes come and go, links break and heal.
 
-use trireme_group::{Body, Configuration, Event, Incarnation, Recovered, Standing, TimeMs, Uuid};
+use trireme_group::{Event, Incarnation, Recovered, TimeMs, Uuid};
 
 use crate::plan::Fault;
 use crate::process::Process;
@@ -315,74 +315,5 @@ impl World {
                 },
             );
         }
-    }
-
-    /// True if the group keeps its history and can go on without `node`: of the configuration in force and every later
-    /// one in a log, intact members other than `node` weigh at least half (rule 4).
-    fn survivable(&self, node: usize) -> bool {
-        let Some((position, committed)) = self.judge.configuration() else {
-            return false;
-        };
-        let processes = || self.nodes.iter().filter_map(|node| node.process.as_ref());
-        let later =
-            processes()
-                .flat_map(|p| p.log.above(*position))
-                .filter_map(|entry| match &entry.body {
-                    Body::Configuration(configuration) => Some(configuration),
-                    _ => None,
-                });
-        let survives = |configuration: &Configuration| {
-            let intact = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| *index != node)
-                .filter_map(|(_, node)| {
-                    let process = node.process.as_ref().filter(|p| p.intact && !p.leaving)?;
-                    configuration
-                        .member(process.incarnation)
-                        .map(|m| u64::from(m.weight))
-                });
-            let weight: u64 = intact.sum();
-            weight > 0 && weight * 2 >= configuration.total_weight()
-        };
-        survives(committed) && later.into_iter().all(survives)
-    }
-
-    /// Everybody is primary, with a vote, at the same end, and nobody waits for an answer.
-    pub fn settled(&self) -> Result<(), String> {
-        for node in &self.nodes {
-            let Some(process) = &node.process else {
-                return Err(format!("{} does not run", node.replica));
-            };
-            let group = &process.group;
-            let configuration = group.configuration();
-            let seat = configuration.member(process.incarnation);
-            if group.standing() != Standing::Primary || process.leaving {
-                return Err(format!("{} is {:?}", process.name, group.standing()));
-            }
-            if configuration.members.len() != self.nodes.len() || seat.is_none_or(|m| !m.voter) {
-                return Err(format!(
-                    "{} is without a vote or a member is missing",
-                    process.name
-                ));
-            }
-            if group.commit() != group.end() || group.commit() != self.judge.end() {
-                return Err(format!(
-                    "{} has committed {} of {}",
-                    process.name,
-                    group.commit(),
-                    self.judge.end()
-                ));
-            }
-            if process.waiting() > 0 || !process.reads.is_empty() {
-                let numbers: Vec<_> = process.submissions.iter().take(5).collect();
-                return Err(format!(
-                    "{} waits: {numbers:?}, reads {:?}",
-                    process.name, process.reads
-                ));
-            }
-        }
-        Ok(())
     }
 }

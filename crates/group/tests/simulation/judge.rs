@@ -196,8 +196,18 @@ impl Judge {
         before > 0 && self.configurations[before - 1].1.member(member).is_some()
     }
 
+    /// The configuration in force at a committed position, and all later ones.
+    pub fn configurations_from(&self, position: Position) -> impl Iterator<Item = &Configuration> {
+        let later = self
+            .configurations
+            .partition_point(|(at, _)| *at <= position);
+        self.configurations[later.saturating_sub(1)..]
+            .iter()
+            .map(|(_, c)| c)
+    }
+
     /// Last committed configuration.
-    pub fn configuration(&self) -> Option<&(Position, Configuration)> {
+    fn configuration(&self) -> Option<&(Position, Configuration)> {
         self.configurations.last()
     }
 

@@ -7,6 +7,7 @@ mod network;
 mod plan;
 mod process;
 mod random;
+mod survey;
 mod trace;
 mod world;
 
