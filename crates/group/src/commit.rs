@@ -4,23 +4,29 @@ use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
 use crate::group::{Group, PeerAck, Role};
-use crate::ids::{Ballot, Incarnation, Position};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
 use crate::message::Standing;
 
 impl Group {
-    pub(crate) fn ack(
-        &mut self,
-        from: Incarnation,
-        ballot: Ballot,
-        position: Position,
-        _commit: Position,
-    ) {
+    pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         self.record_ack(from, ballot, position);
         if let Role::Sequencer(office) = &mut self.role {
             if ballot == self.promised {
                 office.acknowledged(from, position);
             }
         }
+    }
+
+    /// Two processes on one data directory: while the seated one is connected, only its word counts
+    /// (rule 14).
+    pub(crate) fn has_seated_twin(&self, replica: ReplicaId, incarnation: Incarnation) -> bool {
+        let seated = self
+            .latest()
+            .replica(replica)
+            .map(|member| member.incarnation);
+        seated.is_some_and(|seated| {
+            seated != incarnation && self.peers.get(&seated).is_some_and(|peer| peer.up)
+        })
     }
 
     /// Acknowledgements count for their own ballot only (rule 1) and for the latest incarnation of
@@ -30,10 +36,8 @@ impl Group {
             return;
         };
         let replica = peer.replica;
-        let known = self.acks.get(&replica).map(|ack| ack.incarnation);
-        let twin = known.filter(|known| *known != from);
-        if twin.is_some_and(|twin| self.peers.get(&twin).is_some_and(|peer| peer.up)) {
-            return; // two processes on one data directory: the first one's word counts
+        if self.has_seated_twin(replica, from) {
+            return;
         }
         let known = self.acks.entry(replica).or_insert(PeerAck {
             incarnation: from,

@@ -94,6 +94,7 @@ impl Group {
     /// Voters stand, with the incarnation that they were admitted with.
     fn may_stand(&self) -> bool {
         self.standing != Standing::Outside
+            && !self.is_overridden()
             && self.leaving.is_none()
             && self
                 .latest()
@@ -423,6 +424,12 @@ impl Group {
     }
 
     pub(crate) fn force(&mut self, override_id: Uuid) {
+        if self.latest().member(self.me()).is_none() {
+            let text =
+                "not made primary: the last view known is without this node, which joins by itself";
+            self.out.push(Action::Note { text: text.into() });
+            return;
+        }
         let number = self.promised.number + 1;
         self.ask_promises(number, Some(override_id));
     }

@@ -11,7 +11,7 @@ use crate::tail::Tail;
 /// A hole in the order is asked for after this time: its payload may just be slower than its order.
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
-const SUMMARY_RETRY_MS: TimeMs = 500;
+pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
@@ -99,9 +99,14 @@ impl Group {
             self.last_ack_sent = (Ballot::default(), 0);
             self.resend_own(0);
         }
+        let last = append
+            .entries
+            .last()
+            .map_or(append.prev_position, |entry| entry.position);
         for entry in append.entries {
             self.take_order(entry);
         }
+        self.agreed = self.agreed.max(last);
         self.record_ack(from, append.ballot, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
@@ -206,7 +211,8 @@ impl Group {
         intact_at: Position,
     ) {
         // A log that an override has forked gives way whatever its length (rule 11).
-        let forked = checkpoint.overrides != self.committed.overrides;
+        let forked = checkpoint.overrides.len() > self.committed.overrides.len()
+            && checkpoint.overrides.starts_with(&self.committed.overrides);
         if !self.accept_ballot(from, ballot)
             || (checkpoint.position <= self.committed.position && !forked)
         {
@@ -221,6 +227,7 @@ impl Group {
         self.committed = checkpoint.clone();
         self.intact_at = Some(intact_at);
         self.matched = true;
+        self.agreed = checkpoint.position;
         self.last_ack_sent = (Ballot::default(), 0);
         let configuration = checkpoint.configuration.clone();
         let position = checkpoint.position;
@@ -241,9 +248,18 @@ impl Group {
 
     /// Position that this member acknowledges in the promised ballot.
     pub(crate) fn own_ack(&self) -> Position {
-        let holds_office = matches!(self.role, Role::Sequencer(_));
-        if (holds_office || self.matched) && self.persisted >= self.promised {
-            self.durable.min(self.tail.end())
+        if self.persisted < self.promised {
+            return 0;
+        }
+        self.durable.min(self.agreed_end())
+    }
+
+    /// Where the part of the own log ends that the promised ballot's sequencer stands for.
+    pub(crate) fn agreed_end(&self) -> Position {
+        if matches!(self.role, Role::Sequencer(_)) {
+            self.tail.end()
+        } else if self.matched {
+            self.tail.end().min(self.agreed)
         } else {
             0
         }

@@ -7,7 +7,8 @@ use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
 use crate::entry::Entry;
 use crate::event::{Action, Event, HardState, Recovered};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
 use crate::message::{Message, Standing, Status, WireEntry};
 use crate::office::Office;
@@ -123,8 +124,13 @@ pub struct Group {
 
     pub(crate) role: Role,
     pub(crate) standing: Standing,
-    /// The log is a prefix of the sequencer's, in the promised ballot.
+    /// The sequencer's log and this one have met, in the promised ballot.
     pub(crate) matched: bool,
+    /// Up to here the log is the sequencer's, in the promised ballot; what lies beyond may be a
+    /// suffix of an older ballot that will be dropped (rule 1).
+    pub(crate) agreed: Position,
+    /// The longest list of overrides seen that extends the own one (rule 11).
+    pub(crate) known_overrides: Vec<Uuid>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
     pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
@@ -178,6 +184,8 @@ impl Group {
             role: Role::Follower,
             standing: Standing::Outside,
             matched: false,
+            agreed: 0,
+            known_overrides: Vec::new(),
             peers: BTreeMap::new(),
             acks: BTreeMap::new(),
             incoming: VecDeque::new(),
@@ -257,13 +265,22 @@ impl Group {
     /// When [`Event::Tick`] is due at the latest.
     pub fn next_deadline(&self) -> TimeMs {
         let mut deadline = self.heartbeat_at + self.config.heartbeat_ms;
+        let asked = self.summary_sent_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
         if let Some(since) = self.hole_since {
-            deadline = deadline.min((since + crate::follower::HOLE_PATIENCE_MS).max(self.now + 1));
+            deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
         }
         deadline
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
+        if !self.plausible(from, &message) {
+            let text =
+                format!("ignored a message of {from} that no correct member sends: {message:?}");
+            self.out.push(Action::Note {
+                text: text.chars().take(300).collect(),
+            });
+            return;
+        }
         let Some(peer) = self.peers.get_mut(&from) else {
             return;
         };
@@ -273,10 +290,8 @@ impl Group {
             Message::Submit { number, payload } => self.take_submission(from, number, payload),
             Message::Append(append) => self.append_received(from, append),
             Message::Ack {
-                ballot,
-                position,
-                commit,
-            } => self.ack(from, ballot, position, commit),
+                ballot, position, ..
+            } => self.ack(from, ballot, position),
             Message::Summary { ballot, summary } => self.summary(from, ballot, &summary),
             Message::Install {
                 ballot,
@@ -369,6 +384,7 @@ impl Group {
         assert!(ballot > self.promised, "promises only rise");
         self.promised = ballot;
         self.matched = false;
+        self.agreed = 0;
         self.incoming.clear();
         self.summary_sent_at = None;
         self.role = Role::Follower;

@@ -23,6 +23,7 @@ mod ids;
 mod membership;
 mod message;
 mod office;
+mod plausible;
 mod read;
 mod standing;
 mod submissions;

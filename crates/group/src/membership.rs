@@ -105,6 +105,11 @@ impl Group {
         if !next.same_members(&current) || changes.reform {
             next.number += 1;
         }
+        if next.total_weight() == 0 {
+            let text = "a change of membership or weights that leaves no vote at all is not made";
+            self.out.push(Action::Note { text: text.into() });
+            return;
+        }
         if next != current && next.members.iter().any(|m| m.incarnation == self.me()) {
             self.put_configuration(next);
         }
@@ -292,12 +297,12 @@ impl Group {
                 .filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
             let best = candidates.map(|(m, _)| (office.acked(*m), *m)).max();
             match best {
-                Some((acked, successor))
-                    if due(HANDOVER_MS) && (acked == end || leaving.asked_at.is_some()) =>
-                {
-                    leaving.asked_at = Some(self.now);
-                    leaving.passed_over.push(successor);
-                    self.hand_over_to(successor);
+                Some((acked, successor)) if acked == end || due(HANDOVER_MS) => {
+                    if due(HANDOVER_MS) {
+                        leaving.asked_at = Some(self.now);
+                        leaving.passed_over.push(successor);
+                        self.hand_over_to(successor);
+                    }
                 }
                 Some(_) => {}
                 None => leaving.passed_over.clear(),

@@ -164,7 +164,9 @@ impl Group {
             return false;
         };
         let heard_ms = self.config.office_timeout_ms;
-        !office.closing && self.in_every_configuration(|c| self.hears_majority(heard_ms, c))
+        !office.closing
+            && !self.is_overridden()
+            && self.in_every_configuration(|c| self.hears_majority(heard_ms, c))
     }
 
     /// Gives positions to what has come in, and proposes membership changes.
@@ -259,14 +261,22 @@ impl Group {
             self.tail.matching(summary) + 1
         };
         let replica = peer.replica;
+        if self.has_seated_twin(replica, member) {
+            return;
+        }
         // A seat may need the word of its restarted process before that one is admitted (rule 14).
         let seated = self.latest().replica(replica).is_some()
             || self.committed.configuration.replica(replica).is_some();
         if let Role::Sequencer(office) = &mut self.role {
             if seated {
-                office
-                    .progress
-                    .insert(member, Progress::from(replica, next));
+                let known = self.acks.get(&replica);
+                let known = known.filter(|a| a.incarnation == member && a.ballot == self.promised);
+                let acked = known.map_or(0, |ack| ack.position);
+                let progress = Progress {
+                    acked,
+                    ..Progress::from(replica, next)
+                };
+                office.progress.insert(member, progress);
             } else {
                 office.waiting.insert(member, summary.clone());
             }
@@ -377,6 +387,9 @@ impl Group {
                     },
                 },
                 _ => {
+                    if !entries.is_empty() && bytes + entry.size_bytes() > APPEND_BYTES_MAX {
+                        break;
+                    }
                     bytes += entry.size_bytes();
                     WireEntry::full(entry)
                 }

@@ -1,8 +1,9 @@
 //! Current reads (rule 17): a majority is asked for its log ends; the greatest of them is a
 //! position beyond which no acknowledged commit lies. One round trip, no lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
@@ -42,6 +43,7 @@ impl Reads {
 impl Group {
     /// One round at a time; readers who come meanwhile share the next.
     pub(crate) fn start_reads(&mut self) {
+        self.finish_reads();
         if self
             .reads
             .round
@@ -68,15 +70,16 @@ impl Group {
         });
         let me = self.me();
         let voters = self
-            .committed
-            .configuration
+            .latest()
             .members
             .iter()
-            .filter(|m| m.weight > 0 && m.incarnation != me);
-        let voters = voters.map(|m| m.incarnation).collect();
+            .chain(&self.committed.configuration.members)
+            .filter(|m| m.weight > 0 && m.incarnation != me)
+            .map(|m| m.incarnation);
+        let voters: BTreeSet<Incarnation> = voters.collect();
         self.finish_reads();
         if self.reads.round.is_some() {
-            self.send_all(voters, Message::LogEnd { round: id });
+            self.send_all(voters.into_iter().collect(), Message::LogEnd { round: id });
         }
     }
 
@@ -85,7 +88,7 @@ impl Group {
             let message = Message::LogEndReply {
                 round,
                 ballot: self.promised,
-                end: self.tail.end(),
+                end: self.agreed_end(),
             };
             self.send(from, message);
         }
@@ -116,24 +119,27 @@ impl Group {
     }
 
     fn finish_reads(&mut self) {
-        if !self.matched && !matches!(self.role, Role::Sequencer(_)) {
-            return;
-        }
-        let configuration = &self.committed.configuration;
         let Some(round) = &self.reads.round else {
             return;
         };
-        let mut weight = configuration
-            .replica(self.my_replica())
-            .map_or(0, |m| u64::from(m.weight));
-        let mut position = self.tail.end();
-        for (replica, end) in &round.ends {
-            weight += configuration
-                .replica(*replica)
-                .map_or(0, |m| u64::from(m.weight));
-            position = position.max(*end);
+        if !self.matched && !matches!(self.role, Role::Sequencer(_)) {
+            return;
         }
-        if configuration.is_majority(weight) {
+        let own_end = self.agreed_end();
+        let position = round.ends.values().copied().fold(own_end, Position::max);
+        if position > own_end {
+            // A configuration may lie in what is missing here; it is coming, and has to be waited
+            // for anyway.
+            return;
+        }
+        let answered = |configuration: &Configuration| {
+            let members = configuration.members.iter();
+            let has =
+                |m: &&Member| m.replica == self.my_replica() || round.ends.contains_key(&m.replica);
+            let weight = members.filter(has).map(|m| u64::from(m.weight)).sum();
+            configuration.is_majority(weight)
+        };
+        if self.in_every_configuration(answered) {
             let round = self.reads.round.take();
             for token in round.into_iter().flat_map(|round| round.tokens) {
                 self.out.push(Action::ReadPoint { token, position });

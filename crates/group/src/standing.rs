@@ -36,10 +36,12 @@ impl Group {
             status: None,
         };
         self.peers.insert(incarnation, peer);
-        if self
-            .acks
-            .get(&replica)
-            .is_some_and(|ack| ack.incarnation != incarnation)
+        let twin = self.has_seated_twin(replica, incarnation);
+        if !twin
+            && self
+                .acks
+                .get(&replica)
+                .is_some_and(|ack| ack.incarnation != incarnation)
         {
             self.acks.remove(&replica);
         }
@@ -88,7 +90,7 @@ impl Group {
             known.ballot != status.ballot || known.sequencer != status.sequencer
         });
         peer.status = Some(status.clone());
-        self.record_ack(from, status.ballot, status.ack);
+        self.ack(from, status.ballot, status.ack);
         let same_history =
             self.committed.history.is_nil() || self.committed.history == status.history;
         if !status.sequencer
@@ -98,6 +100,9 @@ impl Group {
             return;
         }
         if self.standing != Standing::Outside && !same_history {
+            return;
+        }
+        if !self.heed_overrides(&status) {
             return;
         }
         if !self.concerns_me(&status) {
@@ -151,8 +156,34 @@ impl Group {
         let me = self.me();
         status.members.contains(&me)
             || self.latest().member(me).is_some()
+                && status.overrides == self.committed.overrides
                 && status.configuration_number < self.latest().number
             || self.standing == Standing::Outside
+    }
+
+    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
+    /// asks to join. False: the sender is the one who has to give way.
+    fn heed_overrides(&mut self, status: &Status) -> bool {
+        let own = &self.committed.overrides;
+        if self.standing == Standing::Outside {
+            return true;
+        }
+        if !status.overrides.starts_with(own) {
+            return false;
+        }
+        let following = self.matched && status.ballot == self.promised;
+        if status.overrides.len() > own.len() && !following {
+            self.known_overrides = status.overrides.clone();
+            self.role = Role::Follower;
+            self.declare_non_primary();
+        }
+        true
+    }
+
+    /// True if this component was overruled by an override that it has not taken over yet: it
+    /// neither orders nor elects.
+    pub(crate) fn is_overridden(&self) -> bool {
+        self.known_overrides.len() > self.committed.overrides.len()
     }
 
     /// True if members that weigh a majority were heard within this time, oneself included.

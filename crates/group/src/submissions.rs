@@ -178,7 +178,11 @@ impl Group {
             .own
             .iter_mut()
             .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
-            .take(RESEND_BATCH)
+            .take(if older_than_ms == 0 {
+                usize::MAX
+            } else {
+                RESEND_BATCH
+            })
             .map(|(number, own)| {
                 own.sent_at = now;
                 (*number, own.payload.clone())

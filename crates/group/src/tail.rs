@@ -16,6 +16,8 @@ pub struct Tail {
     entries: VecDeque<Entry>,
     /// Runs of one ballot within `entries`: (ballot, first position).
     runs: Vec<(Ballot, Position)>,
+    /// Positions of the configurations within `entries`.
+    configurations: VecDeque<Position>,
     size_bytes: usize,
 }
 
@@ -77,6 +79,9 @@ impl Tail {
         if self.runs.last().is_none_or(|run| run.0 != entry.ballot) {
             self.runs.push((entry.ballot, entry.position));
         }
+        if matches!(entry.body, Body::Configuration(_)) {
+            self.configurations.push_back(entry.position);
+        }
         self.size_bytes += entry.size_bytes();
         self.entries.push_back(entry);
     }
@@ -87,6 +92,7 @@ impl Tail {
         let keep = (after - self.base) as usize;
         let dropped: Vec<Entry> = self.entries.split_off(keep.min(self.entries.len())).into();
         self.runs.retain(|run| run.1 <= after);
+        self.configurations.retain(|position| *position <= after);
         self.size_bytes -= dropped.iter().map(Entry::size_bytes).sum::<usize>();
         dropped
     }
@@ -98,6 +104,9 @@ impl Tail {
                 return;
             };
             self.size_bytes -= entry.size_bytes();
+            if self.configurations.front() == Some(&entry.position) {
+                self.configurations.pop_front();
+            }
             self.base = entry.position;
             self.base_ballot = entry.ballot;
             if self.runs.get(1).is_some_and(|run| run.1 <= self.base + 1) {
@@ -120,9 +129,13 @@ impl Tail {
     pub fn configurations(
         &self,
         from: Position,
-    ) -> impl Iterator<Item = (Position, &Configuration)> {
-        self.above(from).filter_map(|entry| match &entry.body {
-            Body::Configuration(configuration) => Some((entry.position, configuration)),
+    ) -> impl DoubleEndedIterator<Item = (Position, &Configuration)> {
+        let above = self
+            .configurations
+            .iter()
+            .filter(move |position| **position > from);
+        above.filter_map(|position| match &self.get(*position)?.body {
+            Body::Configuration(configuration) => Some((*position, configuration)),
             _ => None,
         })
     }

@@ -23,11 +23,16 @@ pub unsafe fn node<'a>(wsrep: *mut Wsrep) -> Option<&'a Arc<Node>> {
 /// As for [`node`].
 pub unsafe fn guard<T>(wsrep: *mut Wsrep, failed: T, body: impl FnOnce(&Arc<Node>) -> T) -> T {
     // SAFETY: the caller's contract.
-    let Some(node) = (unsafe { node(wsrep) }) else { return failed };
+    let Some(node) = (unsafe { node(wsrep) }).cloned() else {
+        return failed;
+    };
+    let node = &node;
     match catch_unwind(AssertUnwindSafe(|| body(node))) {
         Ok(result) => result,
         Err(_) => {
-            node.logger.error("panic in the provider (the message is on standard error); please report it");
+            node.logger.error(
+                "panic in the provider (the message is on standard error); please report it",
+            );
             if node.is_broken() {
                 std::process::abort();
             }

@@ -5,10 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_group::{Ballot, Checkpoint, Config, Event as GroupEvent, Group, Incarnation, Member, Recovered, ReplicaId, Uuid};
+use trireme_group::{
+    Ballot, Checkpoint, Config, Event as GroupEvent, Group, Incarnation, Member, Recovered,
+    ReplicaId, Uuid,
+};
 use trireme_log::{Durability, LogConfig};
 use trireme_replicator::{Connect, Event, Gtid, UNDEFINED_SEQNO};
-use trireme_transport::{AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError};
+use trireme_transport::{
+    AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError,
+};
 
 use crate::core::{Link, Progress, now_ms};
 use crate::node::Node;
@@ -28,7 +33,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("the cluster address '{address}' is not usable: {source}")]
-    Address { address: String, source: AddressError },
+    Address {
+        address: String,
+        source: AddressError,
+    },
     #[error("in the cluster address '{address}': {message}")]
     Option { address: String, message: String },
     #[error(
@@ -69,11 +77,20 @@ pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
 }
 
 /// connect(): returns when the node is in a view.
-pub fn connect(node: &Arc<Node>, name: &str, url: &str, donor: &str, bootstrap: bool) -> Result<(), ConnectError> {
+pub fn connect(
+    node: &Arc<Node>,
+    name: &str,
+    url: &str,
+    donor: &str,
+    bootstrap: bool,
+) -> Result<(), ConnectError> {
     if node.peek(|core| core.link.is_some()) {
         return Err(ConnectError::Connected);
     }
-    let address = |source| ConnectError::Address { address: url.to_owned(), source };
+    let address = |source| ConnectError::Address {
+        address: url.to_owned(),
+        source,
+    };
     let cluster: ClusterUrl = url.parse().map_err(address)?;
     let options = connection_options(node, &cluster, url)?;
     let bootstrap = bootstrap || cluster.is_bootstrap();
@@ -85,9 +102,14 @@ pub fn connect(node: &Arc<Node>, name: &str, url: &str, donor: &str, bootstrap: 
     let waker = link.mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
-    node.logger.info(&format!("connecting to '{name}' at {url} as member {incarnation}"));
+    node.logger.info(format!(
+        "connecting to '{name}' at {url} as member {incarnation}"
+    ));
     let started = start(node, link, &options, incarnation, donor, bootstrap);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
+        // Nobody waits for a node that is not connected.
+        node.with(|core| core.node(Event::Disconnect));
+        node.with(|core| core.node(Event::Left));
         close(node);
         return Err(error);
     }
@@ -95,15 +117,24 @@ pub fn connect(node: &Arc<Node>, name: &str, url: &str, donor: &str, bootstrap: 
 }
 
 /// Options of the address hold for this connection only.
-fn connection_options(node: &Node, cluster: &ClusterUrl, url: &str) -> Result<Options, ConnectError> {
+fn connection_options(
+    node: &Node,
+    cluster: &ClusterUrl,
+    url: &str,
+) -> Result<Options, ConnectError> {
     let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
     options.show_connected();
     let mut options = options.clone();
-    let pairs = cluster.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    options.apply_pairs(pairs, Phase::Connect).map_err(|error| ConnectError::Option {
-        address: url.to_owned(),
-        message: error.to_string(),
-    })?;
+    let pairs = cluster
+        .options
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
+    options
+        .apply_pairs(pairs, Phase::Connect)
+        .map_err(|error| ConnectError::Option {
+            address: url.to_owned(),
+            message: error.to_string(),
+        })?;
     Ok(options)
 }
 
@@ -120,7 +151,10 @@ fn open_link(
     let votes = Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?;
     let replica = ReplicaId(Uuid(votes.replica().bytes));
     let base_port = options.base_port();
-    let address = |source| ConnectError::Address { address: options.str("gmcast.listen_addr").to_owned(), source };
+    let address = |source| ConnectError::Address {
+        address: options.str("gmcast.listen_addr").to_owned(),
+        source,
+    };
     let listen = options.listen_address().map_err(address)?;
     let advertised = advertised_address(options, &listen);
     let me = Member {
@@ -147,10 +181,19 @@ fn open_link(
         segment: me.segment,
         extra: Vec::new(),
     };
-    let seeds = cluster.peers.iter().map(|peer| HostPort { host: peer.host.clone(), port: peer.port_or(base_port) });
+    let seeds = cluster.peers.iter().map(|peer| HostPort {
+        host: peer.host.clone(),
+        port: peer.port_or(base_port),
+    });
     let allow: AllowAddress = Box::new(crate::services::allowed);
-    let listen = HostPort { host: listen.host.clone(), port: listen.port_or(base_port) };
-    let config = MeshConfig { allow: Some(allow), ..MeshConfig::new(listen, seeds.collect()) };
+    let listen = HostPort {
+        host: listen.host.clone(),
+        port: listen.port_or(base_port),
+    };
+    let config = MeshConfig {
+        allow: Some(allow),
+        ..MeshConfig::new(listen, seeds.collect())
+    };
     let (mut mesh, poller) = Mesh::bind(config, identity)?;
     if options.int("gmcast.isolate") != 0 {
         mesh.set_isolated(true);
@@ -161,13 +204,30 @@ fn open_link(
         _ => Durability::Os,
     };
     let dir = PathBuf::from(options.str("gcache.dir"));
-    let storage = Storage::new(LogConfig::new(dir, options.int("gcache.size").max(1) as u64, [0; 16], durability));
-    let config = Config { append_is_durable: durability != Durability::Disk, ..group_config(options, me) };
+    let storage = Storage::new(LogConfig::new(
+        dir,
+        options.int("gcache.size").max(1) as u64,
+        [0; 16],
+        durability,
+    ));
+    let config = Config {
+        append_is_durable: durability != Durability::Disk,
+        ..group_config(options, me)
+    };
     // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
-    let promised = Ballot { number: votes.promised().number, replica: ReplicaId(Uuid(votes.promised().replica.bytes)) };
-    let recovered = Recovered { promised, amnesiac: true };
+    let promised = Ballot {
+        number: votes.promised().number,
+        replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
+    };
+    let recovered = Recovered {
+        promised,
+        amnesiac: true,
+    };
     let group = Group::new(config, recovered, now_ms());
-    Ok((Link::new(group, mesh, storage, votes, durability == Durability::Disk), poller))
+    Ok((
+        Link::new(group, mesh, storage, votes, durability == Durability::Disk),
+        poller,
+    ))
 }
 
 /// What peers are told: the host that this node listens on, or else the one of
@@ -175,13 +235,19 @@ fn open_link(
 fn advertised_address(options: &Options, listen: &crate::url::HostPort) -> String {
     let port = listen.port_or(options.base_port());
     let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
-    let host = if unspecified && options.is_shown("base_host") { options.str("base_host") } else { &listen.bracketed_host() };
+    let host = if unspecified && options.is_shown("base_host") {
+        options.str("base_host")
+    } else {
+        &listen.bracketed_host()
+    };
     format!("{host}:{port}")
 }
 
 fn group_config(options: &Options, me: Member) -> Config {
     Config {
-        suspect_timeout_ms: options.duration_ms("evs.suspect_timeout").min(options.duration_ms("evs.inactive_timeout")),
+        suspect_timeout_ms: options
+            .duration_ms("evs.suspect_timeout")
+            .min(options.duration_ms("evs.inactive_timeout")),
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
         ..Config::new(me)
@@ -199,13 +265,24 @@ fn start(
     let local = node.local_position();
     let history = if !bootstrap {
         None
-    } else if local.uuid.is_nil() {
+    } else if local.uuid.is_nil() || local.seqno < 0 {
+        if !local.uuid.is_nil() {
+            // Numbers that a database holds are never given out again (rule 5).
+            node.logger.info(format!(
+                "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
+                 begins; nodes of the old one will need a full state transfer",
+                local.uuid
+            ));
+        }
         Some(random_uuid().map_err(ConnectError::Random)?)
     } else {
         Some(local.uuid)
     };
     if let Some(history) = history {
-        link.storage.begin(&Checkpoint { history, ..Checkpoint::default() })?;
+        link.storage.begin(&Checkpoint {
+            history,
+            ..Checkpoint::default()
+        })?;
     }
     let connect = Connect {
         incarnation,
@@ -221,12 +298,16 @@ fn start(
         core.link = Some(link);
         core.incarnation = incarnation.0;
         core.donor = donor.to_owned();
-        core.node(Event::SetOptions(crate::runtime::replicator_options(options, donor)));
+        core.node(Event::SetOptions(crate::runtime::replicator_options(
+            options, donor,
+        )));
         core.node(Event::Connect(Box::new(connect)));
         if let Some(history) = history {
             core.group(GroupEvent::Bootstrap { history });
         }
     });
+    // It may have gone to sleep when there was nothing yet to wait for.
+    node.wake_reactor();
     Ok(())
 }
 
@@ -235,19 +316,23 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
     let wait = options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
     loop {
-        let (admitted, refused) = node.peek(|core| (core.progress.admitted, core.progress.refused.clone()));
+        let (admitted, refused) =
+            node.peek(|core| (core.progress.admitted, core.progress.refused.clone()));
         if admitted {
             return Ok(());
         }
         if let Some(reason) = refused {
             return Err(ConnectError::Refused(reason));
         }
+        if !wait {
+            return Ok(());
+        }
         if Instant::now() >= until {
-            if !wait {
-                return Ok(());
-            }
             let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
-            return Err(ConnectError::NoPrimary { timeout_ms, peers: peers.join(", ") });
+            return Err(ConnectError::NoPrimary {
+                timeout_ms,
+                peers: peers.join(", "),
+            });
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -264,7 +349,8 @@ pub fn disconnect(node: &Node) {
     while !node.peek(|core| core.progress.closed) {
         if !forced && asked.elapsed() >= LEAVE_PATIENCE {
             forced = true;
-            node.logger.info("the cluster does not answer the leave; leaving without its word");
+            node.logger
+                .info("the cluster does not answer the leave; leaving without its word");
             node.with(|core| core.node(Event::Left));
         }
         let nobody = node.appliers.load(Ordering::SeqCst) == 0;
@@ -283,7 +369,11 @@ pub fn disconnect(node: &Node) {
 
 /// Stops the thread, then drops the connection.
 fn close(node: &Node) {
-    let reactor = node.reactor.lock().unwrap_or_else(|e| e.into_inner()).take();
+    let reactor = node
+        .reactor
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .take();
     drop(reactor);
     node.with(|core| {
         if let Some(mut link) = core.link.take() {

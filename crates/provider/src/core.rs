@@ -55,6 +55,8 @@ pub struct Core {
     /// recv() threads to wake once the lock is released.
     pub appliers_due: usize,
     pub logger: Logger,
+    /// The group has taken in something since its last flush.
+    group_dirty: bool,
     group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
     mesh_events: Vec<MeshEvent>,
@@ -69,7 +71,15 @@ impl Link {
         votes: Votes,
         flush_appends: bool,
     ) -> Link {
-        Link { group, mesh, storage, votes, flush_appends, unflushed: None, history_told: false }
+        Link {
+            group,
+            mesh,
+            storage,
+            votes,
+            flush_appends,
+            unflushed: None,
+            history_told: false,
+        }
     }
 }
 
@@ -86,6 +96,7 @@ impl Core {
             incarnation: group::Uuid::NIL,
             appliers_due: 0,
             logger,
+            group_dirty: false,
             group_actions: Vec::new(),
             node_actions: Vec::new(),
             mesh_events: Vec::new(),
@@ -96,8 +107,13 @@ impl Core {
     pub fn node(&mut self, event: replicator::Event) {
         let now = now_ms();
         match &self.link {
-            Some(link) => self.replicator.handle(now, event, &link.storage, &mut self.node_actions),
-            None => self.replicator.handle(now, event, &replicator::NoHistory, &mut self.node_actions),
+            Some(link) => self
+                .replicator
+                .handle(now, event, &link.storage, &mut self.node_actions),
+            None => {
+                self.replicator
+                    .handle(now, event, &replicator::NoHistory, &mut self.node_actions)
+            }
         }
     }
 
@@ -105,6 +121,7 @@ impl Core {
     pub fn group(&mut self, event: group::Event) {
         if let Some(link) = &mut self.link {
             link.group.handle(now_ms(), event);
+            self.group_dirty = true;
         }
     }
 
@@ -120,12 +137,21 @@ impl Core {
         link.mesh.tick(now, &mut events);
         for event in events.drain(..) {
             self.mesh_event(event);
+            self.carry_out();
         }
         self.mesh_events = events;
-        if self.link.as_ref().is_some_and(|link| now >= link.group.next_deadline()) {
+        if self
+            .link
+            .as_ref()
+            .is_some_and(|link| now >= link.group.next_deadline())
+        {
             self.group(group::Event::Tick);
         }
-        if self.replicator.next_deadline_ms().is_some_and(|at| now >= at) {
+        if self
+            .replicator
+            .next_deadline_ms()
+            .is_some_and(|at| now >= at)
+        {
             self.node(replicator::Event::Tick);
         }
     }
@@ -136,36 +162,62 @@ impl Core {
         let mut deadline = now + 100;
         if let Some(link) = &self.link {
             deadline = deadline.min(link.group.next_deadline());
-            deadline = link.mesh.next_deadline_ms().map_or(deadline, |at| deadline.min(at));
+            deadline = link
+                .mesh
+                .next_deadline_ms()
+                .map_or(deadline, |at| deadline.min(at));
         }
-        deadline = self.replicator.next_deadline_ms().map_or(deadline, |at| deadline.min(at));
+        deadline = self
+            .replicator
+            .next_deadline_ms()
+            .map_or(deadline, |at| deadline.min(at));
         deadline.saturating_sub(now)
     }
 
     fn mesh_event(&mut self, event: MeshEvent) {
         match event {
             MeshEvent::PeerUp { info, .. } => {
-                let (replica, incarnation) = (replica_id(info.replica), incarnation_id(info.incarnation));
-                self.logger.info(&format!("connection to {} ({}, {incarnation}) established", info.name, info.listen_addr));
-                self.group(group::Event::PeerUp { replica, incarnation });
+                let (replica, incarnation) =
+                    (replica_id(info.replica), incarnation_id(info.incarnation));
+                self.logger.info(format!(
+                    "connection to {} ({}, {incarnation}) established",
+                    info.name, info.listen_addr
+                ));
+                self.group(group::Event::PeerUp {
+                    replica,
+                    incarnation,
+                });
             }
-            MeshEvent::PeerDown { incarnation, reason } => {
+            MeshEvent::PeerDown {
+                incarnation,
+                reason,
+            } => {
                 let incarnation = incarnation_id(incarnation);
-                self.logger.info(&format!("connection to {incarnation} is down: {reason}"));
+                self.logger
+                    .info(format!("connection to {incarnation} is down: {reason}"));
                 self.group(group::Event::PeerDown { incarnation });
             }
             MeshEvent::Frame { from, bytes } => self.frame(from, bytes),
-            MeshEvent::Refused { incarnation: Some(incarnation), .. } => {
-                self.group(group::Event::PeerDead { incarnation: incarnation_id(incarnation) });
+            MeshEvent::Refused {
+                incarnation: Some(incarnation),
+                ..
+            } => {
+                self.group(group::Event::PeerDead {
+                    incarnation: incarnation_id(incarnation),
+                });
             }
             MeshEvent::Refused { .. } => {}
             MeshEvent::Drained { incarnation } => {
-                self.group(group::Event::PeerDrained { incarnation: incarnation_id(incarnation) });
+                self.group(group::Event::PeerDrained {
+                    incarnation: incarnation_id(incarnation),
+                });
             }
             MeshEvent::Rejected { reason, text, .. } => match reason {
                 RejectReason::Timeout => self.logger.info(&text),
                 RejectReason::NotAllowed => {
-                    self.logger.warn(&format!("Connection not allowed, IP not found in allowlist. {text}"));
+                    self.logger.warn(format!(
+                        "Connection not allowed, IP not found in allowlist. {text}"
+                    ));
                 }
                 _ => self.logger.warn(&text),
             },
@@ -176,18 +228,29 @@ impl Core {
         let incarnation = incarnation_id(from);
         match bytes.first() {
             Some(&TO_GROUP) => match group::decode(bytes.slice(1..)) {
-                Ok(message) => self.group(group::Event::Message { from: incarnation, message }),
-                Err(error) => self.drop_peer(from, &format!("sent a malformed group message: {error}")),
+                Ok(message) => self.group(group::Event::Message {
+                    from: incarnation,
+                    message,
+                }),
+                Err(error) => {
+                    self.drop_peer(from, &format!("sent a malformed group message: {error}"))
+                }
             },
             Some(&TO_REPLICATOR) => {
-                self.node(replicator::Event::Direct { from: incarnation, bytes: bytes.slice(1..) });
+                self.node(replicator::Event::Direct {
+                    from: incarnation,
+                    bytes: bytes.slice(1..),
+                });
             }
             _ => self.drop_peer(from, "sent a frame of unknown kind"),
         }
     }
 
     fn drop_peer(&mut self, peer: [u8; 16], why: &str) {
-        self.logger.warn(&format!("peer {} {why}; the connection is dropped", incarnation_id(peer)));
+        self.logger.warn(format!(
+            "peer {} {why}; the connection is dropped",
+            incarnation_id(peer)
+        ));
         if let Some(link) = &mut self.link {
             link.mesh.disconnect_peer(peer, None);
         }
@@ -198,7 +261,8 @@ impl Core {
     pub fn pump(&mut self) {
         loop {
             self.carry_out();
-            if let Some(link) = &mut self.link {
+            if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
+                self.group_dirty = false;
                 link.group.flush(&link.storage, &mut self.group_actions);
             }
             if self.group_actions.is_empty() {
@@ -222,15 +286,21 @@ impl Core {
     /// The replicator wants its actions carried out before its next event.
     fn carry_out(&mut self) {
         while !self.node_actions.is_empty() {
-            for action in std::mem::take(&mut self.node_actions) {
+            let mut actions = std::mem::take(&mut self.node_actions);
+            for action in actions.drain(..) {
                 self.node_action(action);
+            }
+            if self.node_actions.is_empty() {
+                self.node_actions = actions; // keeps its room
             }
         }
     }
 
     /// Writes what was appended. True if the group has learnt something by it.
     fn write_log(&mut self) -> bool {
-        let Some(link) = &mut self.link else { return false };
+        let Some(link) = &mut self.link else {
+            return false;
+        };
         let mut result = link.storage.write_out();
         let unflushed = link.unflushed.take();
         if unflushed.is_some() && result.is_ok() {
@@ -263,7 +333,9 @@ impl Core {
         use group::Action;
         let Some(link) = &mut self.link else { return };
         match action {
-            Action::Send { to, message } => send(&mut link.mesh, &to, TO_GROUP, group::encode(&message)),
+            Action::Send { to, message } => {
+                send(&mut link.mesh, &to, TO_GROUP, group::encode(&message))
+            }
             Action::Append { entry } => {
                 let result = link.storage.append(&entry);
                 if link.flush_appends {
@@ -283,23 +355,37 @@ impl Core {
             }
             Action::Persist(state) => {
                 let promised = state.promised;
-                let ballot = Ballot { number: promised.number, replica: uuid_to_abi(promised.replica.0) };
+                self.group_dirty = true;
+                let ballot = Ballot {
+                    number: promised.number,
+                    replica: uuid_to_abi(promised.replica.0),
+                };
                 if let Err(error) = link.votes.promise(ballot) {
                     self.die(&format!("the promised ballot cannot be written: {error}"));
                 }
-                link.group.handle(now_ms(), group::Event::Persisted { promised });
+                link.group
+                    .handle(now_ms(), group::Event::Persisted { promised });
             }
             Action::Deliver { position, delivery } => {
                 self.tell_history();
                 self.node(replicator::Event::Delivered { position, delivery });
             }
-            Action::NonPrimary { component } => self.node(replicator::Event::NonPrimary { component }),
+            Action::NonPrimary { component } => {
+                self.node(replicator::Event::NonPrimary { component })
+            }
             Action::Failed { id, fate } => self.node(replicator::Event::Failed { id, fate }),
-            Action::ReadPoint { token, position } => self.node(replicator::Event::ReadPoint { token, position }),
+            Action::ReadPoint { token, position } => {
+                self.node(replicator::Event::ReadPoint { token, position })
+            }
             Action::ReadFailed { token } => self.node(replicator::Event::ReadFailed { token }),
-            Action::Left => self.node(replicator::Event::Left),
+            Action::Left => {
+                // Out of the group: nothing is said to it any more, and nothing heard.
+                link.mesh.set_isolated(true);
+                self.node(replicator::Event::Left);
+            }
             Action::Refused { reason } => {
-                self.logger.error(&format!("the cluster does not admit this node: {reason}"));
+                self.logger
+                    .error(format!("the cluster does not admit this node: {reason}"));
                 self.progress.refused = Some(reason);
             }
             Action::Note { text } => self.logger.info(&text),
@@ -328,7 +414,10 @@ impl Core {
                 Some(_) => self.group(group::Event::Leave),
                 None => self.node(replicator::Event::Left),
             },
-            Action::SaveState { gtid, safe_to_bootstrap } => self.save_state(gtid, safe_to_bootstrap),
+            Action::SaveState {
+                gtid,
+                safe_to_bootstrap,
+            } => self.save_state(gtid, safe_to_bootstrap),
             Action::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
             Action::MarkSafe => self.grastate_op(Grastate::mark_safe),
             Action::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
@@ -342,13 +431,28 @@ impl Core {
         use replicator::Action;
         let Some(link) = &mut self.link else { return };
         match action {
-            Action::Submit { number, payload } => link.group.submit(now_ms(), number, payload),
+            Action::Submit { number, payload } => {
+                self.group_dirty = true;
+                link.group.submit(now_ms(), number, payload);
+            }
             Action::SendTo { to, bytes } => send(&mut link.mesh, &[to], TO_REPLICATOR, bytes),
             Action::Read { token } => self.group(group::Event::Read { token }),
             Action::SetJoined { members } => self.group(group::Event::Joined { members }),
-            Action::RecordOutcome { position, seqno, depends_on, failed } => {
+            Action::RecordOutcome {
+                position,
+                seqno,
+                depends_on,
+                failed,
+            } => {
                 let flags = if failed { Outcome::FAILED } else { 0 };
-                let result = link.storage.set_outcome(position, Outcome { seqno, flags, depends_on });
+                let result = link.storage.set_outcome(
+                    position,
+                    Outcome {
+                        seqno,
+                        flags,
+                        depends_on,
+                    },
+                );
                 self.must_write(result);
             }
             Action::PinLog { keep_from } => {
@@ -374,14 +478,18 @@ impl Core {
 
     fn grastate_op(&mut self, change: impl FnOnce(&mut Grastate) -> Result<(), GrastateError>) {
         if let Err(error) = change(&mut self.grastate) {
-            self.logger.error(&format!("grastate.dat cannot be written, a restart may need a full state transfer: {error}"));
+            self.logger.error(format!(
+                "grastate.dat cannot be written, a restart may need a full state transfer: {error}"
+            ));
         }
     }
 }
 
 fn send(mesh: &mut Mesh, to: &[Incarnation], kind: u8, bytes: Bytes) {
     // Group and replicator bound their messages far below 4 GiB.
-    let Ok(frame) = Frame::new(&[kind], Some(bytes)) else { return };
+    let Ok(frame) = Frame::new(&[kind], Some(bytes)) else {
+        return;
+    };
     for peer in to {
         // Dropped frames are made up for by the protocol: the peer asks again, or Drained comes.
         let _: SendOutcome = mesh.send(peer.0.0, frame.clone());
@@ -398,7 +506,10 @@ fn incarnation_id(bytes: [u8; 16]) -> Incarnation {
 
 /// Milliseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps (rule 17).
 pub fn now_ms() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `time` is a valid timespec to write to.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000

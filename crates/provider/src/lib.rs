@@ -9,6 +9,8 @@ mod connect;
 mod convert;
 mod core;
 mod entry;
+#[doc(hidden)]
+pub mod fuzzing;
 mod grastate;
 mod logging;
 mod node;
@@ -22,6 +24,8 @@ mod status;
 mod storage;
 mod transaction;
 mod url;
+// Half of what it keeps is read at recovery, which comes with the durable log.
+#[allow(dead_code)]
 mod votes;
 mod waiting;
 

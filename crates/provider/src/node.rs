@@ -90,9 +90,16 @@ impl Node {
         }
     }
 
-    /// Member id of this connection.
-    pub fn incarnation(&self) -> trireme_group::Uuid {
-        self.peek(|core| core.incarnation)
+    /// Makes the connection's thread look at its deadlines again.
+    pub fn wake_reactor(&self) {
+        if let Some(reactor) = self
+            .reactor
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+        {
+            reactor.wake();
+        }
     }
 
     /// Calls the node and waits for its answer.
@@ -104,7 +111,11 @@ impl Node {
     }
 
     /// Calls the node; None if it has not answered in time, and never will.
-    pub fn call_for(&self, timeout: Duration, event: impl FnOnce(&mut Core, Ticket) -> Event) -> Option<Answer> {
+    pub fn call_for(
+        &self,
+        timeout: Duration,
+        event: impl FnOnce(&mut Core, Ticket) -> Event,
+    ) -> Option<Answer> {
         let (ticket, claimed) = self.begin(event);
         match claimed {
             Ok(answer) => Some(answer),

@@ -22,8 +22,14 @@ impl Reactor {
         let stop = Arc::new(AtomicBool::new(false));
         let (node, stopped) = (Arc::downgrade(node), stop.clone());
         let builder = std::thread::Builder::new().name("trireme-net".into());
-        let thread = with_signals_blocked(|| builder.spawn(move || guard(&node, || run(&node, poller, &stopped))))?;
-        Ok(Reactor { stop, waker, thread: Some(thread) })
+        let thread = with_signals_blocked(|| {
+            builder.spawn(move || guard(&node, || run(&node, poller, &stopped)))
+        })?;
+        Ok(Reactor {
+            stop,
+            waker,
+            thread: Some(thread),
+        })
     }
 
     /// Makes the thread look at its deadlines again.
@@ -49,7 +55,9 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         if let Err(error) = poller.wait(Some(idle), &mut ready) {
             if let Some(node) = node.upgrade() {
-                node.logger.error(&format!("waiting for the network failed: {error}; trying again"));
+                node.logger.error(format!(
+                    "waiting for the network failed: {error}; trying again"
+                ));
             }
             std::thread::sleep(Duration::from_millis(100));
         }

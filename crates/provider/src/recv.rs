@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use trireme_replicator::{Apply, Code, Event, Task, View, Work};
-use trireme_wsrep_abi::{self as abi, Buf, CbStatus, TrxMeta, ViewBuffer, ViewHeader, WsHandle, WsrepStatus};
+use trireme_wsrep_abi::{
+    self as abi, Buf, CbStatus, TrxMeta, ViewBuffer, ViewHeader, WsHandle, WsrepStatus,
+};
 
+use crate::CAPABILITIES;
 use crate::convert::{gtid_to_abi, meta_of, uuid_to_abi};
 use crate::node::Node;
 use crate::transaction::Handle;
-use crate::CAPABILITIES;
 
 /// The body of recv(): returns when the node is closed, or when the server wants fewer appliers.
 pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
@@ -32,11 +34,18 @@ pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
                 let request = sst_request(node);
                 Event::SstRequested { work: id, request }
             }
-            Task::Donate { request, gtid, bypass } => {
+            Task::Donate {
+                request,
+                gtid,
+                bypass,
+            } => {
                 let ok = donate(node, recv_ctx, &request, &gtid_to_abi(gtid), bypass);
                 Event::Donated { work: id, ok }
             }
-            Task::Connected(view) => Event::WorkDone { work: id, ok: connected(node, &view) },
+            Task::Connected(view) => Event::WorkDone {
+                work: id,
+                ok: connected(node, &view),
+            },
             Task::View(view) => {
                 let ok = install_view(node, recv_ctx, &view);
                 if view.primary {
@@ -44,7 +53,10 @@ pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
                 }
                 Event::WorkDone { work: id, ok }
             }
-            Task::Synced => Event::WorkDone { work: id, ok: synced(node) },
+            Task::Synced => Event::WorkDone {
+                work: id,
+                ok: synced(node),
+            },
             Task::Apply(apply) => {
                 let ok = apply_one(node, recv_ctx, &apply, &mut exit_loop);
                 Event::WorkDone { work: id, ok }
@@ -61,7 +73,11 @@ pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
 /// The server wants fewer appliers: this one goes, unless it is the last.
 fn leave_loop(node: &Node) -> bool {
     let one_less = |n: usize| (n > 1).then(|| n - 1);
-    if node.appliers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+    if node
+        .appliers
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+        .is_ok()
+    {
         return true;
     }
     node.logger.warn("Refusing exit for the last slave thread.");
@@ -70,10 +86,19 @@ fn leave_loop(node: &Node) -> bool {
 
 /// Calls apply() for a write-set; also from replay_trx().
 pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut bool) -> bool {
-    let Some(callback) = node.settings.callbacks.apply else { return false };
+    let Some(callback) = node.settings.callbacks.apply else {
+        return false;
+    };
     let mut handle = Handle::Applied(apply.gtid.seqno);
-    let ws_handle = WsHandle { trx_id: apply.trx, opaque: ptr::from_mut(&mut handle).cast() };
-    let data = if apply.data.is_empty() { Buf::EMPTY } else { Buf::new(&apply.data) };
+    let ws_handle = WsHandle {
+        trx_id: apply.trx,
+        opaque: ptr::from_mut(&mut handle).cast(),
+    };
+    let data = if apply.data.is_empty() {
+        Buf::EMPTY
+    } else {
+        Buf::new(&apply.data)
+    };
     let meta: TrxMeta = meta_of(apply);
     // SAFETY: all pointers are valid for the call; `ctx` is what the server gave to this thread.
     let status = unsafe { callback(ctx, &ws_handle, apply.flags, &data, &meta, exit_loop) };
@@ -93,7 +118,11 @@ fn view_buffer(view: &View) -> ViewBuffer {
     let header = ViewHeader {
         state_id: gtid_to_abi(view.gtid),
         view: view.number,
-        status: if view.primary { abi::ViewStatus::PRIMARY } else { abi::ViewStatus::NON_PRIMARY },
+        status: if view.primary {
+            abi::ViewStatus::PRIMARY
+        } else {
+            abi::ViewStatus::NON_PRIMARY
+        },
         capabilities: CAPABILITIES,
         my_idx: view.my_index,
         proto_ver: view.app_protocol,
@@ -102,24 +131,36 @@ fn view_buffer(view: &View) -> ViewBuffer {
 }
 
 fn connected(node: &Node, view: &View) -> bool {
-    let Some(callback) = node.settings.callbacks.connected else { return false };
+    let Some(callback) = node.settings.callbacks.connected else {
+        return false;
+    };
     let buffer = view_buffer(view);
     // SAFETY: the view is valid for the call; `app_ctx` is the server's own.
     unsafe { callback(node.settings.callbacks.app_ctx, buffer.as_ptr()) == CbStatus::SUCCESS }
 }
 
 fn install_view(node: &Node, recv_ctx: *mut c_void, view: &View) -> bool {
-    let Some(callback) = node.settings.callbacks.view else { return false };
+    let Some(callback) = node.settings.callbacks.view else {
+        return false;
+    };
     let buffer = view_buffer(view);
     // SAFETY: as above; `recv_ctx` belongs to this thread.
     let status = unsafe {
-        callback(node.settings.callbacks.app_ctx, recv_ctx, buffer.as_ptr(), ptr::null(), 0)
+        callback(
+            node.settings.callbacks.app_ctx,
+            recv_ctx,
+            buffer.as_ptr(),
+            ptr::null(),
+            0,
+        )
     };
     status == CbStatus::SUCCESS
 }
 
 fn synced(node: &Node) -> bool {
-    let Some(callback) = node.settings.callbacks.synced else { return false };
+    let Some(callback) = node.settings.callbacks.synced else {
+        return false;
+    };
     // SAFETY: `app_ctx` is the server's own.
     unsafe { callback(node.settings.callbacks.app_ctx) == CbStatus::SUCCESS }
 }
@@ -131,19 +172,35 @@ fn sst_request(node: &Node) -> Option<Bytes> {
     let status = unsafe { callback(node.settings.callbacks.app_ctx, &mut request, &mut len) };
     // SAFETY: on success the server has put `len` malloc'ed bytes there, or NULL.
     let bytes = unsafe {
-        let bytes = Bytes::copy_from_slice(abi::slice_or_empty(request.cast_const().cast::<u8>(), len));
+        let bytes =
+            Bytes::copy_from_slice(abi::slice_or_empty(request.cast_const().cast::<u8>(), len));
         libc::free(request);
         bytes
     };
     (status == CbStatus::SUCCESS).then_some(bytes)
 }
 
-fn donate(node: &Node, recv_ctx: *mut c_void, request: &[u8], gtid: &abi::Gtid, bypass: bool) -> bool {
-    let Some(callback) = node.settings.callbacks.sst_donate else { return false };
+fn donate(
+    node: &Node,
+    recv_ctx: *mut c_void,
+    request: &[u8],
+    gtid: &abi::Gtid,
+    bypass: bool,
+) -> bool {
+    let Some(callback) = node.settings.callbacks.sst_donate else {
+        return false;
+    };
     let request = Buf::new(request);
     // SAFETY: all pointers are valid for the call.
     let status = unsafe {
-        callback(node.settings.callbacks.app_ctx, recv_ctx, &request, gtid, &Buf::EMPTY, bypass)
+        callback(
+            node.settings.callbacks.app_ctx,
+            recv_ctx,
+            &request,
+            gtid,
+            &Buf::EMPTY,
+            bypass,
+        )
     };
     status == CbStatus::SUCCESS
 }

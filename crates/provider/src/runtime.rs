@@ -32,10 +32,15 @@ pub fn start(settings: InitSettings) -> Option<Node> {
 }
 
 fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
-    let options = Options::new(&settings.data_dir, &settings.node_address, &settings.options)
-        .map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    let options = Options::new(
+        &settings.data_dir,
+        &settings.node_address,
+        &settings.options,
+    )
+    .map_err(|error| format!("wsrep_provider_options: {error}"))?;
     logger.set_debug(options.bool("debug"));
-    let (grastate, found) = Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;
+    let (grastate, found) =
+        Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;
     match found {
         Found::State => {}
         Found::Nothing => logger.info("no saved position (grastate.dat): a new node, or one that needs a full state transfer"),
@@ -44,11 +49,23 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
              this data directory?",
         ),
     }
-    logger.info(&format!("Trireme {} starts with {options}", env!("CARGO_PKG_VERSION")));
-    let core = Core::new(Replicator::new(NodeOptions::default()), grastate, logger.clone());
+    logger.info(format!(
+        "Trireme {} starts with {options}",
+        env!("CARGO_PKG_VERSION")
+    ));
+    let core = Core::new(
+        Replicator::new(NodeOptions::default()),
+        grastate,
+        logger.clone(),
+    );
     let node = Node::new(core, settings, options, logger.clone());
-    let limit = node.options.lock().unwrap_or_else(|e| e.into_inner()).int("repl.max_ws_size");
-    node.max_ws_bytes.store(limit.max(0) as u64, Ordering::Relaxed);
+    let limit = node
+        .options
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .int("repl.max_ws_size");
+    node.max_ws_bytes
+        .store(limit.max(0) as u64, Ordering::Relaxed);
     Ok(node)
 }
 
@@ -56,7 +73,10 @@ impl Node {
     /// Position that the database held when the process started.
     pub fn local_position(&self) -> Gtid {
         let state = self.peek(|core| core.grastate.position());
-        starting_position(gtid_from_abi(&state), gtid_from_abi(&self.settings.state_id))
+        starting_position(
+            gtid_from_abi(&state),
+            gtid_from_abi(&self.settings.state_id),
+        )
     }
 
     /// `repl.causal_read_timeout`.
@@ -71,7 +91,8 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
     NodeOptions {
         fc_limit: options.int("gcs.fc_limit").max(0) as u64,
         fc_factor: options.double("gcs.fc_factor"),
-        fc_single_primary: options.bool("gcs.fc_single_primary") || options.bool("gcs.fc_master_slave"),
+        fc_single_primary: options.bool("gcs.fc_single_primary")
+            || options.bool("gcs.fc_master_slave"),
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
         ..NodeOptions::default()
@@ -82,7 +103,9 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
     let changes = {
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-        options.apply_string(text, Phase::Runtime).map_err(|error| error.to_string())?
+        options
+            .apply_string(text, Phase::Runtime)
+            .map_err(|error| error.to_string())?
     };
     for change in changes {
         apply(node, &change)?;
@@ -91,20 +114,35 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
 }
 
 fn apply(node: &Node, change: &Change) -> Result<(), String> {
-    let options = node.options.lock().unwrap_or_else(|e| e.into_inner()).clone();
+    let options = node
+        .options
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .clone();
     match change.key {
         "debug" => node.logger.set_debug(options.bool("debug")),
         "repl.max_ws_size" => {
-            node.max_ws_bytes.store(options.int("repl.max_ws_size").max(0) as u64, Ordering::Relaxed);
+            node.max_ws_bytes.store(
+                options.int("repl.max_ws_size").max(0) as u64,
+                Ordering::Relaxed,
+            );
         }
         "gmcast.isolate" => {
             let isolated = change.value.trim() != "0";
-            node.with(|core| core.link.as_mut().map(|link| link.mesh.set_isolated(isolated)));
+            node.with(|core| {
+                core.link
+                    .as_mut()
+                    .map(|link| link.mesh.set_isolated(isolated))
+            });
         }
         "gmcast.peer_addr" => {
-            let peer = crate::url::HostPort::parse_with_scheme(&change.value).map_err(|error| error.to_string())?;
+            let peer = crate::url::HostPort::parse_with_scheme(&change.value)
+                .map_err(|error| error.to_string())?;
             let port = peer.port_or(options.base_port());
-            let seed = trireme_transport::HostPort { host: peer.host, port };
+            let seed = trireme_transport::HostPort {
+                host: peer.host,
+                port,
+            };
             node.with(|core| core.link.as_mut().map(|link| link.mesh.add_seed(seed)));
         }
         "pc.bootstrap" => {
@@ -113,7 +151,9 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         }
         "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
         "pc.ignore_sb" | "pc.ignore_quorum" | "evs.suspect_timeout" | "evs.inactive_timeout" => {
-            let suspect_ms = options.duration_ms("evs.suspect_timeout").min(options.duration_ms("evs.inactive_timeout"));
+            let suspect_ms = options
+                .duration_ms("evs.suspect_timeout")
+                .min(options.duration_ms("evs.inactive_timeout"));
             node.with(|core| {
                 if let Some(link) = &mut core.link {
                     let config = link.group.config_mut();
@@ -130,9 +170,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         // The others are read where they are used, at the next connect, or mean nothing here.
         _ => {}
     }
-    if let Some(reactor) = node.reactor.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
-        reactor.wake();
-    }
+    node.wake_reactor();
     Ok(())
 }
 
@@ -146,7 +184,10 @@ fn set_weight(node: &Node, weight: u8) {
             return true;
         }
         let me = trireme_group::Incarnation(core.incarnation);
-        link.group.configuration().member(me).is_none_or(|member| member.full_weight == weight)
+        link.group
+            .configuration()
+            .member(me)
+            .is_none_or(|member| member.full_weight == weight)
     };
     while !node.peek(in_force) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));

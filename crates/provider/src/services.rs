@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use trireme_wsrep_abi::{
-    AllowlistKey, AllowlistServiceV1, Buf, ConfigServiceV1, ConnId, EventServiceV1, GetParametersCb, NodeIsolationMode,
-    NodeIsolationResult, Parameter, ParameterValue, SeqCb, TrxMeta, WsHandle, Wsrep, WsrepStatus, param,
+    AllowlistKey, AllowlistServiceV1, Buf, ConfigServiceV1, ConnId, EventServiceV1,
+    GetParametersCb, NodeIsolationMode, NodeIsolationResult, Parameter, ParameterValue, SeqCb,
+    TrxMeta, WsHandle, Wsrep, WsrepStatus, param,
 };
 
 use crate::border::guard;
@@ -21,7 +22,9 @@ static ISOLATION: AtomicI32 = AtomicI32::new(0);
 /// # Safety
 /// `service` must be null or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wsrep_init_allowlist_service_v1(service: *mut AllowlistServiceV1) -> c_int {
+pub unsafe extern "C" fn wsrep_init_allowlist_service_v1(
+    service: *mut AllowlistServiceV1,
+) -> c_int {
     // SAFETY: the caller's contract.
     *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = unsafe { service.as_ref().copied() };
     0
@@ -36,9 +39,17 @@ pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
 /// Asks the server whether a peer may connect. May take long: called without any lock held.
 pub fn allowed(address: &str) -> bool {
     let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(AllowlistServiceV1 { allowlist_cb: Some(callback), context }) = service else { return true };
+    let Some(AllowlistServiceV1 {
+        allowlist_cb: Some(callback),
+        context,
+    }) = service
+    else {
+        return true;
+    };
     // MariaDB reads the address as a C string.
-    let Ok(text) = CString::new(address) else { return false };
+    let Ok(text) = CString::new(address) else {
+        return false;
+    };
     let value = Buf::new(text.as_bytes());
     // SAFETY: the service is valid until it is deinitialised, after the last connection was closed.
     unsafe { callback(context, AllowlistKey::IP, &value) == WsrepStatus::OK }
@@ -84,22 +95,36 @@ unsafe extern "C" fn get_parameters(
     // SAFETY: the server passes its table, and a callback that takes one parameter at a time.
     unsafe {
         guard(wsrep, WsrepStatus::FATAL, |node| {
-            let Some(callback) = callback else { return WsrepStatus::FATAL };
-            let options = node.options.lock().unwrap_or_else(|e| e.into_inner()).clone();
+            let Some(callback) = callback else {
+                return WsrepStatus::FATAL;
+            };
+            let options = node
+                .options
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .clone();
             for option in options.visible() {
-                let Ok(name) = CString::new(option.name) else { continue };
+                let Ok(name) = CString::new(option.name) else {
+                    continue;
+                };
                 let (kind, text) = match &option.value {
                     Typed::Str(text) => (0, CString::new(text.as_str()).unwrap_or_default()),
                     Typed::Bool(_) => (param::TYPE_BOOL, CString::default()),
                     Typed::Int(_) => (param::TYPE_INTEGER, CString::default()),
-                    Typed::Double(_) | Typed::Duration(_) => (param::TYPE_DOUBLE, CString::default()),
+                    Typed::Double(_) | Typed::Duration(_) => {
+                        (param::TYPE_DOUBLE, CString::default())
+                    }
                 };
                 let value = match &option.value {
-                    Typed::Str(_) => ParameterValue { as_string: text.as_ptr() },
+                    Typed::Str(_) => ParameterValue {
+                        as_string: text.as_ptr(),
+                    },
                     Typed::Bool(value) => ParameterValue { as_bool: *value },
                     Typed::Int(value) => ParameterValue { as_integer: *value },
                     Typed::Double(value) => ParameterValue { as_double: *value },
-                    Typed::Duration(value) => ParameterValue { as_double: value.as_secs_f64() },
+                    Typed::Duration(value) => ParameterValue {
+                        as_double: value.as_secs_f64(),
+                    },
                 };
                 let mut flags = kind;
                 if option.deprecated {
@@ -108,9 +133,16 @@ unsafe extern "C" fn get_parameters(
                 if option.read_only {
                     flags |= param::READONLY;
                 }
-                let parameter = Parameter { flags, name: name.as_ptr(), value };
+                let parameter = Parameter {
+                    flags,
+                    name: name.as_ptr(),
+                    value,
+                };
                 if callback(&parameter, context) != WsrepStatus::OK {
-                    node.logger.error(&format!("the server does not take the option '{}'", option.name));
+                    node.logger.error(format!(
+                        "the server does not take the option '{}'",
+                        option.name
+                    ));
                     return WsrepStatus::FATAL;
                 }
             }
@@ -135,7 +167,11 @@ pub unsafe extern "C" fn wsrep_certify_v1(
 ) -> WsrepStatus {
     // SAFETY: the server passes null or a valid callback.
     unsafe {
-        if let Some(SeqCb { ctx, callback: Some(callback) }) = sequenced.as_ref() {
+        if let Some(SeqCb {
+            ctx,
+            callback: Some(callback),
+        }) = sequenced.as_ref()
+        {
             callback(*ctx);
         }
         crate::entry::certify(wsrep, conn, handle, flags, meta)

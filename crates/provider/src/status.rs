@@ -17,7 +17,12 @@ pub fn collect(node: &Node) -> Stats {
     node.peek(|core| {
         let status = core.replicator.status();
         let group = core.link.as_ref().map(|link| GroupStats {
-            cluster_weight: if status.local_state == LocalState::Initialized { 0 } else { status.cluster_weight }.to_string(),
+            cluster_weight: if status.local_state == LocalState::Initialized {
+                0
+            } else {
+                status.cluster_weight
+            }
+            .to_string(),
             desync_count: status.desync_count.to_string(),
             evs_repl_latency: "0/0/0/0/0".to_owned(),
             evs_state: match link.group.standing() {
@@ -29,7 +34,10 @@ pub fn collect(node: &Node) -> Stats {
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()
         });
-        Stats { node: node_stats(status), group }
+        Stats {
+            node: node_stats(status),
+            group,
+        }
     })
 }
 
@@ -37,7 +45,11 @@ fn node_stats(status: Status) -> NodeStats {
     let in_view = !status.local_state_uuid.is_nil();
     let protocol = if in_view { PROTOCOL } else { -1 };
     NodeStats {
-        local_state_uuid: if in_view { status.local_state_uuid.to_string() } else { String::new() },
+        local_state_uuid: if in_view {
+            status.local_state_uuid.to_string()
+        } else {
+            String::new()
+        },
         protocol_version: protocol,
         protocol_application: status.protocol_application,
         protocol_replicator: protocol,

@@ -1,7 +1,9 @@
 //! The write-set log, as the group and the replicator read it.
 
 use bytes::Bytes;
-use trireme_group::{Body, Checkpoint, Delivery, Entry, LogReader, Position, decode_entry, encode_entry};
+use trireme_group::{
+    Body, Checkpoint, Delivery, Entry, LogReader, Position, decode_entry, encode_entry,
+};
 use trireme_log::{Log, LogConfig, LogError, Outcome};
 use trireme_replicator::{History, Recorded, Seqno};
 
@@ -19,7 +21,10 @@ impl Storage {
 
     /// A log that begins anew above `checkpoint`.
     pub fn begin(&mut self, checkpoint: &Checkpoint) -> Result<(), LogError> {
-        let config = LogConfig { identity: checkpoint.history.0, ..self.config.clone() };
+        let config = LogConfig {
+            identity: checkpoint.history.0,
+            ..self.config.clone()
+        };
         // Until recovery is built, what an earlier process left is not trusted.
         self.log = None;
         let mut log = Log::create(config)?;
@@ -48,22 +53,23 @@ impl Storage {
 
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
-        self.log.as_mut().map_or(Ok(()), |log| log.truncate_after(after))
+        self.log
+            .as_mut()
+            .map_or(Ok(()), |log| log.truncate_after(after))
     }
 
     /// Notes what became of an entry.
     pub fn set_outcome(&mut self, position: Position, outcome: Outcome) -> Result<(), LogError> {
-        self.log.as_mut().map_or(Ok(()), |log| log.set_outcome(position, outcome))
+        self.log
+            .as_mut()
+            .map_or(Ok(()), |log| log.set_outcome(position, outcome))
     }
 
     /// Entries from here on are never dropped for want of room.
     pub fn pin(&mut self, keep_from: Position) -> Result<(), LogError> {
-        self.log.as_mut().map_or(Ok(()), |log| log.set_pins(keep_from))
-    }
-
-    /// Last position in the log.
-    pub fn last_position(&self) -> Option<Position> {
-        self.log.as_ref().and_then(Log::last_position)
+        self.log
+            .as_mut()
+            .map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
     fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
@@ -74,7 +80,13 @@ impl Storage {
             Body::BallotStart | Body::Void { .. } => return None,
         };
         let failed = outcome.flags & (Outcome::FAILED | Outcome::SKIPPED) != 0;
-        Some(Recorded { position, seqno: outcome.seqno, depends_on: outcome.depends_on, failed, delivery })
+        Some(Recorded {
+            position,
+            seqno: outcome.seqno,
+            depends_on: outcome.depends_on,
+            failed,
+            delivery,
+        })
     }
 }
 
@@ -91,8 +103,12 @@ impl History for Storage {
     }
 
     fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
-        let Some(log) = &self.log else { return Vec::new() };
-        let Ok(run) = log.read_run_from_seqno(from, max_bytes as u64) else { return Vec::new() };
+        let Some(log) = &self.log else {
+            return Vec::new();
+        };
+        let Ok(run) = log.read_run_from_seqno(from, max_bytes as u64) else {
+            return Vec::new();
+        };
         let with_seqno = run.into_iter().filter_map(|item| {
             let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
             Storage::recorded(item.position, item.payload, outcome)

@@ -21,7 +21,11 @@ pub struct Transaction {
 
 impl Transaction {
     pub fn new(id: TrxId) -> Transaction {
-        Transaction { id, keys: KeySetBuilder::new(), data: Vec::new() }
+        Transaction {
+            id,
+            keys: KeySetBuilder::new(),
+            data: Vec::new(),
+        }
     }
 
     pub fn append_key(&mut self, parts: &[&[u8]], key_type: KeyType) {
@@ -35,10 +39,6 @@ impl Transaction {
     /// Bytes that it would take on the wire, roughly.
     pub fn size_bytes(&self) -> usize {
         self.keys.bytes() + self.data.len()
-    }
-
-    pub fn data_bytes(&self) -> usize {
-        self.data.len()
     }
 
     /// Everything appended since the last call, as a write-set.

@@ -25,7 +25,12 @@ impl Slot {
         loop {
             match answer.take() {
                 Some(answer) => return answer,
-                None => answer = self.filled.wait(answer).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    answer = self
+                        .filled
+                        .wait(answer)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
             }
         }
     }

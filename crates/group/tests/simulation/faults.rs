@@ -54,7 +54,7 @@ impl World {
             return;
         };
         self.note(|_| format!("{} is gone", process.name));
-        self.count(process.group.counters());
+        self.coverage.count(process.group.counters());
         self.judge.crashed(process.incarnation);
         for other in 0..self.nodes.len() {
             let Some(connection) = self.network.connection(node, other).map(|c| c.id) else {

@@ -1,8 +1,12 @@
 //! Whole groups of real cores on simulated time, network and disks, with faults. A seed fixes everything: what fails
 //! here fails again with `TRIREME_SIM_SEEDS=<seed>`; `TRIREME_SIM_SEEDS=0..100000` searches.
 
+mod coverage;
+mod directed;
+mod driver;
 mod faults;
 mod judge;
+mod load;
 mod network;
 mod plan;
 mod process;
@@ -17,9 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use bytes::Bytes;
+use coverage::Coverage;
 use plan::Plan;
 use trireme_group::TimeMs;
-use world::{Coverage, World};
+use world::World;
 
 /// Faults stopped: after this everybody must be a member again.
 const SETTLE_MS: TimeMs = 40_000;
@@ -51,7 +56,7 @@ fn play(world: &mut World) {
     world.judge.acknowledged_is_kept(&ends);
     for node in 0..world.nodes.len() {
         let counters = world.process(node).group.counters();
-        world.count(counters);
+        world.coverage.count(counters);
     }
 }
 

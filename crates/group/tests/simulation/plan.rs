@@ -113,6 +113,33 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Near nodes, fast disks, an even load, and these faults: for scenarios with a known outcome.
+    pub fn directed(size: usize, calm_at: TimeMs, faults: Vec<(TimeMs, Fault)>) -> Plan {
+        let node = NodePlan {
+            start_at: 0,
+            think_ms: 10,
+            burst: 1,
+            large_payloads: false,
+        };
+        Plan {
+            seed: 1,
+            nodes: vec![node; size],
+            delay_ms: vec![vec![1; size]; size],
+            jitter_ms: 0,
+            suspect_timeout_ms: 5_000,
+            append_is_durable: true,
+            disk_ms: 2,
+            tail_bytes: 16 << 20,
+            window_bytes: 8 << 20,
+            retention: usize::MAX,
+            joining_ms: 100,
+            faults,
+            calm_at,
+        }
+    }
+}
+
 impl NodePlan {
     fn new(index: usize, random: &mut Random) -> NodePlan {
         NodePlan {

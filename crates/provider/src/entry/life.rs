@@ -6,7 +6,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use trireme_wsrep_abi::{
-    ConnId, EncKey, InitArgs, InitSettings, StatsVar, Wsrep, WsrepStatus, cstr_to_string, malloc_cstr,
+    ConnId, EncKey, InitArgs, InitSettings, StatsVar, Wsrep, WsrepStatus, cstr_to_string,
+    malloc_cstr,
 };
 
 use crate::border::guard;
@@ -16,7 +17,9 @@ use crate::{CAPABILITIES, connect as connection, recv as applier, runtime, stats
 pub unsafe extern "C" fn init(wsrep: *mut Wsrep, args: *const InitArgs) -> WsrepStatus {
     // SAFETY: the server passes its table and arguments that are valid during the call.
     unsafe {
-        let (Some(wsrep), Some(args)) = (wsrep.as_mut(), args.as_ref()) else { return WsrepStatus::NODE_FAIL };
+        let (Some(wsrep), Some(args)) = (wsrep.as_mut(), args.as_ref()) else {
+            return WsrepStatus::NODE_FAIL;
+        };
         let settings = InitSettings::copy_from(args);
         match catch_unwind(AssertUnwindSafe(|| runtime::start(settings))) {
             Ok(Some(node)) => {
@@ -33,14 +36,13 @@ pub unsafe extern "C" fn init(wsrep: *mut Wsrep, args: *const InitArgs) -> Wsrep
 pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table; `ctx` was leaked by init().
     unsafe {
+        // Leaving may need callbacks, which call back: until it is done the instance stays in its place.
+        guard(wsrep, (), |node| connection::disconnect(node));
         let Some(wsrep) = wsrep.as_mut() else { return };
         let ctx = std::mem::replace(&mut wsrep.ctx, ptr::null_mut());
         if !ctx.is_null() {
             let node = Box::from_raw(ctx.cast::<Arc<Node>>());
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                connection::disconnect(&node);
-                drop(node);
-            }));
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
         }
     }
 }
@@ -52,13 +54,17 @@ pub unsafe extern "C" fn capabilities(_: *mut Wsrep) -> u32 {
 pub unsafe extern "C" fn options_set(wsrep: *mut Wsrep, text: *const c_char) -> WsrepStatus {
     // SAFETY: the server passes null or a C string.
     unsafe {
-        guard(wsrep, WsrepStatus::NODE_FAIL, |node| match runtime::set_options(node, &cstr_to_string(text)) {
-            Ok(()) => WsrepStatus::OK,
-            Err(error) => {
-                node.logger.warn(&error);
-                WsrepStatus::NODE_FAIL
-            }
-        })
+        guard(
+            wsrep,
+            WsrepStatus::NODE_FAIL,
+            |node| match runtime::set_options(node, &cstr_to_string(text)) {
+                Ok(()) => WsrepStatus::OK,
+                Err(error) => {
+                    node.logger.warn(&error);
+                    WsrepStatus::NODE_FAIL
+                }
+            },
+        )
     }
 }
 
@@ -66,7 +72,13 @@ pub unsafe extern "C" fn options_get(wsrep: *mut Wsrep) -> *mut c_char {
     // SAFETY: the server's own table; it frees the text with free(3).
     unsafe {
         guard(wsrep, ptr::null_mut(), |node| {
-            malloc_cstr(&node.options.lock().unwrap_or_else(|e| e.into_inner()).to_string())
+            malloc_cstr(
+                &node
+                    .options
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .to_string(),
+            )
         })
     }
 }
@@ -89,7 +101,9 @@ pub unsafe extern "C" fn connect(
             match connection::connect(node, &name, &url, &cstr_to_string(state_donor), bootstrap) {
                 Ok(()) => WsrepStatus::OK,
                 Err(error) => {
-                    node.logger.error(&format!("Failed to open channel '{name}' at '{url}': {error}"));
+                    node.logger.error(format!(
+                        "Failed to open channel '{name}' at '{url}': {error}"
+                    ));
                     WsrepStatus::NODE_FAIL
                 }
             }
@@ -109,7 +123,11 @@ pub unsafe extern "C" fn disconnect(wsrep: *mut Wsrep) -> WsrepStatus {
 
 pub unsafe extern "C" fn recv(wsrep: *mut Wsrep, recv_ctx: *mut c_void) -> WsrepStatus {
     // SAFETY: the server gives this thread and its context to the provider.
-    unsafe { guard(wsrep, WsrepStatus::FATAL, |node| applier::run(node, recv_ctx)) }
+    unsafe {
+        guard(wsrep, WsrepStatus::FATAL, |node| {
+            applier::run(node, recv_ctx)
+        })
+    }
 }
 
 pub unsafe extern "C" fn free_connection(_: *mut Wsrep, _: ConnId) -> WsrepStatus {
@@ -118,7 +136,11 @@ pub unsafe extern "C" fn free_connection(_: *mut Wsrep, _: ConnId) -> WsrepStatu
 
 pub unsafe extern "C" fn stats_get(wsrep: *mut Wsrep) -> *mut StatsVar {
     // SAFETY: the server's own table; it gives the block back to stats_free().
-    unsafe { guard(wsrep, ptr::null_mut(), |node| status::collect(node).to_vars()) }
+    unsafe {
+        guard(wsrep, ptr::null_mut(), |node| {
+            status::collect(node).to_vars()
+        })
+    }
 }
 
 pub unsafe extern "C" fn stats_free(_: *mut Wsrep, block: *mut StatsVar) {
@@ -128,6 +150,9 @@ pub unsafe extern "C" fn stats_free(_: *mut Wsrep, block: *mut StatsVar) {
 
 pub unsafe extern "C" fn stats_reset(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table.
-    unsafe { guard(wsrep, (), |node| node.with(|core| core.replicator.reset_counters())) }
+    unsafe {
+        guard(wsrep, (), |node| {
+            node.with(|core| core.replicator.reset_counters())
+        })
+    }
 }
-

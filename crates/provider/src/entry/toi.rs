@@ -4,7 +4,9 @@ use std::ffi::{c_char, c_int};
 
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{Event, WriteSetDraft};
-use trireme_wsrep_abi::{Buf, ConnId, Key, PoHandle, TrxMeta, Uuid, Wsrep, WsrepStatus, slice_or_empty};
+use trireme_wsrep_abi::{
+    Buf, ConnId, Key, PoHandle, TrxMeta, Uuid, Wsrep, WsrepStatus, slice_or_empty,
+};
 
 use super::writes::error_text;
 use crate::border::guard;
@@ -36,12 +38,23 @@ pub unsafe extern "C" fn to_execute_start(
                 // Nothing named: it concerns the whole server.
                 set.append(&[], KeyType::Exclusive);
             }
-            let data: Vec<&[u8]> = slice_or_empty(action, count).iter().map(|buffer| buffer.bytes()).collect();
+            let data: Vec<&[u8]> = slice_or_empty(action, count)
+                .iter()
+                .map(|buffer| buffer.bytes())
+                .collect();
             let draft = WriteSetDraft::new(flags, NO_TRX, conn, &set, &data);
-            let answer = node.call(|_, ticket| Event::ToiStart { ticket, conn, draft });
+            let mut own_id = trireme_group::Uuid::NIL;
+            let answer = node.call(|core, ticket| {
+                own_id = core.incarnation;
+                Event::ToiStart {
+                    ticket,
+                    conn,
+                    draft,
+                }
+            });
             if let Some(meta) = meta.as_mut() {
                 *meta = if answer.gtid.seqno >= 0 {
-                    meta_of_answer(&answer, node.incarnation(), NO_TRX, conn)
+                    meta_of_answer(&answer, own_id, NO_TRX, conn)
                 } else {
                     TrxMeta::UNDEFINED
                 };
@@ -51,12 +64,23 @@ pub unsafe extern "C" fn to_execute_start(
     }
 }
 
-pub unsafe extern "C" fn to_execute_end(wsrep: *mut Wsrep, conn: ConnId, error: *const Buf) -> WsrepStatus {
+pub unsafe extern "C" fn to_execute_end(
+    wsrep: *mut Wsrep,
+    conn: ConnId,
+    error: *const Buf,
+) -> WsrepStatus {
     // SAFETY: the server passes null or a valid buffer.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
             let error = error_text(error);
-            recv::status(node.call(|_, ticket| Event::ToiEnd { ticket, conn, error }).code)
+            recv::status(
+                node.call(|_, ticket| Event::ToiEnd {
+                    ticket,
+                    conn,
+                    error,
+                })
+                .code,
+            )
         })
     }
 }
@@ -82,7 +106,13 @@ pub unsafe extern "C" fn preordered_commit(
     WsrepStatus::NOT_IMPLEMENTED
 }
 
-pub unsafe extern "C" fn lock(_: *mut Wsrep, _: *const c_char, _: bool, _: u64, _: i64) -> WsrepStatus {
+pub unsafe extern "C" fn lock(
+    _: *mut Wsrep,
+    _: *const c_char,
+    _: bool,
+    _: u64,
+    _: i64,
+) -> WsrepStatus {
     WsrepStatus::NOT_IMPLEMENTED
 }
 
@@ -90,6 +120,11 @@ pub unsafe extern "C" fn unlock(_: *mut Wsrep, _: *const c_char, _: u64) -> Wsre
     WsrepStatus::NOT_IMPLEMENTED
 }
 
-pub unsafe extern "C" fn is_locked(_: *mut Wsrep, _: *const c_char, _: *mut u64, _: *mut Uuid) -> bool {
+pub unsafe extern "C" fn is_locked(
+    _: *mut Wsrep,
+    _: *const c_char,
+    _: *mut u64,
+    _: *mut Uuid,
+) -> bool {
     false
 }

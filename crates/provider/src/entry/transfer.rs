@@ -25,7 +25,9 @@ pub unsafe extern "C" fn sync_wait(
                 Err(_) => node.causal_read_timeout(),
             };
             let answer = node.call_for(timeout, |_, ticket| Event::SyncWait { ticket, upto });
-            let Some(answer) = answer else { return WsrepStatus::TRX_FAIL };
+            let Some(answer) = answer else {
+                return WsrepStatus::TRX_FAIL;
+            };
             if let (Code::Ok, Some(gtid)) = (answer.code, gtid.as_mut()) {
                 *gtid = gtid_to_abi(answer.gtid);
             }
@@ -46,12 +48,25 @@ pub unsafe extern "C" fn last_committed_id(wsrep: *mut Wsrep, gtid: *mut Gtid) -
     }
 }
 
-pub unsafe extern "C" fn sst_sent(wsrep: *mut Wsrep, gtid: *const Gtid, rcode: c_int) -> WsrepStatus {
+pub unsafe extern "C" fn sst_sent(
+    wsrep: *mut Wsrep,
+    gtid: *const Gtid,
+    rcode: c_int,
+) -> WsrepStatus {
     // SAFETY: the server passes a valid position.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let gtid = gtid.as_ref().map_or(trireme_replicator::Gtid::UNDEFINED, gtid_from_abi);
-            recv::status(node.call(|_, ticket| Event::SstSent { ticket, gtid, rcode }).code)
+            let gtid = gtid
+                .as_ref()
+                .map_or(trireme_replicator::Gtid::UNDEFINED, gtid_from_abi);
+            recv::status(
+                node.call(|_, ticket| Event::SstSent {
+                    ticket,
+                    gtid,
+                    rcode,
+                })
+                .code,
+            )
         })
     }
 }
@@ -65,8 +80,17 @@ pub unsafe extern "C" fn sst_received(
     // SAFETY: the server passes a valid position.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let gtid = gtid.as_ref().map_or(trireme_replicator::Gtid::UNDEFINED, gtid_from_abi);
-            recv::status(node.call(|_, ticket| Event::SstReceived { ticket, gtid, rcode }).code)
+            let gtid = gtid
+                .as_ref()
+                .map_or(trireme_replicator::Gtid::UNDEFINED, gtid_from_abi);
+            recv::status(
+                node.call(|_, ticket| Event::SstReceived {
+                    ticket,
+                    gtid,
+                    rcode,
+                })
+                .code,
+            )
         })
     }
 }
@@ -80,7 +104,11 @@ pub unsafe extern "C" fn pause(wsrep: *mut Wsrep) -> Seqno {
     unsafe {
         guard(wsrep, -Seqno::from(libc::EIO), |node| {
             let answer = node.call(|_, ticket| Event::Pause { ticket });
-            if answer.code == Code::Ok { answer.gtid.seqno } else { -Seqno::from(libc::ENOTCONN) }
+            if answer.code == Code::Ok {
+                answer.gtid.seqno
+            } else {
+                -Seqno::from(libc::ENOTCONN)
+            }
         })
     }
 }

@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use trireme_certification::KeyType;
 use trireme_replicator::{Code, Event, Owner};
 use trireme_wsrep_abi::{
-    self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep, WsrepStatus, slice_or_empty,
+    self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep,
+    WsrepStatus, slice_or_empty,
 };
 
 use crate::border::guard;
@@ -25,7 +26,10 @@ unsafe fn transaction<'a>(node: &Node, handle: *mut WsHandle) -> Option<&'a mut 
         if handle.opaque.is_null() {
             let id = handle.trx_id;
             handle.opaque = Box::into_raw(Box::new(Handle::Local(Transaction::new(id)))).cast();
-            node.executing.lock().unwrap_or_else(|e| e.into_inner()).insert(id);
+            node.executing
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .insert(id);
         }
         match handle.opaque.cast::<Handle>().as_mut() {
             Some(Handle::Local(transaction)) => Some(transaction),
@@ -38,7 +42,14 @@ unsafe fn transaction<'a>(node: &Node, handle: *mut WsHandle) -> Option<&'a mut 
 /// As for [`transaction`].
 unsafe fn owner(handle: *const WsHandle) -> Option<Owner> {
     // SAFETY: the caller's contract.
-    unsafe { handle.as_ref()?.opaque.cast::<Handle>().as_ref().map(Handle::owner) }
+    unsafe {
+        handle
+            .as_ref()?
+            .opaque
+            .cast::<Handle>()
+            .as_ref()
+            .map(Handle::owner)
+    }
 }
 
 fn key_type(raw: abi::KeyType) -> KeyType {
@@ -61,7 +72,9 @@ pub unsafe extern "C" fn append_key(
     // SAFETY: the server passes `count` valid keys and its own handle.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(transaction) = transaction(node, handle) else { return WsrepStatus::TRX_MISSING };
+            let Some(transaction) = transaction(node, handle) else {
+                return WsrepStatus::TRX_MISSING;
+            };
             for key in slice_or_empty(keys, count) {
                 let parts: Vec<&[u8]> = key.parts().collect();
                 transaction.append_key(&parts, key_type(raw_type));
@@ -82,7 +95,9 @@ pub unsafe extern "C" fn append_data(
     // SAFETY: the server passes `count` valid buffers and its own handle.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(transaction) = transaction(node, handle) else { return WsrepStatus::TRX_MISSING };
+            let Some(transaction) = transaction(node, handle) else {
+                return WsrepStatus::TRX_MISSING;
+            };
             if data_type != DataType::ORDERED {
                 return WsrepStatus::OK;
             }
@@ -91,7 +106,9 @@ pub unsafe extern "C" fn append_data(
                 let bytes = buffer.bytes();
                 if transaction.size_bytes() + bytes.len() > limit {
                     let over = transaction.size_bytes() + bytes.len() - limit;
-                    node.logger.warn(&format!("Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"));
+                    node.logger.warn(format!(
+                        "Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"
+                    ));
                     return WsrepStatus::SIZE_EXCEEDED;
                 }
                 transaction.append_data(bytes);
@@ -101,7 +118,11 @@ pub unsafe extern "C" fn append_data(
     }
 }
 
-pub unsafe extern "C" fn assign_read_view(_: *mut Wsrep, _: *mut WsHandle, _: *const Gtid) -> WsrepStatus {
+pub unsafe extern "C" fn assign_read_view(
+    _: *mut Wsrep,
+    _: *mut WsHandle,
+    _: *const Gtid,
+) -> WsrepStatus {
     WsrepStatus::NOT_IMPLEMENTED
 }
 
@@ -121,19 +142,32 @@ pub unsafe extern "C" fn certify(
                 }
             };
             set_meta(TrxMeta::UNDEFINED);
-            let Some(ws_handle) = handle.as_ref() else { return WsrepStatus::TRX_MISSING };
-            let Some(Handle::Local(transaction)) = ws_handle.opaque.cast::<Handle>().as_mut() else {
+            let Some(ws_handle) = handle.as_ref() else {
+                return WsrepStatus::TRX_MISSING;
+            };
+            let Some(Handle::Local(transaction)) = ws_handle.opaque.cast::<Handle>().as_mut()
+            else {
                 // Nothing was appended: nothing to replicate.
                 return WsrepStatus::OK;
             };
             let trx = ws_handle.trx_id;
             let draft = transaction.take_draft(flags, conn);
-            let answer = node.call(|_, ticket| {
-                node.executing.lock().unwrap_or_else(|e| e.into_inner()).remove(&trx);
-                Event::Certify { ticket, trx, conn, draft }
+            let mut own_id = trireme_group::Uuid::NIL;
+            let answer = node.call(|core, ticket| {
+                own_id = core.incarnation;
+                node.executing
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .remove(&trx);
+                Event::Certify {
+                    ticket,
+                    trx,
+                    conn,
+                    draft,
+                }
             });
             if answer.gtid.seqno >= 0 {
-                set_meta(meta_of_answer(&answer, node.incarnation(), trx, conn));
+                set_meta(meta_of_answer(&answer, own_id, trx, conn));
             }
             recv::status(answer.code)
         })
@@ -148,8 +182,13 @@ pub unsafe extern "C" fn commit_order_enter(
     // SAFETY: the server passes a handle that it got from here.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(owner) = owner(handle) else { return WsrepStatus::OK };
-            recv::status(node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner }).code)
+            let Some(owner) = owner(handle) else {
+                return WsrepStatus::OK;
+            };
+            recv::status(
+                node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner })
+                    .code,
+            )
         })
     }
 }
@@ -163,9 +202,18 @@ pub unsafe extern "C" fn commit_order_leave(
     // SAFETY: the server passes a handle that it got from here, and null or a valid buffer.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(owner) = owner(handle) else { return WsrepStatus::OK };
+            let Some(owner) = owner(handle) else {
+                return WsrepStatus::OK;
+            };
             let error = error_text(error);
-            recv::status(node.call(|_, ticket| Event::CommitOrderLeave { ticket, owner, error }).code)
+            recv::status(
+                node.call(|_, ticket| Event::CommitOrderLeave {
+                    ticket,
+                    owner,
+                    error,
+                })
+                .code,
+            )
         })
     }
 }
@@ -185,12 +233,18 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
             let Some(handle) = handle.as_mut().filter(|handle| !handle.opaque.is_null()) else {
                 return WsrepStatus::OK;
             };
-            if matches!(handle.opaque.cast::<Handle>().as_ref(), Some(Handle::Applied(_))) {
+            if matches!(
+                handle.opaque.cast::<Handle>().as_ref(),
+                Some(Handle::Applied(_))
+            ) {
                 return WsrepStatus::OK;
             }
             let trx = handle.trx_id;
             let answer = node.call(|_, ticket| {
-                node.executing.lock().unwrap_or_else(|e| e.into_inner()).remove(&trx);
+                node.executing
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .remove(&trx);
                 Event::Release { ticket, trx }
             });
             drop(Box::from_raw(handle.opaque.cast::<Handle>()));
@@ -200,11 +254,17 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
     }
 }
 
-pub unsafe extern "C" fn replay_trx(wsrep: *mut Wsrep, handle: *const WsHandle, ctx: *mut c_void) -> WsrepStatus {
+pub unsafe extern "C" fn replay_trx(
+    wsrep: *mut Wsrep,
+    handle: *const WsHandle,
+    ctx: *mut c_void,
+) -> WsrepStatus {
     // SAFETY: the server passes its own handle and the context of the replaying thread.
     unsafe {
         guard(wsrep, WsrepStatus::FATAL, |node| {
-            let Some(handle) = handle.as_ref() else { return WsrepStatus::TRX_MISSING };
+            let Some(handle) = handle.as_ref() else {
+                return WsrepStatus::TRX_MISSING;
+            };
             let trx = handle.trx_id;
             let answer = node.call(|_, ticket| Event::Replay { ticket, trx });
             match answer.replay {
@@ -213,7 +273,10 @@ pub unsafe extern "C" fn replay_trx(wsrep: *mut Wsrep, handle: *const WsHandle, 
                     if recv::apply_one(node, ctx, &apply, &mut exit_loop) {
                         WsrepStatus::OK
                     } else {
-                        node.logger.error(&format!("replaying {} failed: this node has diverged", apply.gtid));
+                        node.logger.error(format!(
+                            "replaying {} failed: this node has diverged",
+                            apply.gtid
+                        ));
                         WsrepStatus::FATAL
                     }
                 }
@@ -236,8 +299,17 @@ pub unsafe extern "C" fn abort_certification(
         }
         guard(wsrep, WsrepStatus::NOT_ALLOWED, |node| {
             let answer = node.call(|_, ticket| {
-                let executing = node.executing.lock().unwrap_or_else(|e| e.into_inner()).contains(&victim);
-                Event::Abort { ticket, bf_seqno, victim, executing }
+                let executing = node
+                    .executing
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .contains(&victim);
+                Event::Abort {
+                    ticket,
+                    bf_seqno,
+                    victim,
+                    executing,
+                }
             });
             if let Some(seqno) = victim_seqno.as_mut() {
                 *seqno = gtid_to_abi(answer.gtid).seqno;

@@ -1,0 +1,38 @@
+//! The parsers of what users write, as the fuzz targets call them.
+
+use crate::options::{Options, Phase};
+use crate::url::ClusterUrl;
+
+/// Provider options: at startup and at run time. What is printed can be set again.
+pub fn options(node_address: &str, text: &str) {
+    let Ok(mut options) = Options::new("/data", node_address, text) else {
+        return;
+    };
+    let printed = options.to_string();
+    let again = options.apply_string(&printed, Phase::Runtime);
+    again.expect("an option string can be set again");
+    assert_eq!(options.to_string(), printed);
+    if options.apply_string(text, Phase::Runtime).is_err() {
+        assert_eq!(options.to_string(), printed);
+    }
+    let _ = (
+        options.listen_address(),
+        options.ist_receive_address(),
+        options.ist_bind_address(),
+    );
+    let _ = crate::runtime::replicator_options(&options, "");
+    options.show_connected();
+    assert!(options.visible().count() > 0);
+}
+
+/// The cluster address. Its hosts, printed, are hosts again.
+pub fn cluster_url(text: &str) {
+    let Ok(url) = text.parse::<ClusterUrl>() else {
+        return;
+    };
+    let _ = url.is_bootstrap();
+    for peer in &url.peers {
+        let again = peer.to_string().parse().as_ref() == Ok(peer);
+        assert!(again, "{peer}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Mistakes of users and what they are told.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use trireme_wsrep_abi::{LogLevel, WsrepStatus};
+
+use crate::server::{Server, free_port, logged};
+use crate::transaction::Transaction;
+
+fn errors(text: &str) -> Vec<String> {
+    let is_error = |(level, line)| (level == LogLevel::ERROR).then_some(line);
+    logged(text).into_iter().filter_map(is_error).collect()
+}
+
+#[test]
+fn unknown_options_are_refused_and_change_nothing() {
+    let refused = Server::start("errors", "pc.wieght=3").err();
+    assert_eq!(refused, Some(WsrepStatus::NODE_FAIL));
+    assert_eq!(errors("pc.wieght").len(), 1);
+
+    let server = Server::start("errors", "pc.weight=3;evs.suspect_timeout=PT7S").expect("init");
+    let before = server.options();
+    assert!(before.contains("pc.weight = 3; ") && before.contains("evs.suspect_timeout = PT7S; "));
+    for wrong in [
+        "no.such=1",
+        "gcs.fc_limit=17;no.such=1",
+        "gcs.fc_limit=many",
+        "gcache.size=1G",
+        "nonsense",
+    ] {
+        assert_eq!(server.set_options(wrong), WsrepStatus::NODE_FAIL, "{wrong}");
+        assert_eq!(server.options(), before, "{wrong}");
+    }
+    assert_eq!(server.set_options(&before), WsrepStatus::OK);
+    assert_eq!(server.options(), before);
+    assert_eq!(server.set_options("gcs.fc_limit=17"), WsrepStatus::OK);
+    assert!(server.options().contains("gcs.fc_limit = 17; "));
+}
+
+#[test]
+fn a_failed_connect_can_be_followed_by_another() {
+    let server = Server::start("errors", "").expect("init");
+    let start = Instant::now();
+    assert_eq!(
+        server.try_connect("foo://127.0.0.1"),
+        WsrepStatus::NODE_FAIL
+    );
+    assert_eq!(errors("foo://127.0.0.1").len(), 1);
+
+    let nobody = format!(
+        "gcomm://127.0.0.1:{}?pc.wait_prim_timeout=PT0.3S",
+        free_port()
+    );
+    assert_eq!(server.try_connect(&nobody), WsrepStatus::NODE_FAIL);
+    assert_eq!(errors(&nobody).len(), 1);
+
+    let occupied = TcpListener::bind(("127.0.0.1", server.port)).expect("a free port");
+    assert_eq!(server.try_connect("gcomm://"), WsrepStatus::NODE_FAIL);
+    let lines = errors(&format!("127.0.0.1:{}", server.port));
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains("in use"), "{lines:#?}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    drop(occupied);
+
+    server.connect("gcomm://");
+    assert!(Transaction::new(&server, "key", "row").run());
+    assert_eq!(server.try_connect("gcomm://"), WsrepStatus::NODE_FAIL);
+}

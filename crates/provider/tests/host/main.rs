@@ -1,0 +1,22 @@
+//! A host program without a database: it loads the provider through its C API, as a server does, several times in one
+//! process. What is checked is the contract between server and provider; the server's part is played by `Server`
+//! (callbacks and recv() threads) and `Transaction` (a client's thread).
+
+mod cluster;
+mod errors;
+mod server;
+mod single;
+mod transaction;
+
+// Nothing else here names the library, which would then not be linked.
+use trireme as _;
+
+/// Provider functions are `Option`s, which are all set: `call!(server, pause)`, `call!(server, recv, ctx)`.
+macro_rules! call {
+    ($server:expr, $function:ident $(, $argument:expr)*) => {{
+        let table = $server.table();
+        // SAFETY: the loader has filled the table; the arguments are valid during the call.
+        unsafe { ((*table).$function.expect("the loader sets every function"))(table $(, $argument)*) }
+    }};
+}
+pub(crate) use call;

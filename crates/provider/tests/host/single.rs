@@ -1,0 +1,33 @@
+//! A cluster of one node.
+
+use std::time::{Duration, Instant};
+
+use crate::server::Server;
+use crate::transaction::Transaction;
+
+/// No timer and no batching stands between a write-set and its commit.
+#[test]
+fn a_commit_takes_no_longer_than_its_work() {
+    const ROUNDS: usize = 2000;
+    let server = Server::start("single", "").expect("init");
+    server.connect("gcomm://");
+    let mut took: Vec<Duration> = (0..ROUNDS)
+        .map(|i| {
+            let transaction = Transaction::new(&server, &format!("{i}"), "a row");
+            let start = Instant::now();
+            assert!(transaction.run());
+            start.elapsed()
+        })
+        .collect();
+    took.sort_unstable();
+    let (median, p99) = (took[ROUNDS / 2], took[ROUNDS * 99 / 100]);
+    println!("certify, enter, leave, release: median {median:?}, 99 % within {p99:?}");
+    assert!(median < Duration::from_micros(200), "{median:?}");
+    assert_eq!(server.state().rows.len(), ROUNDS);
+    assert_eq!(
+        server.status("last_committed"),
+        server.state().rows[ROUNDS - 1].0
+    );
+
+    assert_eq!(server.sync(), server.last_committed());
+}
