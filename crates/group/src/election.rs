@@ -281,13 +281,12 @@ impl Group {
     }
 
     pub(crate) fn take_office(&mut self, number: u64, forced: Option<Uuid>) {
-        if self.standing == Standing::Outside
-            || self.leaving.is_some()
-            || matches!(self.role, Role::Sequencer(_))
-        {
-            return;
+        // Whoever has the best log must lead, be it a restarted process whose admission is not
+        // committed yet, or one that is leaving (it hands the office over again).
+        let able = self.tail.end() > 0 && !self.gone && !self.is_overridden();
+        if able && !matches!(self.role, Role::Sequencer(_)) {
+            self.ask_promises(number, forced);
         }
-        self.ask_promises(number, forced);
     }
 
     /// Decides the attempt once enough promises are in.

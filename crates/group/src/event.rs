@@ -63,7 +63,9 @@ pub enum Event {
         /// What.
         message: Message,
     },
-    /// Log entries up to here are as durable as the durability mode promises.
+    /// Log entries up to here are as durable as the durability mode promises. The driver hands it in
+    /// ahead of the other events of a batch, and not at all for entries that a `Truncate` or `Reset`
+    /// carried out meanwhile has dropped: it would count for their successors.
     Appended {
         /// Up to this position.
         position: Position,

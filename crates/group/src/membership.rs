@@ -26,6 +26,10 @@ pub(crate) struct Changes {
 /// This member is on its way out.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
+    since: TimeMs,
+    /// When the office was last offered to somebody.
+    handed_at: Option<TimeMs>,
+    /// When the sequencer was last asked to let this member go.
     asked_at: Option<TimeMs>,
     passed_over: Vec<Incarnation>,
 }
@@ -78,10 +82,15 @@ impl Group {
             ..current.clone()
         };
         self.remove_the_dead(&mut next);
+        let me = self.config.me.clone();
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let changes = std::mem::take(&mut office.changes);
+        let mut changes = std::mem::take(&mut office.changes);
+        if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
+            // Elected for its log before its restarted process was admitted.
+            changes.admit.insert(me.incarnation, me);
+        }
         next.members
             .retain(|m| !changes.leave.contains(&m.incarnation));
         for (incarnation, member) in changes.admit {
@@ -258,7 +267,10 @@ impl Group {
 
     pub(crate) fn leave(&mut self) {
         if self.leaving.is_none() {
-            self.leaving = Some(Leaving::default());
+            self.leaving = Some(Leaving {
+                since: self.now,
+                ..Leaving::default()
+            });
             self.go_on_leaving();
         }
     }
@@ -288,7 +300,9 @@ impl Group {
             self.out.push(Action::Left);
             return;
         }
-        let due = |wait_ms| leaving.asked_at.is_none_or(|at| self.now >= at + wait_ms);
+        let due = leaving
+            .asked_at
+            .is_none_or(|at| self.now >= at + LEAVE_RETRY_MS);
         if let Role::Sequencer(office) = &mut self.role {
             office.closing = true;
             let end = self.tail.end();
@@ -296,18 +310,20 @@ impl Group {
                 .iter()
                 .filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
             let best = candidates.map(|(m, _)| (office.acked(*m), *m)).max();
+            let patience_over = |since: TimeMs| self.now >= since + HANDOVER_MS;
+            let again = leaving.handed_at.is_none_or(patience_over);
             match best {
-                Some((acked, successor)) if acked == end || due(HANDOVER_MS) => {
-                    if due(HANDOVER_MS) {
-                        leaving.asked_at = Some(self.now);
-                        leaving.passed_over.push(successor);
-                        self.hand_over_to(successor);
-                    }
+                Some((acked, successor))
+                    if again && (acked == end || patience_over(leaving.since)) =>
+                {
+                    leaving.handed_at = Some(self.now);
+                    leaving.passed_over.push(successor);
+                    self.hand_over_to(successor);
                 }
                 Some(_) => {}
                 None => leaving.passed_over.clear(),
             }
-        } else if due(LEAVE_RETRY_MS) {
+        } else if due {
             if let Some(sequencer) = self.sequencer_in_office() {
                 leaving.asked_at = Some(self.now);
                 self.send(sequencer, Message::Leave);

@@ -140,6 +140,7 @@ impl Group {
         self.end_at_status = Some(expected);
         if news {
             self.summary_sent_at = None;
+            self.go_on_leaving();
         }
         if news || !self.matched || stalled {
             self.ask_catch_up(from);

@@ -7,6 +7,9 @@ pub(crate) const SEGMENT_HEADER_BYTES: u64 = 128;
 /// Bytes of a record header.
 pub(crate) const RECORD_HEADER_BYTES: u64 = 32;
 const MAGIC: &[u8; 8] = b"TRIRMLOG";
+/// The highest address at which a segment may start: no log ever grows so far, and none whose header says so can make
+/// the arithmetic of addresses overflow.
+const MAX_START: u64 = 1 << 62;
 /// The version written, and the newest that is read.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Kinds from here on may be skipped by a reader that does not know them.
@@ -116,6 +119,12 @@ impl SegmentHeader {
         }
         if crc32c::crc32c(&bytes[..124]) != u32_at(bytes, 124) {
             return Err(BadHeader::Invalid("the segment header's checksum is wrong"));
+        }
+        if u64_at(bytes, 48) > MAX_START {
+            return Err(BadHeader::Invalid("the segment's address is out of range"));
+        }
+        if u64_at(bytes, 40) > u64_at(bytes, 32) {
+            return Err(BadHeader::Invalid("the segment calls itself a remnant"));
         }
         let durability = match bytes[73] {
             0 => Durability::Memory,
@@ -258,7 +267,7 @@ mod tests {
             durability: Durability::Disk,
         };
         let mut bytes = header.encode();
-        assert_eq!(SegmentHeader::decode(&bytes), Ok(header));
+        assert_eq!(SegmentHeader::decode(&bytes), Ok(header.clone()));
         bytes[8] = 2;
         assert_eq!(SegmentHeader::decode(&bytes), Err(BadHeader::Newer(2)));
         bytes[8] = 1;
@@ -267,6 +276,19 @@ mod tests {
             SegmentHeader::decode(&bytes),
             Err(BadHeader::Invalid(_))
         ));
+        for (start, is_valid) in [(MAX_START, true), (MAX_START + 1, false), (u64::MAX, false)] {
+            let bytes = SegmentHeader {
+                start,
+                ..header.clone()
+            }
+            .encode();
+            assert_eq!(SegmentHeader::decode(&bytes).is_ok(), is_valid, "{start}");
+        }
+        let remnant = SegmentHeader {
+            base: header.number + 1,
+            ..header
+        };
+        assert!(SegmentHeader::decode(&remnant.encode()).is_err());
     }
 
     #[test]

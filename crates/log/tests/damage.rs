@@ -426,3 +426,30 @@ fn flushed_entries_survive_a_power_loss() {
         }
     }
 }
+
+/// Its checksum is right: somebody has made the header up.
+#[test]
+fn a_segment_with_an_impossible_start_is_refused() {
+    let disk = MemoryDisk::new();
+    let mut log = create(&disk);
+    fill(&mut log, 1..=20);
+    let names = segments(&disk);
+    let make_up = |disk: &MemoryDisk, name: &str| {
+        damage(disk, name, |bytes| {
+            bytes[48..56].copy_from_slice(&(u64::MAX - 7).to_le_bytes());
+            let crc = crc32c::crc32c(&bytes[..124]);
+            bytes[124..128].copy_from_slice(&crc.to_le_bytes());
+        });
+    };
+    make_up(&disk, names.last().unwrap());
+    let (log, recovered) = open(&disk).unwrap();
+    let reason = &recovered.damage[0].reason;
+    assert!(reason.contains("address is out of range"), "{reason}");
+    assert!(recovered.last_position < Some(20));
+    verify(&log);
+
+    let disk = MemoryDisk::new();
+    fill(&mut create(&disk), 1..=1);
+    make_up(&disk, &segments(&disk)[0]);
+    assert!(matches!(open(&disk), Err(LogError::NoLog { .. })));
+}

@@ -378,11 +378,8 @@ impl Core {
                 self.node(replicator::Event::ReadPoint { token, position })
             }
             Action::ReadFailed { token } => self.node(replicator::Event::ReadFailed { token }),
-            Action::Left => {
-                // Out of the group: nothing is said to it any more, and nothing heard.
-                link.mesh.set_isolated(true);
-                self.node(replicator::Event::Left);
-            }
+            // The mesh stays up for a while: the others may still need this member's last word.
+            Action::Left => self.node(replicator::Event::Left),
             Action::Refused { reason } => {
                 self.logger
                     .error(format!("the cluster does not admit this node: {reason}"));

@@ -26,8 +26,8 @@ impl Coverage {
         self.voided += counters.voided;
     }
 
-    pub fn add(&mut self, other: Coverage) {
-        for (mine, theirs) in self.counts().into_iter().zip(other.clone().counts()) {
+    pub fn add(&mut self, mut other: Coverage) {
+        for (mine, theirs) in self.counts().into_iter().zip(other.counts()) {
             *mine += *theirs;
         }
     }

@@ -1,5 +1,7 @@
 //! Whole groups of real cores on simulated time, network and disks, with faults. A seed fixes everything: what fails
-//! here fails again with `TRIREME_SIM_SEEDS=<seed>`; `TRIREME_SIM_SEEDS=0..100000` searches.
+//! here fails again with `TRIREME_SIM_SEEDS=<seed>`, and is told as a story after the faults that it does not need were left
+//! out. `TRIREME_SIM_SEEDS=0..100000` searches, with `TRIREME_SIM_KEEP_GOING=1` for all that fail, one line each;
+//! `TRIREME_SIM_TRACE=1000000` keeps every message of the story.
 
 mod coverage;
 mod directed;

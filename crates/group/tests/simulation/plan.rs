@@ -73,17 +73,14 @@ impl Plan {
             .map(|index| NodePlan::new(index, &mut random))
             .collect();
         let far = random.percent(25).then(|| random.below(size));
-        let mut delay_ms = vec![vec![0; size]; size];
-        for a in 0..size {
-            for b in 0..size {
-                let detour = if far == Some(a) || far == Some(b) {
-                    random.within(20..=60)
-                } else {
-                    0
-                };
-                delay_ms[a][b] = random.within(0..=3) + detour;
-            }
-        }
+        let mut delay = |a, b| {
+            let is_far = far == Some(a) || far == Some(b);
+            let detour = if is_far { random.within(20..=60) } else { 0 };
+            detour + random.within(0..=3)
+        };
+        let delay_ms = (0..size)
+            .map(|a| (0..size).map(|b| delay(a, b)).collect())
+            .collect();
         let calm_at = random.within(4_000..=12_000);
         let count = random.within(0..=14);
         let mut faults: Vec<(TimeMs, Fault)> = (0..count)

@@ -1,80 +1,21 @@
-//! The server: one provider instance, the callbacks that it gets, the recv() threads that it has.
+//! The server: one provider instance and its recv() threads.
 
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_int};
 use std::net::TcpListener;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::{
-    Buf, CbStatus, Gtid, InitArgs, LogLevel, Seqno, StatsVar, TrxMeta, Uuid, VarType,
-    ViewInfoHeader, ViewStatus, WsHandle, Wsrep, WsrepStatus, cstr_to_string, flag,
+    Gtid, InitArgs, LogLevel, Seqno, StatsVar, VarType, WsHandle, Wsrep, WsrepStatus,
+    cstr_to_string,
 };
 
-use crate::call;
+use crate::app::{App, Applier, LOG, State};
+use crate::{call, callbacks};
 
 unsafe extern "C" {
     fn wsrep_loader(wsrep: *mut Wsrep) -> c_int;
-}
-
-/// Whatever a test waits for takes less, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// What every instance has logged: the callback has no context.
-static LOG: Mutex<Vec<(LogLevel, String)>> = Mutex::new(Vec::new());
-/// Snapshots on their way from donors to joiners, by the joiner's request.
-static SNAPSHOTS: Mutex<Option<HashMap<Vec<u8>, Snapshot>>> = Mutex::new(None);
-
-/// A database: what was committed, in the order of its commits.
-#[derive(Clone, Default)]
-struct Snapshot {
-    position: Gtid,
-    rows: Vec<(Seqno, String)>,
-}
-
-/// What the server knows; tests look at it and wait for it to change.
-#[derive(Default)]
-pub struct State {
-    /// Member id of this connection.
-    pub id: Uuid,
-    /// Views as they came: status, seqno, members.
-    pub views: Vec<(ViewStatus, Seqno, i32)>,
-    /// Times that the node was told to be in step.
-    pub synced: usize,
-    /// Committed write-sets: seqno and data.
-    pub rows: Vec<(Seqno, String)>,
-    /// Flags of the applied write-sets.
-    pub applied_flags: Vec<u32>,
-    /// Donations: bypass or not.
-    pub donated: Vec<bool>,
-    /// Applying a write-set with this data waits until the gate is opened.
-    pub gate: Option<String>,
-    /// Whether an applier stands at the gate.
-    pub at_gate: bool,
-    /// Breaches of the contract; a callback must not panic.
-    pub failures: Vec<String>,
-    /// The last seqno that entered commit order.
-    last_entered: Seqno,
-    position: Gtid,
-}
-
-/// What callbacks get as context.
-pub struct App {
-    name: String,
-    wsrep: AtomicPtr<Wsrep>,
-    state: Mutex<State>,
-    changed: Condvar,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// Context of a recv() thread, or of a replay.
-pub struct Applier {
-    app: Arc<App>,
-    /// In a replay the server enters commit order with the client's handle.
-    replays: Option<*const WsHandle>,
 }
 
 /// A server with one provider instance.
@@ -112,13 +53,7 @@ impl Server {
             unsafe { (Box::new(std::mem::zeroed()), std::mem::zeroed()) };
         // SAFETY: room for the table.
         assert_eq!(unsafe { wsrep_loader(&mut *table) }, 0);
-        let app = Arc::new(App {
-            name: name.to_string(),
-            wsrep: AtomicPtr::new(Box::into_raw(table)),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            threads: Mutex::default(),
-        });
+        let app = Arc::new(App::new(name, Box::into_raw(table)));
         let data_dir = tempfile::tempdir().expect("a directory");
         let server = Server {
             app,
@@ -144,13 +79,7 @@ impl Server {
         args.options = options.as_ptr();
         args.proto_ver = 4;
         args.state_id = &Gtid::UNDEFINED;
-        args.logger_cb = Some(log);
-        args.connected_cb = Some(connected);
-        args.view_cb = Some(view);
-        args.sst_request_cb = Some(sst_request);
-        args.apply_cb = Some(apply);
-        args.sst_donate_cb = Some(sst_donate);
-        args.synced_cb = Some(synced);
+        callbacks::enter(&mut args);
         match call!(server, init, &args) {
             WsrepStatus::OK => Ok(server),
             status => Err(status),
@@ -158,7 +87,7 @@ impl Server {
     }
 
     pub fn table(&self) -> *mut Wsrep {
-        self.app.wsrep.load(Ordering::Relaxed)
+        self.app.table()
     }
 
     /// connect(), without recv() threads.
@@ -295,9 +224,7 @@ impl Drop for Server {
         for applier in self.appliers.lock().unwrap().drain(..) {
             let _ = applier.join();
         }
-        for thread in self.app.threads.lock().unwrap().drain(..) {
-            let _ = thread.join();
-        }
+        self.app.join_threads();
         // SAFETY: made by `Box::into_raw`; no thread of the provider is left.
         drop(unsafe { Box::from_raw(self.table()) });
         let failures = std::mem::take(&mut self.state().failures);
@@ -305,244 +232,4 @@ impl Drop for Server {
             assert!(failures.is_empty(), "{}: {failures:#?}", self.app.name);
         }
     }
-}
-
-impl App {
-    fn table(&self) -> *mut Wsrep {
-        self.wsrep.load(Ordering::Relaxed)
-    }
-
-    fn last_committed(&self) -> Gtid {
-        let mut gtid = Gtid::UNDEFINED;
-        assert_eq!(call!(self, last_committed_id, &mut gtid), WsrepStatus::OK);
-        gtid
-    }
-
-    /// A test that has failed must not take the callbacks with it.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state());
-        self.changed.notify_all();
-    }
-
-    fn wait_for(&self, what: &str, mut fulfilled: impl FnMut(&State) -> bool) {
-        let state = self.state();
-        let (_state, timeout) = self
-            .changed
-            .wait_timeout_while(state, PATIENCE, |state| !fulfilled(state))
-            .unwrap_or_else(PoisonError::into_inner);
-        assert!(!timeout.timed_out(), "{} waits for {what}", self.name);
-    }
-
-    /// Checks a rule of the contract.
-    fn check(&self, rule: bool, breach: impl FnOnce() -> String) {
-        if !rule {
-            self.change(|state| state.failures.push(breach()));
-        }
-    }
-
-    /// Something is inside commit order; `data`: it commits.
-    fn enter(&self, seqno: Seqno, data: Option<String>) {
-        let mut last = -1;
-        self.change(|state| {
-            last = std::mem::replace(&mut state.last_entered, seqno);
-            state.position.seqno = seqno;
-            state.rows.extend(data.map(|data| (seqno, data)));
-        });
-        self.check(last < seqno, || {
-            format!("{seqno} in commit order after {last}")
-        });
-    }
-
-    fn spawn(self: &Arc<Self>, body: impl FnOnce(Arc<App>) + Send + 'static) {
-        let app = self.clone();
-        let thread = std::thread::spawn(move || body(app));
-        self.threads.lock().unwrap().push(thread);
-    }
-
-    /// The joiner's script: waits for the snapshot, takes it, tells the provider.
-    fn receive(&self, request: &[u8]) {
-        let deadline = Instant::now() + PATIENCE;
-        let snapshot = loop {
-            let mut snapshots = SNAPSHOTS.lock().unwrap();
-            if let Some(snapshot) = snapshots.as_mut().and_then(|all| all.remove(request)) {
-                break snapshot;
-            }
-            drop(snapshots);
-            if Instant::now() > deadline {
-                return self.check(false, || "no snapshot came".into());
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        };
-        let position = snapshot.position;
-        self.change(|state| {
-            (state.rows, state.position) = (snapshot.rows, position);
-            state.last_entered = position.seqno;
-        });
-        let status = call!(self, sst_received, &position, ptr::null(), 0);
-        self.check(status == WsrepStatus::OK, || {
-            format!("sst_received: {status:?}")
-        });
-    }
-}
-
-/// # Safety
-/// `app_ctx` must be what `Server::start` gave to init().
-unsafe fn app(app_ctx: *mut c_void) -> Arc<App> {
-    // SAFETY: the caller's contract; the server outlives its provider.
-    unsafe {
-        Arc::increment_strong_count(app_ctx.cast::<App>());
-        Arc::from_raw(app_ctx.cast::<App>())
-    }
-}
-
-/// # Safety
-/// `recv_ctx` must be an [`Applier`].
-unsafe fn applier<'a>(recv_ctx: *mut c_void) -> &'a Applier {
-    // SAFETY: the caller's contract.
-    unsafe { &*recv_ctx.cast::<Applier>() }
-}
-
-unsafe extern "C" fn log(level: LogLevel, message: *const c_char) {
-    // SAFETY: a C string.
-    let line = unsafe { cstr_to_string(message) };
-    LOG.lock().unwrap().push((level, line));
-}
-
-unsafe extern "C" fn connected(app_ctx: *mut c_void, view: *const ViewInfoHeader) -> CbStatus {
-    // SAFETY: what init() got, and a view with its members right behind it.
-    let (app, header, id) = unsafe {
-        let app = app(app_ctx);
-        let header = *view;
-        let members = view.add(1).cast::<trireme_wsrep_abi::MemberInfo>();
-        let index = usize::try_from(header.my_idx).unwrap_or(0);
-        (app, header, (*members.add(index)).id)
-    };
-    app.check(
-        header.status == ViewStatus::PRIMARY && (0..header.memb_num).contains(&header.my_idx),
-        || format!("connected to {header:?}"),
-    );
-    app.change(|state| state.id = id);
-    CbStatus::SUCCESS
-}
-
-unsafe extern "C" fn view(
-    app_ctx: *mut c_void,
-    recv_ctx: *mut c_void,
-    view: *const ViewInfoHeader,
-    _state: *const c_char,
-    _state_len: usize,
-) -> CbStatus {
-    // SAFETY: what init() got, and a view.
-    let (app, header) = unsafe { (app(app_ctx), *view) };
-    app.check(!recv_ctx.is_null(), || "a view without recv_ctx".into());
-    let seqno = header.state_id.seqno;
-    if header.status == ViewStatus::PRIMARY {
-        let committed = app.last_committed().seqno;
-        app.check(committed < seqno, || {
-            format!("{committed} is committed in view {seqno}")
-        });
-        app.enter(seqno, None);
-        app.change(|state| state.position = header.state_id);
-    }
-    app.change(|state| state.views.push((header.status, seqno, header.memb_num)));
-    CbStatus::SUCCESS
-}
-
-/// As MariaDB: a server that has its data already asks for nothing (IST only).
-unsafe extern "C" fn sst_request(
-    app_ctx: *mut c_void,
-    request: *mut *mut c_void,
-    request_len: *mut usize,
-) -> CbStatus {
-    // SAFETY: what init() got.
-    let app = unsafe { app(app_ctx) };
-    let text = format!("host\0{} {:p}", app.name, app_ctx).into_bytes();
-    let is_running = app.state().position != Gtid::UNDEFINED;
-    // SAFETY: room for the results; the provider frees the block.
-    unsafe {
-        (*request, *request_len) = (ptr::null_mut(), 0);
-        if !is_running {
-            let block = libc::malloc(text.len());
-            ptr::copy_nonoverlapping(text.as_ptr(), block.cast(), text.len());
-            (*request, *request_len) = (block, text.len());
-        }
-    }
-    if !is_running {
-        app.spawn(move |app| app.receive(&text));
-    }
-    CbStatus::SUCCESS
-}
-
-unsafe extern "C" fn sst_donate(
-    app_ctx: *mut c_void,
-    _recv_ctx: *mut c_void,
-    request: *const Buf,
-    gtid: *const Gtid,
-    _state: *const Buf,
-    bypass: bool,
-) -> CbStatus {
-    // SAFETY: what init() got; the arguments are valid during the call.
-    let (app, request, position) = unsafe { (app(app_ctx), (*request).bytes().to_vec(), *gtid) };
-    let snapshot = Snapshot {
-        position,
-        rows: app.state().rows.clone(),
-    };
-    let (own, committed) = (app.state().position, app.last_committed());
-    app.check(own == position && committed == position, || {
-        format!("asked to send {position} when {own} is applied, {committed} committed")
-    });
-    app.change(|state| state.donated.push(bypass));
-    app.spawn(move |app| {
-        let mut snapshots = SNAPSHOTS.lock().unwrap();
-        snapshots.get_or_insert_default().insert(request, snapshot);
-        drop(snapshots);
-        let status = call!(app, sst_sent, &position, 0);
-        app.check(status == WsrepStatus::OK, || {
-            format!("sst_sent: {status:?}")
-        });
-    });
-    CbStatus::SUCCESS
-}
-
-unsafe extern "C" fn synced(app_ctx: *mut c_void) -> CbStatus {
-    // SAFETY: what init() got.
-    unsafe { app(app_ctx) }.change(|state| state.synced += 1);
-    CbStatus::SUCCESS
-}
-
-unsafe extern "C" fn apply(
-    recv_ctx: *mut c_void,
-    handle: *const WsHandle,
-    flags: u32,
-    data: *const Buf,
-    meta: *const TrxMeta,
-    _exit_loop: *mut bool,
-) -> CbStatus {
-    // SAFETY: an applier's context; the arguments are valid during the call.
-    let (applier, data, meta) = unsafe { (applier(recv_ctx), (*data).bytes(), *meta) };
-    let (app, seqno) = (&applier.app, meta.gtid.seqno);
-    let data = String::from_utf8_lossy(data).into_owned();
-    app.check(flags & !flag::MASK == 0 && meta.depends_on < seqno, || {
-        format!("flags {flags:#x}, {meta:?}")
-    });
-    app.change(|state| {
-        state.applied_flags.push(flags);
-        state.at_gate |= state.gate.as_deref() == Some(data.as_str());
-    });
-    app.wait_for("the gate", |state| {
-        state.gate.as_deref() != Some(data.as_str())
-    });
-    let handle = applier.replays.unwrap_or(handle);
-    let entered = call!(app, commit_order_enter, handle, &meta);
-    app.enter(seqno, (flags & flag::ROLLBACK == 0).then_some(data));
-    let left = call!(app, commit_order_leave, handle, &meta, &Buf::EMPTY);
-    app.check(
-        (entered, left) == (WsrepStatus::OK, WsrepStatus::OK),
-        || format!("commit order of {seqno}: {entered:?}, {left:?}"),
-    );
-    CbStatus::SUCCESS
 }
