@@ -26,7 +26,7 @@ demo:  ## three nodes on this machine under load, one is killed and comes back (
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme demo $(ARGS)
 
-test:  ## what CI runs: unit, property and simulator tests, real servers, the core of MariaDB's suites
+test:  ## what CI runs: unit, property and simulation tests, real servers, the core of MariaDB's suites
 	@scripts/test.sh
 
 conformance:  ## MariaDB's whole Galera suites (hours), compared with what Galera passes

@@ -19,7 +19,7 @@ step() {
 }
 
 # The development profile checks debug assertions and arithmetic overflow.
-step "unit, property and simulator tests" cargo test --workspace --no-fail-fast
+step "unit, property and simulation tests" cargo test --workspace --no-fail-fast
 
 if step "release build" make --no-print-directory build; then
     # Tests with real servers are the files crates/cli/tests/real_*.rs; they do nothing without TRIREME_REAL.

@@ -38,6 +38,12 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         &settings.options,
     )
     .map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    if options.bool("socket.ssl") {
+        // Going on in the clear would betray who asked for encryption.
+        return Err("socket.ssl is on, but this version of Trireme cannot encrypt its connections yet: remove the \
+                    socket.ssl* options and keep the cluster on a network that you trust"
+            .to_string());
+    }
     logger.set_debug(options.bool("debug"));
     let (grastate, found) =
         Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;

@@ -1,0 +1,71 @@
+//! A node cut off from the others, and back.
+
+use std::time::Duration;
+
+use super::load::Load;
+use super::trial::{SOON, Trial};
+
+/// Silence is noticed after two seconds; Galera wants several keepalives within them.
+pub const QUICK: &str = "evs.suspect_timeout=PT2S;evs.keepalive_period=PT0.5S";
+
+/// `evs.suspect_timeout` of these clusters, and two seconds more.
+pub const NOTICED: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_node_cut_off_stops_writing_and_merges_again() {
+    let Some(mut trial) = Trial::start(3, QUICK) else {
+        return;
+    };
+    // The last to join, then the first, who has led the group so far.
+    for victim in [2, 0] {
+        let others: Vec<usize> = (0..3).filter(|i| *i != victim).collect();
+        let identity = trial.status(victim, "wsrep_gcomm_uuid");
+        let load = Load::start(&trial, &others);
+
+        trial.set_option(victim, "gmcast.isolate=1");
+        trial.await_status(victim, "wsrep_cluster_status", "non-Primary", NOTICED);
+        for i in &others {
+            trial.await_size(*i, 2, NOTICED);
+        }
+        let write = format!("INSERT INTO d.t VALUES ({victim}, 0)");
+        let refused = trial
+            .try_exec(victim, &write)
+            .expect_err("no quorum, no write");
+        assert_eq!(refused.code(), Some(1047), "{refused}");
+        trial.exec(others[0], &write);
+
+        trial.set_option(victim, "gmcast.isolate=0");
+        for i in 0..3 {
+            trial.await_size(i, 3, SOON);
+        }
+        assert_eq!(
+            trial.status(victim, "wsrep_gcomm_uuid"),
+            identity,
+            "it is not the same member"
+        );
+        load.stop().assert_undisturbed();
+        trial.exec(victim, &format!("UPDATE d.t SET v = 1 WHERE id = {victim}"));
+        trial.assert_equal();
+    }
+    assert_eq!(trial.value(1, "SELECT SUM(v) FROM d.t"), "2");
+}
+
+#[test]
+fn a_write_on_a_node_just_cut_off_is_not_acknowledged() {
+    let Some(mut trial) = Trial::start(3, QUICK) else {
+        return;
+    };
+    trial.set_option(0, "gmcast.isolate=1");
+    // The node does not know yet that it is alone.
+    let answer = trial.try_exec(0, "INSERT INTO d.t VALUES (1, 1)");
+    assert!(
+        answer.is_err(),
+        "a commit without a majority was acknowledged"
+    );
+    trial.await_size(1, 2, SOON);
+    trial.set_option(0, "gmcast.isolate=0");
+    for i in 0..3 {
+        trial.await_size(i, 3, SOON);
+    }
+    trial.assert_equal();
+}

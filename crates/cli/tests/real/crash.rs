@@ -1,0 +1,148 @@
+//! Servers killed with -9.
+
+use std::time::{Duration, Instant};
+
+use super::apart::{NOTICED, QUICK};
+use super::load::Load;
+use super::trial::{JOIN, SOON, Trial, pause};
+
+/// Galera's default `evs.suspect_timeout` is 5 s, after which the others go on without the dead.
+const LONGEST_GAP: Duration = Duration::from_secs(8);
+
+#[test]
+fn the_others_go_on_when_a_node_is_killed_and_it_comes_back_without_a_snapshot() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    // The last to join, then the first, who has led the group so far.
+    for victim in [2, 0] {
+        let survivors: Vec<usize> = (0..3).filter(|i| *i != victim).collect();
+        let logs_before: Vec<usize> = (0..3).map(|i| trial.log_text(i).len()).collect();
+        let load = Load::start(&trial, &survivors);
+        let load_on_victim = Load::start(&trial, &[victim]);
+        pause(Duration::from_secs(2));
+
+        let killed = Instant::now();
+        trial.kill(victim);
+        for i in &survivors {
+            trial.await_size(*i, 2, SOON);
+        }
+        pause(Duration::from_secs(1));
+        let until = Instant::now();
+        drop(load_on_victim);
+
+        trial.restart(victim);
+        for i in 0..3 {
+            trial.await_size(i, 3, JOIN);
+        }
+        let record = load.stop();
+        record.assert_undisturbed();
+        let gap = record.longest_gap(killed, until);
+        eprintln!(
+            "  {} killed: longest time without a commit {gap:?}",
+            trial.name(victim)
+        );
+        assert!(gap < LONGEST_GAP, "nobody could commit for {gap:?}");
+
+        let news: Vec<String> = (0..3)
+            .map(|i| trial.log_text(i)[logs_before[i]..].to_string())
+            .collect();
+        for i in survivors {
+            assert!(
+                !gave_snapshot(&news[i]),
+                "{} gave a snapshot",
+                trial.name(i)
+            );
+        }
+        // Galera runs the joiner's script in any case, and tells it to do nothing.
+        if trial.is_trireme() {
+            assert!(
+                !news[victim].contains("Running: 'wsrep_sst_"),
+                "{} ran an SST script",
+                trial.name(victim)
+            );
+        }
+        trial.assert_equal();
+    }
+}
+
+/// Whether a donor's log says that it ran a script to copy data; with `--bypass` it copies none.
+pub fn gave_snapshot(log: &str) -> bool {
+    let runs = log
+        .lines()
+        .filter(|line| line.contains("Running: 'wsrep_sst_"));
+    runs.filter(|line| line.contains("donor"))
+        .any(|line| !line.contains("--bypass"))
+}
+
+#[test]
+fn a_cluster_killed_whole_comes_back_with_every_commit() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    let load = Load::start(&trial, &[0, 1, 2]);
+    pause(Duration::from_secs(2));
+    for i in 0..3 {
+        trial.kill(i);
+    }
+    let record = load.stop();
+
+    // Nobody is told to be the first.
+    if let Err(error) = trial.start_all_alike() {
+        panic!("the cluster does not come back: {error}");
+    }
+    for i in 0..3 {
+        trial.await_size(i, 3, JOIN);
+    }
+    trial.assert_equal();
+    let rows: usize = trial
+        .value(0, "SELECT COUNT(*) FROM d.load")
+        .parse()
+        .expect("a number");
+    // Galera may lose what it acknowledged shortly before.
+    if trial.is_trireme() {
+        assert!(
+            rows >= record.commits.len(),
+            "{} commits acknowledged, {rows} rows",
+            record.commits.len()
+        );
+    }
+}
+
+#[test]
+fn of_two_nodes_the_survivor_waits_unless_it_is_told_otherwise() {
+    let Some(mut trial) = Trial::start(2, QUICK) else {
+        return;
+    };
+    let write = "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t";
+
+    // It cannot know whether the other is dead or merely out of reach.
+    trial.kill(1);
+    trial.await_status(0, "wsrep_cluster_status", "non-Primary", NOTICED);
+    let refused = trial.try_exec(0, write).expect_err("no quorum, no write");
+    assert_eq!(refused.code(), Some(1047), "{refused}");
+    trial.restart(1);
+    trial.await_size(0, 2, SOON);
+    trial.exec(0, write);
+    trial.assert_equal();
+
+    // Told to ignore the split brain, it goes on alone.
+    trial.set_option(0, "pc.ignore_sb=true");
+    trial.kill(1);
+    trial.await_size(0, 1, NOTICED);
+    trial.exec(0, write);
+    trial.restart(1);
+    trial.await_size(0, 2, SOON);
+    trial.assert_equal();
+
+    // Told to be the primary component, it is.
+    trial.set_option(0, "pc.ignore_sb=false");
+    trial.kill(1);
+    trial.await_status(0, "wsrep_cluster_status", "non-Primary", NOTICED);
+    trial.set_option(0, "pc.bootstrap=1");
+    trial.await_size(0, 1, SOON);
+    trial.exec(0, write);
+    trial.restart(1);
+    trial.await_size(0, 2, SOON);
+    trial.assert_equal();
+}

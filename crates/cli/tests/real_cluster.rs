@@ -1,0 +1,17 @@
+//! Clusters of real MariaDB servers under the provider: formed, written to, killed, cut apart, misconfigured.
+//!
+//! `TRIREME_REAL=1 cargo test --release -p trireme-cli --test real_cluster -- --test-threads=1` runs them (a few minutes);
+//! without the variable each says that it is skipped. `TRIREME_PROVIDER` names another library than the `libtrireme.so` of
+//! the same build: with Galera's, most of these tests show that they ask for nothing that Galera's users do not have.
+
+mod real {
+    mod apart;
+    mod crash;
+    mod leave;
+    mod load;
+    mod lone;
+    mod options;
+    mod refusal;
+    mod trial;
+    mod writes;
+}

@@ -1,1 +1,0 @@
-//! Trireme: simulator.
