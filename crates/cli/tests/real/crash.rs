@@ -76,40 +76,6 @@ pub fn gave_snapshot(log: &str) -> bool {
 }
 
 #[test]
-fn a_cluster_killed_whole_comes_back_with_every_commit() {
-    let Some(mut trial) = Trial::start(3, "") else {
-        return;
-    };
-    let load = Load::start(&trial, &[0, 1, 2]);
-    pause(Duration::from_secs(2));
-    for i in 0..3 {
-        trial.kill(i);
-    }
-    let record = load.stop();
-
-    // Nobody is told to be the first.
-    if let Err(error) = trial.start_all_alike() {
-        panic!("the cluster does not come back: {error}");
-    }
-    for i in 0..3 {
-        trial.await_size(i, 3, JOIN);
-    }
-    trial.assert_equal();
-    let rows: usize = trial
-        .value(0, "SELECT COUNT(*) FROM d.load")
-        .parse()
-        .expect("a number");
-    // Galera may lose what it acknowledged shortly before.
-    if trial.is_trireme() {
-        assert!(
-            rows >= record.commits.len(),
-            "{} commits acknowledged, {rows} rows",
-            record.commits.len()
-        );
-    }
-}
-
-#[test]
 fn of_two_nodes_the_survivor_waits_unless_it_is_told_otherwise() {
     let Some(mut trial) = Trial::start(2, QUICK) else {
         return;
