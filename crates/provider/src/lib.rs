@@ -4,6 +4,7 @@
 //! [`recv`] what the server's applier threads do; [`core`] the node itself under its lock. No
 //! replication logic lives here: it is in the group and the replicator.
 
+mod actions;
 mod border;
 mod connect;
 mod convert;
