@@ -128,7 +128,10 @@ impl Group {
         }
         if status.standing == Standing::Primary {
             self.primary_heard_at = self.now;
-        } else if self.standing == Standing::Primary {
+        } else if self.standing == Standing::Primary
+            && status.configuration_number >= self.committed.configuration.number
+        {
+            // Not an old word from before the view that this member knows already.
             self.declare_non_primary();
         }
         // Order records travel ahead of this status on the same connection: what is missing was lost.

@@ -15,6 +15,9 @@ use crate::transactions::Phase;
 use crate::work::{Task, View};
 use crate::works::Works;
 
+/// Pause before a control message that the group refused is submitted again.
+const SAY_AGAIN_MS: u64 = 100;
+
 impl Replicator {
     /// connect(): everything of the connection before is forgotten but what was applied.
     pub(crate) fn connect(&mut self, connect: Connect) {
@@ -157,6 +160,8 @@ impl Replicator {
             return;
         }
         if let Some(sent) = self.submissions.take(id.number) {
+            // The group takes nothing at the moment: saying it again at once would go on for ever.
+            self.say_again_at_ms = self.now_ms + SAY_AGAIN_MS;
             self.give_up(sent, fate == Fate::Unknown);
         }
     }
@@ -290,7 +295,8 @@ impl Replicator {
 
     /// Says what the order must know of this node: Joined, Synced, resyncs that got lost.
     pub(crate) fn pursue_membership(&mut self) {
-        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
+        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !self.may_say()
+        {
             return;
         }
         for _ in 0..std::mem::take(&mut self.owed_resyncs) {
@@ -308,8 +314,13 @@ impl Replicator {
         }
     }
 
+    /// False for a while after the group has refused a submission.
+    pub(crate) fn may_say(&self) -> bool {
+        self.now_ms >= self.say_again_at_ms
+    }
+
     pub(crate) fn submit_once(&mut self, sent: Sent, message: &crate::message::Message) {
-        if !self.submissions.is_in_flight(sent) {
+        if self.may_say() && !self.submissions.is_in_flight(sent) {
             self.submit(sent, message);
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct Held {
 pub struct Replicator {
     pub(crate) options: Options,
     pub(crate) now_ms: u64,
+    /// No control message is submitted before.
+    pub(crate) say_again_at_ms: u64,
     /// Actions of this call.
     pub(crate) out: Vec<Action>,
     pub(crate) counters: Counters,
@@ -119,6 +121,7 @@ impl Replicator {
         Replicator {
             options,
             now_ms: 0,
+            say_again_at_ms: 0,
             out: Vec::new(),
             counters: Counters::default(),
             stage: Stage::Closed,

@@ -23,9 +23,11 @@ impl Replicator {
             Stage::Transfer(transfer) => transfer.deadline_ms(),
             Stage::Active => Some(CutReports::deadline_ms(&self.cuts)),
         };
+        let again = (!self.may_say()).then_some(self.say_again_at_ms);
         // A deadline that has passed waits for something else: no use in hurrying.
         stage
             .into_iter()
+            .chain(again)
             .chain(self.flow.deadline_ms())
             .min()
             .map(|at| at.max(self.now_ms + 10))

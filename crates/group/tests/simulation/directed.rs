@@ -167,3 +167,29 @@ fn a_broken_connection_removes_nobody() {
     let gap = longest_gap_ms(&world, &[0, 1, 2], 2_000, 9_000);
     assert!(gap < 300, "{gap} ms without a commit");
 }
+
+/// Rule 7: what the sequencer orders while its origin, whose vote is needed, gives up on it is voided when they meet again.
+/// That none of it is delivered is for the judge to see.
+#[test]
+fn withdrawn_submissions_are_voided() {
+    let cut = Fault::Cut {
+        from: vec![0],
+        to: vec![1],
+        both: false,
+        reset: true,
+        for_ms: 8_000,
+    };
+    let world = run(2, 20_000, vec![(3_000, cut)]);
+    let processes = world.nodes.iter().flat_map(|node| &node.process);
+    let voided: u64 = processes.map(|p| p.group.counters().voided).sum();
+    assert!(
+        world.coverage.withdrawn > 0 && voided > 0,
+        "{:?}, {voided} voided",
+        world.coverage
+    );
+    let gap = longest_gap_ms(&world, &[1], 15_000, 20_000);
+    assert!(
+        gap < 300,
+        "{gap} ms without a commit after all is well again"
+    );
+}

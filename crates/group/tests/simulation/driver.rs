@@ -119,27 +119,25 @@ impl World {
         match action {
             Action::Send { to, message } => self.send(node, &to, &message),
             Action::Append { entry } => {
-                let (position, ballot) = (entry.position, entry.ballot);
-                let proposes =
-                    matches!(entry.body, Body::Configuration(_)) && process.group.is_sequencer();
-                process.log.append(entry);
-                if proposes {
-                    judge::one_change_at_a_time(
-                        &process.name,
-                        process.log.above(process.group.commit()),
-                    );
+                let position = entry.position;
+                let configuration = matches!(entry.body, Body::Configuration(_));
+                let write = process.log.append(entry);
+                if configuration && process.group.is_sequencer() {
+                    let uncommitted = process.log.above(process.group.commit());
+                    judge::one_change_at_a_time(&process.name, uncommitted);
                 }
                 if self.plan.append_is_durable {
                     process.durable = position;
                 } else {
                     let at = process.disk(now, disk_ms);
+                    let process = me;
                     self.at(
                         at,
                         Some(node),
                         Happening::Appended {
-                            process: me,
+                            process,
                             position,
-                            ballot,
+                            write,
                         },
                     );
                 }

@@ -14,6 +14,9 @@ use crate::plan::Plan;
 pub struct MemoryLog {
     base: Position,
     entries: VecDeque<Entry>,
+    /// Which write put each entry there.
+    writes: VecDeque<u64>,
+    last_write: u64,
     retention: usize,
 }
 
@@ -27,23 +30,35 @@ impl MemoryLog {
             .get(position.checked_sub(self.base + 1)? as usize)
     }
 
-    pub fn append(&mut self, entry: Entry) {
+    /// Returns the number of the write.
+    pub fn append(&mut self, entry: Entry) -> u64 {
         assert_eq!(
             entry.position,
             self.end() + 1,
             "harness: the log is contiguous"
         );
+        self.last_write += 1;
         self.entries.push_back(entry);
+        self.writes.push_back(self.last_write);
+        self.last_write
+    }
+
+    /// True if the entry at `position` is still the one of this write.
+    pub fn holds(&self, position: Position, write: u64) -> bool {
+        let index = position.checked_sub(self.base + 1);
+        index.and_then(|index| self.writes.get(index as usize)) == Some(&write)
     }
 
     pub fn truncate(&mut self, after: Position) {
-        self.entries
-            .truncate(after.saturating_sub(self.base) as usize);
+        let kept = after.saturating_sub(self.base) as usize;
+        self.entries.truncate(kept);
+        self.writes.truncate(kept);
     }
 
     pub fn reset(&mut self, checkpoint: &Checkpoint) {
         self.base = checkpoint.position;
         self.entries.clear();
+        self.writes.clear();
     }
 
     pub fn above(&self, position: Position) -> impl Iterator<Item = &Entry> {

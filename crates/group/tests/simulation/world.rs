@@ -42,7 +42,7 @@ pub enum Happening {
     Appended {
         process: Incarnation,
         position: Position,
-        ballot: Ballot,
+        write: u64,
     },
     Persisted {
         process: Incarnation,
@@ -203,6 +203,10 @@ impl World {
                 if (entry.key().0, entry.key().1) != (at, owner) {
                     break;
                 }
+                // Completions come ahead of all else: they are about the log as it is on disk.
+                if matches!(entry.get(), Happening::Appended { .. }) {
+                    break;
+                }
                 let happening = entry.remove();
                 touched |= self.happens(node, happening);
             }
@@ -266,15 +270,11 @@ impl World {
             Happening::Appended {
                 process,
                 position,
-                ballot,
+                write,
             } if process == me => {
                 let process = self.process(node);
-                // Cut off or written anew meanwhile: the log would not say so.
-                if process
-                    .log
-                    .get(position)
-                    .is_none_or(|entry| entry.ballot != ballot)
-                {
+                // What was dropped meanwhile would count for its successor.
+                if !process.log.holds(position, write) {
                     return false;
                 }
                 process.durable = process.durable.max(position);
