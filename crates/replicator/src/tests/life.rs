@@ -1,10 +1,11 @@
 //! Views, pause, desync, flow control, the end of a connection.
 
 use trireme_certification::KeyType;
+use trireme_group::{Fate, SubmissionId};
 
 use super::driver::{Cluster, HISTORY, member};
 use super::server::{Applier, Happened, Toi};
-use crate::{Action, Code, Event, Gtid, LocalState, Options, Task};
+use crate::{Action, Code, Event, Gtid, LocalState, NoHistory, Options, Task};
 
 fn views(cluster: &Cluster, node: usize) -> Vec<(bool, i64, usize)> {
     let happened = cluster.nodes[node].server.happened.iter();
@@ -414,4 +415,44 @@ fn a_desynced_member_still_holds_back_the_floor() {
     cluster.nodes[1].threads = 1;
     cluster.settle();
     assert!(floor(&cluster) >= low + 10);
+}
+
+/// Found with two real servers: a node that the group no longer took anything from said Joined
+/// again within the same call, for ever, with the lock held.
+#[test]
+fn a_refused_control_message_is_not_said_again_at_once() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    cluster.call(0, |ticket| Event::Desync { ticket });
+    cluster.settle();
+    let replicator = &mut cluster.nodes[0].replicator;
+    let submitted = |out: &[Action]| {
+        let numbers = out.iter().filter_map(|action| match action {
+            Action::Submit { number, .. } => Some(*number),
+            _ => None,
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    let now = 1_000_000;
+    let mut out = Vec::new();
+    replicator.handle(now, Event::Resync { ticket: 900 }, &NoHistory, &mut out);
+    let [number] = submitted(&out)[..] else {
+        panic!("a resync is submitted: {out:?}");
+    };
+    let failed = |number| Event::Failed {
+        id: SubmissionId {
+            incarnation: member(0).incarnation,
+            number,
+        },
+        fate: Fate::Withdrawn,
+    };
+    out.clear();
+    replicator.handle(now, failed(number), &NoHistory, &mut out);
+    assert_eq!(submitted(&out), []);
+    let again = replicator
+        .next_deadline_ms()
+        .expect("it will be said again");
+    assert!((now + 1..=now + 1_000).contains(&again), "{again}");
+    replicator.handle(now + 200, Event::Tick, &NoHistory, &mut out);
+    assert_eq!(submitted(&out), [number + 1]);
 }
