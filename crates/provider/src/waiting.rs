@@ -110,7 +110,7 @@ mod tests {
         let (first, second) = (waiting.ticket(), waiting.ticket());
         waiting.answer(first, Answer::unordered(Code::Ok));
         assert_eq!(waiting.claim(first).ok().map(|a| a.code), Some(Code::Ok));
-        let slot = waiting.claim(second).err().expect("not answered yet");
+        let slot = waiting.claim(second).expect_err("not answered yet");
         assert!(slot.wait_for(Duration::from_millis(1)).is_none());
         waiting.answer(second, Answer::unordered(Code::TrxFail));
         wake(waiting.take_due());
