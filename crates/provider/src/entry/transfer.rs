@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
-use trireme_replicator::{Code, Event};
+use trireme_replicator::{Code, Event, Ticket};
 use trireme_wsrep_abi::{Buf, Gtid, Seqno, Wsrep, WsrepStatus};
 
 use crate::border::guard;
@@ -115,27 +115,28 @@ pub unsafe extern "C" fn pause(wsrep: *mut Wsrep) -> Seqno {
 
 pub unsafe extern "C" fn resume(wsrep: *mut Wsrep) -> WsrepStatus {
     // SAFETY: the server's own table.
-    unsafe {
-        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            recv::status(node.call(|_, ticket| Event::Resume { ticket }).code)
-        })
-    }
+    unsafe { ask(wsrep, |ticket| Event::Resume { ticket }) }
 }
 
 pub unsafe extern "C" fn desync(wsrep: *mut Wsrep) -> WsrepStatus {
     // SAFETY: the server's own table.
-    unsafe {
-        guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            recv::status(node.call(|_, ticket| Event::Desync { ticket }).code)
-        })
-    }
+    unsafe { ask(wsrep, |ticket| Event::Desync { ticket }) }
 }
 
 pub unsafe extern "C" fn resync(wsrep: *mut Wsrep) -> WsrepStatus {
     // SAFETY: the server's own table.
+    unsafe { ask(wsrep, |ticket| Event::Resync { ticket }) }
+}
+
+/// A call that has no argument, and no result but its code.
+///
+/// # Safety
+/// As for [`guard`].
+unsafe fn ask(wsrep: *mut Wsrep, event: impl FnOnce(Ticket) -> Event) -> WsrepStatus {
+    // SAFETY: the caller's contract.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            recv::status(node.call(|_, ticket| Event::Resync { ticket }).code)
+            recv::status(node.call(|_, ticket| event(ticket)).code)
         })
     }
 }
