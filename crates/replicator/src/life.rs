@@ -13,7 +13,6 @@ use crate::replicator::{Replicator, Stage};
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Phase;
 use crate::work::{Task, View};
-use crate::works::Works;
 
 /// Pause before a control message that the group refused is submitted again.
 const SAY_AGAIN_MS: u64 = 100;
@@ -40,7 +39,7 @@ impl Replicator {
         (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
         self.backlog.clear();
         self.positions.clear();
-        self.works = Works::default();
+        self.works.start_over();
         self.submissions = Submissions::default();
         self.transactions.clear();
         self.isolations.clear();

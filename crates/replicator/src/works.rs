@@ -60,6 +60,15 @@ impl Works {
         self.applies
     }
 
+    /// A new connection begins. Ids go on: an applier stuck in a callback of the last connection may
+    /// still report, and must not be taken for one of this.
+    pub(crate) fn start_over(&mut self) {
+        *self = Works {
+            next_id: self.next_id,
+            ..Works::default()
+        };
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.running.is_empty()
     }
@@ -159,5 +168,22 @@ impl Works {
             });
         }
         self.announced = ready;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_of_the_last_connection_finishes_nothing_of_this_one() {
+        let mut works = Works::default();
+        works.push(Task::Synced, 0);
+        let stuck = works.take(0).expect("it may run").id;
+        works.start_over();
+        works.push(Task::Synced, 0);
+        let running = works.take(0).expect("nothing else runs").id;
+        assert_eq!(works.done(stuck), None);
+        assert_eq!(works.done(running), Some(Running::Other));
     }
 }
