@@ -5,21 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_group::{
-    Ballot, Checkpoint, Config, Event as GroupEvent, Group, Incarnation, Member, Recovered,
-    ReplicaId, Uuid,
-};
-use trireme_log::{Durability, LogConfig};
-use trireme_replicator::{Connect, Event, Gtid, UNDEFINED_SEQNO};
+use trireme_engine::Start;
+use trireme_group::{Ballot, Config, Incarnation, Member, Recovered, ReplicaId, Uuid};
+use trireme_log::{Durability, LogConfig, OsDisk};
+use trireme_replicator::{Event, Gtid, UNDEFINED_SEQNO};
 use trireme_transport::{
     AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError,
 };
 
-use crate::core::{Link, Progress, now_ms};
+use crate::core::{Core, Line, Progress, now_ms};
 use crate::node::Node;
 use crate::options::{Options, Phase};
 use crate::reactor::Reactor;
-use crate::storage::Storage;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::{Votes, VotesError};
 
@@ -84,7 +81,7 @@ pub fn connect(
     donor: &str,
     bootstrap: bool,
 ) -> Result<(), ConnectError> {
-    if node.peek(|core| core.link.is_some()) {
+    if node.peek(Core::is_connected) {
         return Err(ConnectError::Connected);
     }
     let address = |source| ConnectError::Address {
@@ -98,14 +95,17 @@ pub fn connect(
         return Err(ConnectError::UnsafeBootstrap);
     }
     let incarnation = Incarnation(random_uuid().map_err(ConnectError::Random)?);
-    let (link, poller) = open_link(node, name, &cluster, &options, incarnation)?;
-    let waker = link.mesh.waker();
+    let votes = open_votes(&options)?;
+    let me = this_member(node, &options, &votes, incarnation)?;
+    let (mesh, poller) = open_mesh(name, &cluster, &options, &me)?;
+    let start = engine_start(node, &options, &votes, me, donor, bootstrap)?;
+    let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    let started = start(node, link, &options, incarnation, donor, bootstrap);
+    let started = begin(node, Line { mesh, votes }, start, donor);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
@@ -138,54 +138,67 @@ fn connection_options(
     Ok(options)
 }
 
-fn open_link(
-    node: &Node,
-    name: &str,
-    cluster: &ClusterUrl,
-    options: &Options,
-    incarnation: Incarnation,
-) -> Result<(Link, Poller), ConnectError> {
+/// The first connect of a data directory gives it its identity (rule 14).
+fn open_votes(options: &Options) -> Result<Votes, ConnectError> {
     let base_dir = PathBuf::from(options.str("base_dir"));
-    // The first connect of a data directory gives it its identity (rule 14).
     let fresh = random_uuid().map_err(ConnectError::Random)?;
-    let votes = Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?;
-    let replica = ReplicaId(Uuid(votes.replica().bytes));
-    let base_port = options.base_port();
-    let address = |source| ConnectError::Address {
-        address: options.str("gmcast.listen_addr").to_owned(),
-        source,
-    };
-    let listen = options.listen_address().map_err(address)?;
-    let advertised = advertised_address(options, &listen);
-    let me = Member {
-        replica,
+    Ok(Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?)
+}
+
+/// This node as the others see it.
+fn this_member(
+    node: &Node,
+    options: &Options,
+    votes: &Votes,
+    incarnation: Incarnation,
+) -> Result<Member, ConnectError> {
+    Ok(Member {
+        replica: ReplicaId(Uuid(votes.replica().bytes)),
         incarnation,
         weight: 0,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
         voter: false,
         name: node.settings.node_name.clone(),
         incoming: node.settings.node_incoming.clone(),
-        address: advertised.clone(),
+        address: advertised_address(options, &listen_address(options)?),
         segment: options.int("gmcast.segment").clamp(0, 255) as u8,
         arbitrator: false,
         never_donor: options.bool("gcs.stateless"),
         app_protocol: node.settings.proto_ver,
+    })
+}
+
+fn listen_address(options: &Options) -> Result<crate::url::HostPort, ConnectError> {
+    let address = |source| ConnectError::Address {
+        address: options.str("gmcast.listen_addr").to_owned(),
+        source,
     };
+    options.listen_address().map_err(address)
+}
+
+fn open_mesh(
+    name: &str,
+    cluster: &ClusterUrl,
+    options: &Options,
+    me: &Member,
+) -> Result<(Mesh, Poller), ConnectError> {
     let identity = Identity {
-        replica: replica.0.0,
-        incarnation: incarnation.0.0,
+        replica: me.replica.0.0,
+        incarnation: me.incarnation.0.0,
         name: me.name.clone(),
         group_name: name.to_owned(),
-        listen_addr: advertised,
+        listen_addr: me.address.clone(),
         history: [0; 16],
         segment: me.segment,
         extra: Vec::new(),
     };
+    let base_port = options.base_port();
     let seeds = cluster.peers.iter().map(|peer| HostPort {
         host: peer.host.clone(),
         port: peer.port_or(base_port),
     });
     let allow: AllowAddress = Box::new(crate::services::allowed);
+    let listen = listen_address(options)?;
     let listen = HostPort {
         host: listen.host.clone(),
         port: listen.port_or(base_port),
@@ -198,36 +211,7 @@ fn open_link(
     if options.int("gmcast.isolate") != 0 {
         mesh.set_isolated(true);
     }
-    let durability = match options.str("repl.durability") {
-        "memory" => Durability::Memory,
-        "disk" => Durability::Disk,
-        _ => Durability::Os,
-    };
-    let dir = PathBuf::from(options.str("gcache.dir"));
-    let storage = Storage::new(LogConfig::new(
-        dir,
-        options.int("gcache.size").max(1) as u64,
-        [0; 16],
-        durability,
-    ));
-    let config = Config {
-        append_is_durable: durability != Durability::Disk,
-        ..group_config(options, me)
-    };
-    // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
-    let promised = Ballot {
-        number: votes.promised().number,
-        replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
-    };
-    let recovered = Recovered {
-        promised,
-        amnesiac: true,
-    };
-    let group = Group::new(config, recovered, now_ms());
-    Ok((
-        Link::new(group, mesh, storage, votes, durability == Durability::Disk),
-        poller,
-    ))
+    Ok((mesh, poller))
 }
 
 /// What peers are told: the host that this node listens on, or else the one of
@@ -254,58 +238,61 @@ fn group_config(options: &Options, me: Member) -> Config {
     }
 }
 
-fn start(
+fn engine_start(
     node: &Node,
-    mut link: Link,
     options: &Options,
-    incarnation: Incarnation,
+    votes: &Votes,
+    me: Member,
     donor: &str,
     bootstrap: bool,
-) -> Result<(), ConnectError> {
+) -> Result<Start, ConnectError> {
+    let durability = match options.str("repl.durability") {
+        "memory" => Durability::Memory,
+        "disk" => Durability::Disk,
+        _ => Durability::Os,
+    };
+    let dir = PathBuf::from(options.str("gcache.dir"));
     let local = node.local_position();
-    let history = if !bootstrap {
-        None
-    } else if local.uuid.is_nil() || local.seqno < 0 {
-        if !local.uuid.is_nil() {
-            // Numbers that a database holds are never given out again (rule 5).
-            node.logger.info(format!(
-                "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
-                 begins; nodes of the old one will need a full state transfer",
-                local.uuid
-            ));
-        }
-        Some(random_uuid().map_err(ConnectError::Random)?)
-    } else {
-        Some(local.uuid)
-    };
-    if let Some(history) = history {
-        link.storage.begin(&Checkpoint {
-            history,
-            ..Checkpoint::default()
-        })?;
+    if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
+        node.logger.info(format!(
+            "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
+             begins; nodes of the old one will need a full state transfer",
+            local.uuid
+        ));
     }
-    let connect = Connect {
-        incarnation,
-        me: link.group.config_mut().me.clone(),
+    let fresh = bootstrap.then(random_uuid).transpose();
+    Ok(Start {
+        config: group_config(options, me),
+        // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
+        recovered: Recovered {
+            promised: Ballot {
+                number: votes.promised().number,
+                replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
+            },
+            amnesiac: true,
+        },
+        log: LogConfig::new(
+            dir.clone(),
+            options.int("gcache.size").max(1) as u64,
+            [0; 16],
+            durability,
+        ),
+        disk: Box::new(move || Box::new(OsDisk::new(&dir))),
         local,
-        bootstrap: history,
+        bootstrap: fresh.map_err(ConnectError::Random)?,
         server_running: node.server_running.load(Ordering::SeqCst),
-        control: None,
-        overrides: Vec::new(),
-    };
+        options: crate::runtime::replicator_options(options, donor),
+    })
+}
+
+fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), ConnectError> {
     node.with(|core| {
         core.progress = Progress::default();
-        core.link = Some(link);
-        core.incarnation = incarnation.0;
+        core.line = Some(line);
+        core.incarnation = start.config.me.incarnation.0;
         core.donor = donor.to_owned();
-        core.node(Event::SetOptions(crate::runtime::replicator_options(
-            options, donor,
-        )));
-        core.node(Event::Connect(Box::new(connect)));
-        if let Some(history) = history {
-            core.group(GroupEvent::Bootstrap { history });
-        }
-    });
+        core.engine.connect(now_ms(), start)
+    })?;
     // It may have gone to sleep when there was nothing yet to wait for.
     node.wake_reactor();
     Ok(())
@@ -340,7 +327,7 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
 
 /// disconnect(): leaves the cluster, gives the server its final view, and closes everything.
 pub fn disconnect(node: &Node) {
-    if node.peek(|core| core.link.is_none()) {
+    if !node.peek(Core::is_connected) {
         return;
     }
     node.with(|core| core.node(Event::Disconnect));
@@ -376,8 +363,9 @@ fn close(node: &Node) {
         .take();
     drop(reactor);
     node.with(|core| {
-        if let Some(mut link) = core.link.take() {
-            link.mesh.close();
+        core.engine.drop_link();
+        if let Some(mut line) = core.line.take() {
+            line.mesh.close();
         }
     });
 }

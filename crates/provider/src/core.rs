@@ -1,33 +1,16 @@
-//! The node: group, replicator, mesh and log under one lock. Events go in through [`Core`]'s
-//! methods; [`Core::pump`] carries out what the state machines ask for (`actions.rs`) until they are
-//! content.
+//! The node under its lock: the engine, the mesh that it speaks through, and its files. Events go
+//! in through [`Core`]'s methods; [`Core::pump`] carries out what follows (`outlet.rs`).
 
-use bytes::Bytes;
-use trireme_group::{self as group, Group, Incarnation, Position, ReplicaId};
-use trireme_replicator::{self as replicator, Replicator};
+use trireme_engine::Engine;
+use trireme_group::{self as group, Incarnation, ReplicaId};
+use trireme_replicator as replicator;
 use trireme_transport::{Mesh, MeshEvent, RejectReason};
 
 use crate::grastate::Grastate;
 use crate::logging::Logger;
-use crate::storage::Storage;
+use crate::outlet::Outlet;
 use crate::votes::Votes;
 use crate::waiting::Waiting;
-
-/// First byte of a frame: whose message follows.
-pub(crate) const TO_GROUP: u8 = 0;
-pub(crate) const TO_REPLICATOR: u8 = 1;
-
-/// What one connect() set up.
-pub struct Link {
-    pub group: Group,
-    pub mesh: Mesh,
-    pub storage: Storage,
-    pub votes: Votes,
-    /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
-    pub flush_appends: bool,
-    pub(crate) unflushed: Option<Position>,
-    pub(crate) history_told: bool,
-}
 
 /// How far a connect() or disconnect() has come.
 #[derive(Default)]
@@ -40,10 +23,16 @@ pub struct Progress {
     pub closed: bool,
 }
 
+/// What one connect() set up beside the engine's part.
+pub struct Line {
+    pub mesh: Mesh,
+    pub votes: Votes,
+}
+
 /// Everything under the node's lock.
 pub struct Core {
-    pub replicator: Replicator,
-    pub link: Option<Link>,
+    pub engine: Engine,
+    pub line: Option<Line>,
     pub waiting: Waiting,
     pub progress: Progress,
     pub grastate: Grastate,
@@ -54,40 +43,15 @@ pub struct Core {
     /// recv() threads to wake once the lock is released.
     pub appliers_due: usize,
     pub logger: Logger,
-    /// The group has taken in something since its last flush.
-    pub(crate) group_dirty: bool,
-    group_actions: Vec<group::Action>,
-    node_actions: Vec<replicator::Action>,
     mesh_events: Vec<MeshEvent>,
-}
-
-impl Link {
-    /// A link that has just been bound.
-    pub fn new(
-        group: Group,
-        mesh: Mesh,
-        storage: Storage,
-        votes: Votes,
-        flush_appends: bool,
-    ) -> Link {
-        Link {
-            group,
-            mesh,
-            storage,
-            votes,
-            flush_appends,
-            unflushed: None,
-            history_told: false,
-        }
-    }
 }
 
 impl Core {
     /// A node that is not connected.
-    pub fn new(replicator: Replicator, grastate: Grastate, logger: Logger) -> Core {
+    pub fn new(engine: Engine, grastate: Grastate, logger: Logger) -> Core {
         Core {
-            replicator,
-            link: None,
+            engine,
+            line: None,
             waiting: Waiting::default(),
             progress: Progress::default(),
             grastate,
@@ -95,89 +59,79 @@ impl Core {
             incarnation: group::Uuid::NIL,
             appliers_due: 0,
             logger,
-            group_dirty: false,
-            group_actions: Vec::new(),
-            node_actions: Vec::new(),
             mesh_events: Vec::new(),
         }
     }
 
+    /// True between connect() and disconnect().
+    pub fn is_connected(&self) -> bool {
+        self.line.is_some()
+    }
+
     /// An event for the replicator.
     pub fn node(&mut self, event: replicator::Event) {
-        let now = now_ms();
-        match &self.link {
-            Some(link) => self
-                .replicator
-                .handle(now, event, &link.storage, &mut self.node_actions),
-            None => {
-                self.replicator
-                    .handle(now, event, &replicator::NoHistory, &mut self.node_actions)
-            }
-        }
+        self.engine.node(now_ms(), event);
     }
 
     /// An event for the group, if there is one.
     pub fn group(&mut self, event: group::Event) {
-        if let Some(link) = &mut self.link {
-            link.group.handle(now_ms(), event);
-            self.group_dirty = true;
-        }
+        self.engine.group(now_ms(), event);
     }
 
     /// Network readiness and time: what the reactor has seen.
     pub fn react(&mut self, ready: &mut trireme_transport::Ready) {
         let now = now_ms();
-        let Some(link) = &mut self.link else { return };
+        let Some(line) = &mut self.line else { return };
         let mut events = std::mem::take(&mut self.mesh_events);
         if crate::services::isolated_by_signal() {
-            link.mesh.set_isolated(true);
+            line.mesh.set_isolated(true);
         }
-        link.mesh.handle_ready(ready, now, &mut events);
-        link.mesh.tick(now, &mut events);
+        line.mesh.handle_ready(ready, now, &mut events);
+        line.mesh.tick(now, &mut events);
         for event in events.drain(..) {
             self.mesh_event(event);
-            self.carry_out();
+            let (engine, mut outlet) = self.parts();
+            engine.carry_out(now, &mut outlet);
         }
         self.mesh_events = events;
-        if self
-            .link
-            .as_ref()
-            .is_some_and(|link| now >= link.group.next_deadline())
-        {
-            self.group(group::Event::Tick);
-        }
-        if self
-            .replicator
-            .next_deadline_ms()
-            .is_some_and(|at| now >= at)
-        {
-            self.node(replicator::Event::Tick);
-        }
+        self.engine.tick(now);
     }
 
     /// When [`Core::react`] is due at the latest, in ms from now.
     pub fn idle_ms(&self) -> u64 {
         let now = now_ms();
-        let mut deadline = now + 100;
-        if let Some(link) = &self.link {
-            deadline = deadline.min(link.group.next_deadline());
-            deadline = link
-                .mesh
-                .next_deadline_ms()
-                .map_or(deadline, |at| deadline.min(at));
+        let mesh = self.line.as_ref().and_then(|l| l.mesh.next_deadline_ms());
+        let due = self.engine.next_deadline_ms().into_iter().chain(mesh);
+        due.fold(now + 100, u64::min).saturating_sub(now)
+    }
+
+    /// Carries out actions until nothing is left to do, then lets everything out: the log has been
+    /// written when the peers get it.
+    pub fn pump(&mut self) {
+        let (engine, mut outlet) = self.parts();
+        engine.pump(now_ms(), &mut outlet);
+        if let Some(line) = &mut self.line {
+            line.mesh.flush();
         }
-        deadline = self
-            .replicator
-            .next_deadline_ms()
-            .map_or(deadline, |at| deadline.min(at));
-        deadline.saturating_sub(now)
+    }
+
+    fn parts(&mut self) -> (&mut Engine, Outlet<'_>) {
+        let outlet = Outlet {
+            line: &mut self.line,
+            waiting: &mut self.waiting,
+            progress: &mut self.progress,
+            grastate: &mut self.grastate,
+            appliers_due: &mut self.appliers_due,
+            logger: &self.logger,
+        };
+        (&mut self.engine, outlet)
     }
 
     fn mesh_event(&mut self, event: MeshEvent) {
         match event {
             MeshEvent::PeerUp { info, .. } => {
-                let (replica, incarnation) =
-                    (replica_id(info.replica), incarnation_id(info.incarnation));
+                let replica = ReplicaId(group::Uuid(info.replica));
+                let incarnation = incarnation_id(info.incarnation);
                 self.logger.info(format!(
                     "connection to {} ({}, {incarnation}) established",
                     info.name, info.listen_addr
@@ -196,7 +150,12 @@ impl Core {
                     .info(format!("connection to {incarnation} is down: {reason}"));
                 self.group(group::Event::PeerDown { incarnation });
             }
-            MeshEvent::Frame { from, bytes } => self.frame(from, bytes),
+            MeshEvent::Frame { from, bytes } => {
+                let taken = self.engine.frame(now_ms(), incarnation_id(from), &bytes);
+                if let Err(why) = taken {
+                    self.drop_peer(from, &why);
+                }
+            }
             MeshEvent::Refused {
                 incarnation: Some(incarnation),
                 ..
@@ -223,81 +182,15 @@ impl Core {
         }
     }
 
-    fn frame(&mut self, from: [u8; 16], bytes: Bytes) {
-        let incarnation = incarnation_id(from);
-        match bytes.first() {
-            Some(&TO_GROUP) => match group::decode(bytes.slice(1..)) {
-                Ok(message) => self.group(group::Event::Message {
-                    from: incarnation,
-                    message,
-                }),
-                Err(error) => {
-                    self.drop_peer(from, &format!("sent a malformed group message: {error}"))
-                }
-            },
-            Some(&TO_REPLICATOR) => {
-                self.node(replicator::Event::Direct {
-                    from: incarnation,
-                    bytes: bytes.slice(1..),
-                });
-            }
-            _ => self.drop_peer(from, "sent a frame of unknown kind"),
-        }
-    }
-
     fn drop_peer(&mut self, peer: [u8; 16], why: &str) {
         self.logger.warn(format!(
             "peer {} {why}; the connection is dropped",
             incarnation_id(peer)
         ));
-        if let Some(link) = &mut self.link {
-            link.mesh.disconnect_peer(peer, None);
+        if let Some(line) = &mut self.line {
+            line.mesh.disconnect_peer(peer, None);
         }
     }
-
-    /// Carries out actions until nothing is left to do, then lets everything out: first to the
-    /// log, then to the peers.
-    pub fn pump(&mut self) {
-        loop {
-            self.carry_out();
-            if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
-                self.group_dirty = false;
-                link.group.flush(&link.storage, &mut self.group_actions);
-            }
-            if self.group_actions.is_empty() {
-                if self.write_log() {
-                    continue;
-                }
-                break;
-            }
-            let mut actions = std::mem::take(&mut self.group_actions);
-            for action in actions.drain(..) {
-                self.group_action(action);
-                self.carry_out();
-            }
-            self.group_actions = actions;
-        }
-        if let Some(link) = &mut self.link {
-            link.mesh.flush();
-        }
-    }
-
-    /// The replicator wants its actions carried out before its next event.
-    fn carry_out(&mut self) {
-        while !self.node_actions.is_empty() {
-            let mut actions = std::mem::take(&mut self.node_actions);
-            for action in actions.drain(..) {
-                self.node_action(action);
-            }
-            if self.node_actions.is_empty() {
-                self.node_actions = actions; // keeps its room
-            }
-        }
-    }
-}
-
-fn replica_id(bytes: [u8; 16]) -> ReplicaId {
-    ReplicaId(group::Uuid(bytes))
 }
 
 fn incarnation_id(bytes: [u8; 16]) -> Incarnation {

@@ -4,7 +4,6 @@
 //! [`recv`] what the server's applier threads do; [`core`] the node itself under its lock. No
 //! replication logic lives here: it is in the group and the replicator.
 
-mod actions;
 mod border;
 mod connect;
 mod convert;
@@ -16,13 +15,13 @@ mod grastate;
 mod logging;
 mod node;
 mod options;
+mod outlet;
 mod reactor;
 mod recv;
 mod runtime;
 mod services;
 mod stats;
 mod status;
-mod storage;
 mod transaction;
 mod url;
 // Half of what it keeps is read at recovery, which comes with the durable log.

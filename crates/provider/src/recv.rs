@@ -12,22 +12,23 @@ use trireme_wsrep_abi::{
 
 use crate::CAPABILITIES;
 use crate::convert::{gtid_to_abi, meta_of, uuid_to_abi};
+use crate::core::Core;
 use crate::node::Node;
 use crate::transaction::Handle;
 
 /// The body of recv(): returns when the node is closed, or when the server wants fewer appliers.
 pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
-    if node.peek(|core| core.link.is_none()) {
+    if !node.peek(Core::is_connected) {
         return WsrepStatus::FATAL;
     }
-    node.appliers.fetch_add(1, Ordering::SeqCst);
+    node.enter();
     let mut done = None;
     loop {
         let Work { id, task } = node.next_work(done.take());
         let mut exit_loop = false;
         let event = match task {
             Task::Exit { code } => {
-                node.appliers.fetch_sub(1, Ordering::SeqCst);
+                node.exit();
                 return WsrepStatus(code as i32);
             }
             Task::SstRequest => {
@@ -62,26 +63,14 @@ pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
                 Event::WorkDone { work: id, ok }
             }
         };
-        if exit_loop && leave_loop(node) {
-            node.with(|core| core.node(event));
+        if !exit_loop {
+            done = Some(event);
+        } else if node.leave(event) {
             return WsrepStatus::OK;
+        } else {
+            node.logger.warn("Refusing exit for the last slave thread.");
         }
-        done = Some(event);
     }
-}
-
-/// The server wants fewer appliers: this one goes, unless it is the last.
-fn leave_loop(node: &Node) -> bool {
-    let one_less = |n: usize| (n > 1).then(|| n - 1);
-    if node
-        .appliers
-        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
-        .is_ok()
-    {
-        return true;
-    }
-    node.logger.warn("Refusing exit for the last slave thread.");
-    false
 }
 
 /// Calls apply() for a write-set; also from replay_trx().

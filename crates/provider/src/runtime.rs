@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use trireme_engine::Engine;
 use trireme_group::Event as GroupEvent;
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
 use trireme_wsrep_abi::InitSettings;
@@ -59,11 +60,8 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         "Trireme {} starts with {options}",
         env!("CARGO_PKG_VERSION")
     ));
-    let core = Core::new(
-        Replicator::new(NodeOptions::default()),
-        grastate,
-        logger.clone(),
-    );
+    let engine = Engine::new(Replicator::new(NodeOptions::default()));
+    let core = Core::new(engine, grastate, logger.clone());
     let node = Node::new(core, settings, options, logger.clone());
     let limit = node
         .options
@@ -136,9 +134,9 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         "gmcast.isolate" => {
             let isolated = change.value.trim() != "0";
             node.with(|core| {
-                core.link
+                core.line
                     .as_mut()
-                    .map(|link| link.mesh.set_isolated(isolated))
+                    .map(|line| line.mesh.set_isolated(isolated))
             });
         }
         "gmcast.peer_addr" => {
@@ -149,7 +147,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 host: peer.host,
                 port,
             };
-            node.with(|core| core.link.as_mut().map(|link| link.mesh.add_seed(seed)));
+            node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
         }
         "pc.bootstrap" => {
             let override_id = random_uuid().map_err(|error| error.to_string())?;
@@ -161,8 +159,8 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 .duration_ms("evs.suspect_timeout")
                 .min(options.duration_ms("evs.inactive_timeout"));
             node.with(|core| {
-                if let Some(link) = &mut core.link {
-                    let config = link.group.config_mut();
+                if let Some(group) = core.engine.group_mut() {
+                    let config = group.config_mut();
                     config.suspect_timeout_ms = suspect_ms;
                     config.ignore_split_brain = options.bool("pc.ignore_sb");
                     config.ignore_quorum = options.bool("pc.ignore_quorum");
@@ -185,7 +183,9 @@ fn set_weight(node: &Node, weight: u8) {
     node.with(|core| core.group(GroupEvent::SetWeight { weight }));
     let until = Instant::now() + ORDERED_OPTION_PATIENCE;
     let in_force = |core: &Core| {
-        let Some(link) = &core.link else { return true };
+        let Some(link) = core.engine.link() else {
+            return true;
+        };
         if link.group.standing() != trireme_group::Standing::Primary {
             return true;
         }

@@ -15,8 +15,8 @@ pub fn collect(node: &Node) -> Stats {
         options.int("gmcast.segment")
     };
     node.peek(|core| {
-        let status = core.replicator.status();
-        let group = core.link.as_ref().map(|link| GroupStats {
+        let status = core.engine.status();
+        let group = core.engine.link().map(|link| GroupStats {
             cluster_weight: if status.local_state == LocalState::Initialized {
                 0
             } else {

@@ -112,7 +112,6 @@ pub struct Replicator {
     /// A donation is over with this result, and the order does not know yet.
     pub(crate) donation_result: Option<i32>,
     pub(crate) joined_told: Vec<Incarnation>,
-    pub(crate) cached_downto: Seqno,
 }
 
 impl Replicator {
@@ -159,7 +158,6 @@ impl Replicator {
             owed_resyncs: 0,
             donation_result: None,
             joined_told: Vec::new(),
-            cached_downto: -1,
         }
     }
 
@@ -187,7 +185,8 @@ impl Replicator {
             Event::Connect(connect) => self.connect(*connect),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.options = options,
-            Event::Tick => self.cached_downto = history.first_seqno().unwrap_or(-1),
+            // What is due is seen to in settle().
+            Event::Tick => {}
 
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
             Event::NonPrimary { component } => self.non_primary(component),

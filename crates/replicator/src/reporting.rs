@@ -6,6 +6,7 @@ use trireme_group::{Position, Uuid};
 
 use crate::control::NodeState;
 use crate::cut::CutReports;
+use crate::history::History;
 use crate::joiner::TransferPhase;
 use crate::replicator::{Replicator, Stage};
 use crate::status::{LocalState, QueueLength, Status};
@@ -33,8 +34,8 @@ impl Replicator {
             .map(|at| at.max(self.now_ms + 10))
     }
 
-    /// Counters and states. Cheap.
-    pub fn status(&self) -> Status {
+    /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
+    pub fn status(&self, history: &dyn History) -> Status {
         let (state, comment) = self.local_state();
         let counters = &self.counters;
         let control = self.control.as_ref();
@@ -70,7 +71,7 @@ impl Replicator {
                 ..QueueLength::default()
             },
             local_recv_queue: counters.recv_queue(self.works.applies() + self.backlog.len()),
-            local_cached_downto: self.cached_downto,
+            local_cached_downto: history.first_seqno().unwrap_or(-1),
             flow_control_paused_ns: paused_ms * 1_000_000,
             flow_control_paused: (paused_ms as f64 / elapsed_ms as f64).min(1.0),
             flow_control_sent: self.flow.sent,

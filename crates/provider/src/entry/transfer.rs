@@ -41,7 +41,7 @@ pub unsafe extern "C" fn last_committed_id(wsrep: *mut Wsrep, gtid: *mut Gtid) -
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
             if let Some(gtid) = gtid.as_mut() {
-                *gtid = gtid_to_abi(node.peek(|core| core.replicator.last_committed()));
+                *gtid = gtid_to_abi(node.peek(|core| core.engine.replicator.last_committed()));
             }
             WsrepStatus::OK
         })

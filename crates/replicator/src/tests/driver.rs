@@ -12,7 +12,7 @@ use trireme_group::{
 use super::server::{Applier, Happened, Server, Session, Toi};
 use crate::{
     Action, Answer, Code, Connect, Event, Gtid, History, Options, Recorded, Replicator, Seqno,
-    Task, TrxId, Work, WriteSetDraft, flags,
+    Status, Task, TrxId, Work, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -309,6 +309,11 @@ impl Cluster {
         self.nodes[node].actions.push(action);
     }
 
+    pub fn status(&self, node: usize) -> Status {
+        let at = &self.nodes[node];
+        at.replicator.status(&at.records)
+    }
+
     // --- single steps; each says whether anything happened
 
     pub fn deliver(&mut self, node: usize) -> bool {
@@ -545,7 +550,7 @@ impl Cluster {
     }
 
     pub fn comment(&self, node: usize) -> &'static str {
-        self.nodes[node].replicator.status().local_state_comment
+        self.status(node).local_state_comment
     }
 
     /// Nobody waits, everything is applied, all databases are equal.

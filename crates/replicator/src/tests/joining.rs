@@ -434,10 +434,7 @@ fn a_partitioned_node_whose_log_was_reset_catches_up_without_a_new_connection() 
         "the view without it, the one with it, synced: {views:?}"
     );
     assert_eq!(views[2], "synced");
-    assert_eq!(
-        cluster.nodes[2].replicator.status().local_state,
-        LocalState::Synced
-    );
+    assert_eq!(cluster.status(2).local_state, LocalState::Synced);
     cluster.assert_settled();
 }
 

@@ -36,7 +36,7 @@ fn a_bootstrap_shows_connected_view_synced() {
         safe_to_bootstrap: true,
     };
     assert!(cluster.nodes[0].actions.contains(&saved));
-    let status = cluster.nodes[0].replicator.status();
+    let status = cluster.status(0);
     assert_eq!(
         (status.local_state, status.local_state_comment),
         (LocalState::Synced, "Synced")
@@ -75,7 +75,7 @@ fn weights_alone_are_no_view() {
         (views(&cluster, 0), cluster.nodes[0].replicator.last_seqno()),
         before
     );
-    assert_eq!(cluster.nodes[0].replicator.status().cluster_weight, 9);
+    assert_eq!(cluster.status(0).cluster_weight, 9);
 }
 
 #[test]
@@ -183,19 +183,13 @@ fn desync_is_counted_and_resync_ends_it() {
         assert_eq!(cluster.nodes[0].server.take(ticket).unwrap().code, Code::Ok);
     }
     assert_eq!(
-        (
-            cluster.comment(0),
-            cluster.nodes[0].replicator.status().desync_count
-        ),
+        (cluster.comment(0), cluster.status(0).desync_count),
         ("Donor/Desynced", 2)
     );
     cluster.call(0, |ticket| Event::Resync { ticket }).unwrap();
     cluster.settle();
     assert_eq!(
-        (
-            cluster.comment(0),
-            cluster.nodes[0].replicator.status().desync_count
-        ),
+        (cluster.comment(0), cluster.status(0).desync_count),
         ("Donor/Desynced", 1)
     );
     let synced = |c: &Cluster| {
@@ -233,9 +227,9 @@ fn a_long_queue_stops_the_writers_until_it_is_short() {
         cluster.settle_now();
         cluster.pass(100);
     }
-    let status = cluster.nodes[0].replicator.status();
+    let status = cluster.status(0);
     assert!(status.flow_control_active && status.flow_control_recv == 1);
-    assert!(cluster.nodes[1].replicator.status().flow_control_requested);
+    assert!(cluster.status(1).flow_control_requested);
     let held = cluster.certify(0, "e", KeyType::Exclusive);
     let victim = cluster.certify(0, "f", KeyType::Exclusive);
     let submitted = cluster.last_submission(0);
@@ -250,7 +244,7 @@ fn a_long_queue_stops_the_writers_until_it_is_short() {
     cluster.settle();
     assert!(cluster.last_submission(0) > submitted);
     assert_eq!(cluster.outcome(0, held), Code::Ok);
-    assert!(cluster.nodes[0].replicator.status().flow_control_paused_ns > 0);
+    assert!(cluster.status(0).flow_control_paused_ns > 0);
     cluster.assert_settled();
 }
 
@@ -267,7 +261,7 @@ fn a_stop_lapses_with_silence() {
     cluster.nodes[1].threads = 0;
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle_now();
-    assert!(cluster.nodes[0].replicator.status().flow_control_active);
+    assert!(cluster.status(0).flow_control_active);
     let deadline = cluster.nodes[0].replicator.next_deadline_ms().unwrap();
     assert!(deadline <= cluster.now_ms + 200);
     // Node 1 is paused: it says nothing more.
@@ -305,10 +299,7 @@ fn without_a_majority_nothing_is_accepted() {
     cluster.settle();
     let last = cluster.nodes[0].replicator.last_committed().seqno;
     assert_eq!(views(&cluster, 0).last(), Some(&(false, last, 1)));
-    assert_eq!(
-        cluster.nodes[0].replicator.status().local_state,
-        LocalState::Initialized
-    );
+    assert_eq!(cluster.status(0).local_state, LocalState::Initialized);
     // The majority comes back: a new view, and synced again.
     cluster.nodes[0].primary = true;
     let synced = cluster.nodes[0]

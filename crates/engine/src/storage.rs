@@ -4,19 +4,27 @@ use bytes::Bytes;
 use trireme_group::{
     Body, Checkpoint, Delivery, Entry, LogReader, Position, decode_entry, encode_entry,
 };
-use trireme_log::{Log, LogConfig, LogError, Outcome};
+use trireme_log::{Disk, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::{History, Recorded, Seqno};
+
+/// Opens the directory of the log; each call gives another handle on it.
+pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
 
 /// The log of one history; none before the node is in one.
 pub struct Storage {
     config: LogConfig,
+    disk: OpenDisk,
     log: Option<Log>,
 }
 
 impl Storage {
     /// Nothing is opened yet: which history it is is not known. `config.identity` is filled in then.
-    pub fn new(config: LogConfig) -> Storage {
-        Storage { config, log: None }
+    pub fn new(config: LogConfig, disk: OpenDisk) -> Storage {
+        Storage {
+            config,
+            disk,
+            log: None,
+        }
     }
 
     /// A log that begins anew above `checkpoint`.
@@ -27,7 +35,7 @@ impl Storage {
         };
         // Until recovery is built, what an earlier process left is not trusted.
         self.log = None;
-        let mut log = Log::create(config)?;
+        let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
         Ok(())

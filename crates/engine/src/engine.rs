@@ -1,0 +1,234 @@
+//! The engine's state, how events come in, and the order in which everything goes out.
+
+use bytes::Bytes;
+use trireme_group::{self as group, Checkpoint, Group, Incarnation, Position, Recovered, Uuid};
+use trireme_log::{Durability, LogConfig, LogError};
+use trireme_replicator::{self as replicator, Connect, Gtid, Replicator};
+
+use crate::outside::{Channel, Outside};
+use crate::storage::{OpenDisk, Storage};
+
+/// What a connection begins with.
+pub struct Start {
+    /// The group's settings; `append_is_durable` is set from the log's durability.
+    pub config: group::Config,
+    /// What this replica knows of its past.
+    pub recovered: Recovered,
+    /// The log; its identity is filled in when the history is known.
+    pub log: LogConfig,
+    /// Where the log lies.
+    pub disk: OpenDisk,
+    /// Position of the database.
+    pub local: Gtid,
+    /// Found a history, or continue the database's own, alone; holds the uuid for a new one.
+    pub bootstrap: Option<Uuid>,
+    /// True if the server's storage engines are up.
+    pub server_running: bool,
+    /// The replicator's settings.
+    pub options: replicator::Options,
+}
+
+/// What lives as long as a connection.
+pub struct Link {
+    /// Order and membership.
+    pub group: Group,
+    /// The log.
+    pub storage: Storage,
+    /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
+    pub(crate) flush_appends: bool,
+    pub(crate) unflushed: Option<Position>,
+    pub(crate) history_told: bool,
+}
+
+/// Group, replicator and log of one node.
+pub struct Engine {
+    /// The node; outlives connections.
+    pub replicator: Replicator,
+    pub(crate) link: Option<Link>,
+    /// The group has taken in something since its last flush.
+    pub(crate) group_dirty: bool,
+    /// A write has failed: nothing is done any more.
+    pub(crate) failed: bool,
+    group_actions: Vec<group::Action>,
+    node_actions: Vec<replicator::Action>,
+}
+
+impl Engine {
+    /// A node that is not connected.
+    pub fn new(replicator: Replicator) -> Engine {
+        Engine {
+            replicator,
+            link: None,
+            group_dirty: false,
+            failed: false,
+            group_actions: Vec::new(),
+            node_actions: Vec::new(),
+        }
+    }
+
+    /// Begins a connection. What comes of it is carried out by [`Engine::pump`].
+    pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
+        let founded = start
+            .bootstrap
+            .map(|fresh| founded_history(start.local, fresh));
+        let flush_appends = start.log.durability == Durability::Disk;
+        let me = start.config.me.clone();
+        let mut storage = Storage::new(start.log, start.disk);
+        if let Some(history) = founded {
+            storage.begin(&Checkpoint {
+                history,
+                ..Checkpoint::default()
+            })?;
+        }
+        let config = group::Config {
+            append_is_durable: !flush_appends,
+            ..start.config
+        };
+        self.link = Some(Link {
+            group: Group::new(config, start.recovered, now_ms),
+            storage,
+            flush_appends,
+            unflushed: None,
+            history_told: false,
+        });
+        let connect = Connect {
+            incarnation: me.incarnation,
+            me,
+            local: start.local,
+            bootstrap: founded,
+            server_running: start.server_running,
+            control: None,
+            overrides: Vec::new(),
+        };
+        self.node(now_ms, replicator::Event::SetOptions(start.options));
+        self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
+        if let Some(history) = founded {
+            self.group(now_ms, group::Event::Bootstrap { history });
+        }
+        Ok(())
+    }
+
+    /// The connection is gone; the replicator stays.
+    pub fn drop_link(&mut self) {
+        self.link = None;
+        self.group_dirty = false;
+    }
+
+    /// The connection, if there is one.
+    pub fn link(&self) -> Option<&Link> {
+        self.link.as_ref()
+    }
+
+    /// The connection's group.
+    pub fn group_mut(&mut self) -> Option<&mut Group> {
+        self.link.as_mut().map(|link| &mut link.group)
+    }
+
+    /// An event for the replicator.
+    pub fn node(&mut self, now_ms: u64, event: replicator::Event) {
+        let history = history(&self.link);
+        (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
+    }
+
+    /// Counters and states of the node. Cheap.
+    pub fn status(&self) -> replicator::Status {
+        self.replicator.status(history(&self.link))
+    }
+
+    /// An event for the group, if there is one.
+    pub fn group(&mut self, now_ms: u64, event: group::Event) {
+        if let Some(link) = &mut self.link {
+            link.group.handle(now_ms, event);
+            self.group_dirty = true;
+        }
+    }
+
+    /// A frame from a peer. Err: malformed, the peer is not to be listened to any more.
+    pub fn frame(&mut self, now_ms: u64, from: Incarnation, frame: &Bytes) -> Result<(), String> {
+        match frame.first().and_then(|byte| Channel::of(*byte)) {
+            Some(Channel::Group) => {
+                let message = group::decode(frame.slice(1..))
+                    .map_err(|error| format!("sent a malformed group message: {error}"))?;
+                self.group(now_ms, group::Event::Message { from, message });
+            }
+            Some(Channel::Replicator) => {
+                let bytes = frame.slice(1..);
+                self.node(now_ms, replicator::Event::Direct { from, bytes });
+            }
+            None => return Err("sent a frame of unknown kind".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Tells both that time has passed, if they asked for it.
+    pub fn tick(&mut self, now_ms: u64) {
+        if (self.link.as_ref()).is_some_and(|link| now_ms >= link.group.next_deadline()) {
+            self.group(now_ms, group::Event::Tick);
+        }
+        if (self.replicator.next_deadline_ms()).is_some_and(|at| now_ms >= at) {
+            self.node(now_ms, replicator::Event::Tick);
+        }
+    }
+
+    /// When [`Engine::tick`] is due at the latest.
+    pub fn next_deadline_ms(&self) -> Option<u64> {
+        let group = self.link.as_ref().map(|link| link.group.next_deadline());
+        let node = self.replicator.next_deadline_ms();
+        group.into_iter().chain(node).min()
+    }
+
+    /// Carries out actions until nothing is left to do, and writes the log. What was given to
+    /// [`Outside::send`] may leave the node when this returns, and not before.
+    pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        while !self.failed {
+            self.carry_out(now_ms, outside);
+            if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
+                self.group_dirty = false;
+                link.group.flush(&link.storage, &mut self.group_actions);
+            }
+            if self.group_actions.is_empty() {
+                if self.write_log(now_ms, outside) {
+                    continue;
+                }
+                break;
+            }
+            let mut actions = std::mem::take(&mut self.group_actions);
+            for action in actions.drain(..) {
+                self.group_action(now_ms, action, outside);
+                self.carry_out(now_ms, outside);
+            }
+            self.group_actions = actions;
+        }
+    }
+
+    /// The replicator wants its actions carried out before its next event.
+    pub fn carry_out(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        while !self.node_actions.is_empty() && !self.failed {
+            let mut actions = std::mem::take(&mut self.node_actions);
+            for action in actions.drain(..) {
+                self.node_action(now_ms, action, outside);
+            }
+            if self.node_actions.is_empty() {
+                self.node_actions = actions; // keeps its room
+            }
+        }
+    }
+}
+
+/// What the replicator may read back.
+fn history(link: &Option<Link>) -> &dyn replicator::History {
+    match link {
+        Some(link) => &link.storage,
+        None => &replicator::NoHistory,
+    }
+}
+
+/// The history that a bootstrapping node is in: the database's own, if its position there is known.
+/// Else a new one: numbers that a database holds are never given out again (rule 5).
+fn founded_history(local: Gtid, fresh: Uuid) -> Uuid {
+    if local.uuid.is_nil() || local.seqno < 0 {
+        fresh
+    } else {
+        local.uuid
+    }
+}

@@ -1,0 +1,15 @@
+//! The engine of a node: group, replicator and write-set log put together.
+//!
+//! [`Engine`] hands each state machine what the other one says, and writes the log before anything
+//! that speaks of it leaves the node. What is left to do outside (peers, files, the server's
+//! threads) goes through [`Outside`]. The provider and the simulator drive the same engine: there
+//! is no clock, thread or socket in here, and the log's disk is a trait.
+
+mod actions;
+mod engine;
+mod outside;
+mod storage;
+
+pub use engine::{Engine, Link, Start};
+pub use outside::{Channel, Outside};
+pub use storage::{OpenDisk, Storage};

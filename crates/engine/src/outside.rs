@@ -1,0 +1,66 @@
+//! What the engine needs done outside.
+
+use bytes::Bytes;
+use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
+use trireme_replicator as replicator;
+
+/// Whose message a frame carries: its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// From group to group.
+    Group,
+    /// From replicator to replicator.
+    Replicator,
+}
+
+impl Channel {
+    /// The byte on the wire.
+    pub fn byte(self) -> u8 {
+        match self {
+            Channel::Group => 0,
+            Channel::Replicator => 1,
+        }
+    }
+
+    /// The channel of a frame's first byte.
+    pub fn of(byte: u8) -> Option<Channel> {
+        [Channel::Group, Channel::Replicator]
+            .into_iter()
+            .find(|channel| channel.byte() == byte)
+    }
+}
+
+/// The node's surroundings. Calls come in the order in which they are to take effect.
+pub trait Outside {
+    /// Send to each of these peers; may get lost. Everything that the engine has told before is to
+    /// be on its way to the operating system first (the log is, when [`crate::Engine::pump`]
+    /// returns).
+    fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
+    /// Keep the promised ballot, flushed in every durability mode, before returning (rule 4).
+    fn promise(&mut self, ballot: Ballot) -> Result<(), String>;
+    /// The node is in this history from here on; peers of another one are to be turned away
+    /// (rule 11).
+    fn in_history(&mut self, history: Uuid);
+    /// The cluster will not have this node; the text says why.
+    fn refused(&mut self, reason: String);
+    /// Something an operator may want to know.
+    fn note(&mut self, text: &str);
+    /// The node can keep nothing any more: it must not go on (rule 23). The provider ends the
+    /// process; should the call return, the engine stands still from here on.
+    fn fail(&mut self, text: &str);
+    /// The replicator's actions that concern the server, its threads, and the saved state: Answer,
+    /// WakeAppliers, Log, Fatal, Admitted, Closed, SaveState, MarkUnsafe, MarkSafe, MarkCorrupt and
+    /// MarkUncorrupt.
+    fn act(&mut self, action: replicator::Action);
+
+    // What the simulator's invariants want to see; nothing is to be done.
+
+    /// An entry was appended to the log.
+    fn appended(&mut self, _entry: &Entry) {}
+    /// Entries above this position were dropped from the log.
+    fn truncated(&mut self, _after: Position) {}
+    /// The log began anew.
+    fn began_anew(&mut self, _checkpoint: &Checkpoint) {}
+    /// The group delivered a committed entry.
+    fn delivered(&mut self, _position: Position, _delivery: &Delivery) {}
+}

@@ -1,0 +1,226 @@
+//! The lock, and how threads call through it.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard};
+use crate::waiting::{Slot, Ticket, Waiting};
+
+/// What the lock protects.
+pub trait UnderLock {
+    /// What callers and appliers tell it.
+    type Event;
+    /// What callers get back.
+    type Answer;
+    /// What appliers are to do.
+    type Work;
+
+    /// Takes in an event.
+    fn handle(&mut self, event: Self::Event);
+    /// Carries out all that follows from what was taken in, so that nothing is left undone when the
+    /// lock is released.
+    fn pump(&mut self);
+    /// The next work, if it may begin now.
+    fn take_work(&mut self) -> Option<Self::Work>;
+    /// Works that have become ready since the last time this was asked.
+    fn take_appliers_due(&mut self) -> usize;
+    /// Nobody waits for the ticket's answer any more; it must not be given.
+    fn cancel(&mut self, ticket: Ticket);
+    /// Where answers are put.
+    fn waiting(&mut self) -> &mut Waiting<Self::Answer>;
+}
+
+/// The lock around a core, its callers and its appliers.
+pub struct Handover<C: UnderLock> {
+    shared: Mutex<Shared<C>>,
+    /// Appliers wait here for work.
+    work: Condvar,
+    /// Appliers between [`Handover::enter`] and [`Handover::exit`] or [`Handover::leave`].
+    pub appliers: AtomicUsize,
+}
+
+struct Shared<C> {
+    core: C,
+    /// Appliers that wait for work, or are being woken: more than these need not be notified.
+    sleeping: usize,
+}
+
+/// Whom a change concerns; to be woken without the lock.
+struct Due<A> {
+    answers: Vec<(Arc<Slot<A>>, A)>,
+    appliers: usize,
+    /// These are all the appliers that sleep.
+    all: bool,
+}
+
+impl<C: UnderLock> Handover<C> {
+    /// Puts `core` under a lock.
+    pub fn new(core: C) -> Handover<C> {
+        Handover {
+            shared: Mutex::new(Shared { core, sleeping: 0 }),
+            work: Condvar::new(),
+            appliers: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared<C>> {
+        // Who panics under the lock has to ask is_broken() and end the process.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if a thread panicked in the core: nothing can be trusted any more.
+    pub fn is_broken(&self) -> bool {
+        self.shared.is_poisoned()
+    }
+
+    /// Reads or changes the core, carries out what follows, and wakes whom it concerns.
+    pub fn with<T>(&self, change: impl FnOnce(&mut C) -> T) -> T {
+        let mut shared = self.lock();
+        let result = change(&mut shared.core);
+        shared.core.pump();
+        self.release(shared);
+        result
+    }
+
+    /// Reads the core only.
+    pub fn peek<T>(&self, read: impl FnOnce(&C) -> T) -> T {
+        read(&self.lock().core)
+    }
+
+    /// Lets go of the lock and wakes the threads whose turn it is.
+    fn release(&self, mut shared: MutexGuard<'_, Shared<C>>) {
+        let due = shared.take_due();
+        drop(shared);
+        self.wake(due);
+    }
+
+    fn wake(&self, due: Due<C::Answer>) {
+        for (slot, answer) in due.answers {
+            slot.fill(answer);
+        }
+        if due.all {
+            self.work.notify_all();
+        } else {
+            for _ in 0..due.appliers {
+                self.work.notify_one();
+            }
+        }
+    }
+
+    /// Calls the node and waits for its answer.
+    pub fn call(&self, event: impl FnOnce(&mut C, Ticket) -> C::Event) -> C::Answer {
+        match self.begin(event).1 {
+            Ok(answer) => answer,
+            Err(slot) => slot.wait(),
+        }
+    }
+
+    /// Calls the node; None if it has not answered in time, and never will.
+    pub fn call_for(
+        &self,
+        timeout: Duration,
+        event: impl FnOnce(&mut C, Ticket) -> C::Event,
+    ) -> Option<C::Answer> {
+        let (ticket, claimed) = self.begin(event);
+        match claimed {
+            Ok(answer) => Some(answer),
+            Err(slot) => slot.wait_for(timeout).or_else(|| {
+                let cancelled = self.with(|core| {
+                    let waiting = core.waiting().forget(ticket);
+                    if waiting {
+                        core.cancel(ticket);
+                    }
+                    waiting
+                });
+                // Not waiting any more: the answer is being put into the slot right now.
+                if cancelled { None } else { Some(slot.wait()) }
+            }),
+        }
+    }
+
+    /// The answer, or where it will come.
+    #[allow(clippy::type_complexity)]
+    fn begin(
+        &self,
+        event: impl FnOnce(&mut C, Ticket) -> C::Event,
+    ) -> (Ticket, Result<C::Answer, Arc<Slot<C::Answer>>>) {
+        let mut shared = self.lock();
+        let core = &mut shared.core;
+        let ticket = core.waiting().ticket();
+        let event = event(core, ticket);
+        core.handle(event);
+        core.pump();
+        let claimed = core.waiting().claim(ticket);
+        self.release(shared);
+        (ticket, claimed)
+    }
+
+    /// For appliers: reports what was done, and waits for what is to be done next.
+    pub fn next_work(&self, done: Option<C::Event>) -> C::Work {
+        let mut shared = self.lock();
+        if let Some(event) = done {
+            shared.core.handle(event);
+        }
+        shared.core.pump();
+        loop {
+            if let Some(work) = shared.core.take_work() {
+                shared.core.pump();
+                self.release(shared);
+                return work;
+            }
+            // Nothing to do: others are woken before this thread sleeps.
+            let due = shared.take_due();
+            if due.is_empty() {
+                shared.sleeping += 1;
+                shared = self
+                    .work
+                    .wait(shared)
+                    .unwrap_or_else(PoisonError::into_inner);
+                shared.sleeping -= 1;
+            } else {
+                drop(shared);
+                self.wake(due);
+                shared = self.lock();
+            }
+        }
+    }
+
+    /// An applier comes.
+    pub fn enter(&self) {
+        self.appliers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// An applier goes because all is over.
+    pub fn exit(&self) {
+        self.appliers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// An applier reports what was done and goes; false if it must not, being the last.
+    pub fn leave(&self, done: C::Event) -> bool {
+        self.with(|core| {
+            core.handle(done);
+            let one_less = |n: usize| (n > 1).then(|| n - 1);
+            self.appliers
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+                .is_ok()
+        })
+    }
+}
+
+impl<C: UnderLock> Shared<C> {
+    fn take_due(&mut self) -> Due<C::Answer> {
+        let appliers = self.core.take_appliers_due().min(self.sleeping);
+        Due {
+            answers: self.core.waiting().take_due(),
+            appliers,
+            all: appliers > 0 && appliers == self.sleeping,
+        }
+    }
+}
+
+impl<A> Due<A> {
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.appliers == 0
+    }
+}
