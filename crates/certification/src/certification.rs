@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::index::{Findings, Index};
 use crate::window::{Record, Source, Window};
 use crate::{KeySet, Seqno};
@@ -143,7 +145,9 @@ impl Certification {
     /// If `seqno` is not `position() + 1`.
     pub fn view(&mut self, seqno: Seqno) {
         self.skip(seqno);
-        self.barrier = seqno;
+        if !planted(Mutant::ViewIsNoBarrier) {
+            self.barrier = seqno;
+        }
     }
 
     /// Something without keys took `seqno`.
@@ -176,6 +180,13 @@ impl Certification {
     /// The last seqno accounted for.
     pub fn position(&self) -> Seqno {
         self.position
+    }
+
+    /// Who sent the write-set of `seqno`, as [`Request::origin`] said. None for anything else, for one
+    /// that failed, and for all at or below the floor.
+    pub fn origin(&self, seqno: Seqno) -> Option<[u8; 16]> {
+        let record = self.window.get(seqno).filter(|_| seqno > self.floor)?;
+        record.writer()
     }
 
     /// Number of keys in memory. Keys that have fallen below the floor are purged a few per call and count until then.
@@ -220,7 +231,7 @@ impl Certification {
         }
         let verdict = if request.seqno.saturating_sub(request.last_seen) > self.max_length {
             Verdict::TooWide
-        } else if request.last_seen < self.floor {
+        } else if request.last_seen < self.floor && !planted(Mutant::FloorNotHeeded) {
             Verdict::TooOld
         } else if let Some(with) = findings.conflict {
             Verdict::Conflict { with }
@@ -260,7 +271,12 @@ impl Certification {
             let keys = record.keys();
             let count = budget.min(keys.len() - self.purged_keys);
             for hash in keys.hashes().skip(self.purged_keys).take(count) {
-                self.index.purge(hash, self.floor);
+                let early = if planted(Mutant::PurgedBeforeFloor) {
+                    8
+                } else {
+                    0
+                };
+                self.index.purge(hash, self.floor + early);
             }
             self.purged_keys += count;
             budget -= count;

@@ -1,5 +1,6 @@
 //! What a key is: its type, its identity, and how two keys of the same identity relate.
 
+use trireme_mutants::{Mutant, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How a transaction uses what a key names, ordered by strength (values of wsrep API v26 `wsrep_key_type`).
@@ -57,7 +58,12 @@ impl Relation {
             [Depends, Depends, Conflicts, Conflicts],     // Update
             [Conflicts, Conflicts, Conflicts, Conflicts], // Exclusive
         ];
-        MATRIX[found as usize][new as usize]
+        let relation = MATRIX[found as usize][new as usize];
+        let updates = matches!((found, new), (KeyType::Update, KeyType::Update));
+        if updates && planted(Mutant::UpdateKeysFree) {
+            return Depends;
+        }
+        relation
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::{KeySet, Seqno};
 
 /// Whose row locks serialised a write-set. Write-sets of one source never conflict with each other: their origin's own
@@ -59,9 +61,18 @@ impl Record {
         }
     }
 
+    /// The origin of a write-set with keys; None for an isolated action, and for a seqno without keys.
+    pub fn writer(&self) -> Option<[u8; 16]> {
+        let is_write_set = !self.isolation && !self.keys.is_empty();
+        is_write_set.then_some(self.source.origin)
+    }
+
     /// Whether a write-set of `source` cannot conflict with this one.
     pub fn exempts(&self, source: Source) -> bool {
-        self.source == source && !self.isolation
+        let same_origin = self.source.origin == source.origin;
+        let same_source =
+            self.source == source || (same_origin && planted(Mutant::SameOriginAlwaysExempt));
+        same_source && !self.isolation
     }
 }
 

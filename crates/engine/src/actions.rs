@@ -2,6 +2,7 @@
 
 use trireme_group as group;
 use trireme_log::{LogError, Outcome};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::Engine;
@@ -144,7 +145,9 @@ impl Engine {
             }
             Action::SendTo { to, bytes } => outside.send(&[to], Channel::Replicator, bytes),
             Action::Read { token } => self.group(now_ms, group::Event::Read { token }),
-            Action::SetJoined { members } => self.group(now_ms, group::Event::Joined { members }),
+            Action::SetJoined { position, members } => {
+                self.group(now_ms, group::Event::Joined { position, members })
+            }
             Action::Leave => self.group(now_ms, group::Event::Leave),
             Action::RecordOutcome {
                 position,
@@ -154,7 +157,10 @@ impl Engine {
             } => {
                 let outcome = Outcome {
                     seqno,
-                    flags: if failed { Outcome::FAILED } else { 0 },
+                    flags: match failed && !planted(Mutant::OutcomeOfFailedLost) {
+                        true => Outcome::FAILED,
+                        false => 0,
+                    },
                     depends_on,
                 };
                 let result = link.storage.set_outcome(position, outcome);

@@ -7,7 +7,7 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
 
 /// What a log that begins above `position` must know of everything below it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checkpoint {
     /// Last position covered.
     pub position: Position,

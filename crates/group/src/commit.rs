@@ -1,5 +1,7 @@
 //! Acknowledgements, the commit point, and the delivery of what is committed.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
@@ -66,7 +68,9 @@ impl Group {
                 } else {
                     self.acks
                         .get(&member.replica)
-                        .filter(|ack| ack.ballot == self.promised)
+                        .filter(|ack| {
+                            ack.ballot == self.promised || planted(Mutant::OldBallotAcksCount)
+                        })
                         .map_or(0, |a| a.position)
                 };
                 (position, u64::from(member.weight))
@@ -117,7 +121,8 @@ impl Group {
                 .map_or(self.tail.end(), |(next, _)| next - 1);
             let candidate = acked.min(until);
             // Entries of older ballots are committed only through one of this ballot (rule 1).
-            if candidate >= from && self.tail.ballot_at(candidate) == Some(self.promised) {
+            let own = self.tail.ballot_at(candidate) == Some(self.promised);
+            if candidate >= from && (own || planted(Mutant::OldEntriesCommitByCount)) {
                 best = Some(candidate);
             }
         }
@@ -147,7 +152,10 @@ impl Group {
         let in_force = &self.committed.configuration;
         let position = entry.position;
         let delivery = match &entry.body {
-            Body::Submission { id, payload } if in_force.member(id.incarnation).is_some() => {
+            Body::Submission { id, payload }
+                if in_force.member(id.incarnation).is_some()
+                    || planted(Mutant::EvictedDelivered) =>
+            {
                 Some(Delivery::Submission {
                     id: *id,
                     payload: payload.clone(),
@@ -180,6 +188,8 @@ impl Group {
     /// A configuration is committed.
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.me();
+        self.configured_at = self.committed.position;
+        self.joined.retain(|joined| now.member(*joined).is_some());
         let latest = self.latest().clone();
         self.submissions.retain_origins(|origin| {
             now.member(origin).is_some() || latest.member(origin).is_some()

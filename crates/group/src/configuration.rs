@@ -1,9 +1,11 @@
 //! Who is a member, and with what vote.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::ids::{Incarnation, ReplicaId, Uuid};
 
 /// A member as the group and the server know it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Member {
     /// What its vote is counted by.
     pub replica: ReplicaId,
@@ -34,7 +36,7 @@ pub struct Member {
 /// The membership in force from one log position on. A *view* for the server is a configuration
 /// whose number differs from the one before; a change of weights only keeps the number, takes no
 /// seqno and is not shown (rule 3).
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Configuration {
     /// View number, +1 per membership change.
     pub number: u64,
@@ -53,6 +55,7 @@ impl Configuration {
     /// True if `weight` is more than half of the votes.
     pub fn is_majority(&self, weight: u64) -> bool {
         weight * 2 > self.total_weight()
+            || planted(Mutant::HalfIsAMajority) && weight >= self.total_weight() / 2
     }
 
     /// The member with this incarnation.

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::event::Action;
@@ -14,17 +16,17 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs,
 use crate::message::{Message, Promise, Standing, Summary};
 
 /// Candidates of different rank start this far apart.
-const STAGGER_MS: TimeMs = 60;
+pub(crate) const STAGGER_MS: TimeMs = 60;
 /// An attempt that has not succeeded by then has failed.
-const ATTEMPT_MS: TimeMs = 400;
+pub(crate) const ATTEMPT_MS: TimeMs = 400;
 /// An override takes whoever has promised by then.
 const FORCED_WAIT_MS: TimeMs = 300;
 
 /// An attempt at the office.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Candidacy {
     ballot: Ballot,
-    started_at: TimeMs,
+    pub(crate) started_at: TimeMs,
     /// Pre-votes, by replica.
     granted: BTreeSet<ReplicaId>,
     /// None while pre-voting.
@@ -105,14 +107,10 @@ impl Group {
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
     fn electors(&self) -> Vec<Incarnation> {
         let me = self.my_replica();
-        let seated = |replica| {
-            self.latest().replica(replica).is_some()
-                || self.committed.configuration.replica(replica).is_some()
-        };
         let peers = self
             .peers
             .iter()
-            .filter(|(_, peer)| peer.up && peer.replica != me && seated(peer.replica));
+            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica));
         peers.map(|(incarnation, _)| *incarnation).collect()
     }
 
@@ -260,7 +258,7 @@ impl Group {
         let seated = self
             .peers
             .get(&from)
-            .is_some_and(|peer| self.latest().replica(peer.replica).is_some());
+            .is_some_and(|peer| self.has_seat(peer.replica));
         match &self.role {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
             Role::Sequencer(office) if seated && !office.closing => {
@@ -313,6 +311,11 @@ impl Group {
             }
             None => required
                 .iter()
+                .take(if planted(Mutant::OutdatedViewElects) {
+                    1
+                } else {
+                    usize::MAX
+                })
                 .all(|(_, configuration)| valid(configuration, promises)),
         };
         if !enough {
@@ -326,7 +329,7 @@ impl Group {
         let (best_owner, best_log) = best
             .map(|(owner, p)| (*owner, log_of(&p.summary)))
             .unwrap_or((self.me(), own));
-        if best_log > own {
+        if best_log > own && !planted(Mutant::ShorterLogLeads) {
             let number = candidacy.ballot.number + 1;
             self.role = Role::Follower;
             self.election_at = self.now + ATTEMPT_MS;
@@ -356,6 +359,7 @@ impl Group {
         let void: BTreeSet<Position> = self
             .tail
             .above(commit.max(self.committed.position))
+            .filter(|_| !planted(Mutant::WithdrawnKept))
             .filter(|entry| entry.submission().is_some_and(|id| withdrawn.contains(&id)))
             .map(|entry| entry.position)
             .filter(|position| self.provably_uncommitted(*position, &required, &promises))
@@ -473,7 +477,8 @@ fn valid(
 ) -> bool {
     let promised = weight_of(configuration, |replica| promises.contains_key(&replica));
     let intact = weight_of(configuration, |replica| {
-        promises.get(&replica).is_some_and(|(_, p)| !p.amnesiac)
+        let intact = |p: &Promise| !p.amnesiac || planted(Mutant::AmnesiacCountsAsIntact);
+        promises.get(&replica).is_some_and(|(_, p)| intact(p))
     });
     configuration.is_majority(promised) && intact * 2 >= configuration.total_weight()
 }

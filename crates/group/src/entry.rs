@@ -7,7 +7,7 @@ use crate::ids::{Ballot, Position, SubmissionId};
 
 /// One entry of the replicated log. (position, ballot) names its content: two logs that agree on
 /// the pair agree on everything up to it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Entry {
     /// Where it stands.
     pub position: Position,
@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 /// What an entry holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Body {
     /// First entry of a ballot: older entries are committed only through it (rule 1).
     BallotStart,

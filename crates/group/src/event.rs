@@ -9,7 +9,7 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
 use crate::message::Message;
 
 /// What a process knows of its own past when it starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Recovered {
     /// Promised ballot, flushed in every durability mode (rule 4).
     pub promised: Ballot,
@@ -18,7 +18,7 @@ pub struct Recovered {
 }
 
 /// Persisted before anything that relies on it is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HardState {
     /// No ballot below this one is ever accepted again.
     pub promised: Ballot,
@@ -27,7 +27,7 @@ pub struct HardState {
 }
 
 /// An input of [`crate::Group::handle`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Event {
     /// Start a component of this member alone, continuing or founding history `history`.
     Bootstrap {
@@ -91,6 +91,8 @@ pub enum Event {
     },
     /// The replicated state says that these members have JOINED: they may get their votes (rule 3).
     Joined {
+        /// As of this position: what is older than the configuration in force is ignored.
+        position: Position,
         /// All members that are joined, synced or donors.
         members: Vec<Incarnation>,
     },
@@ -102,7 +104,7 @@ pub enum Event {
 }
 
 /// Why a submission will not be delivered as far as its origin can know (rule 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// Not ordered, and will not be while anybody remembers the withdrawal: a definite failure.
     Withdrawn,
@@ -112,7 +114,7 @@ pub enum Fate {
 
 /// An output of [`crate::Group::handle`], to be carried out in order. No message may leave the
 /// process before the `Append`, `Truncate` and `Reset` actions ahead of it were written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Action {
     /// Send to each of these peers.
     Send {
@@ -184,7 +186,7 @@ pub enum Action {
 }
 
 /// A committed entry, as the replicator gets it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
     /// A submission of a member in the view in force.
     Submission {

@@ -1,5 +1,7 @@
 //! A member under a sequencer: takes its order records, matches its log, acknowledges.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
@@ -41,7 +43,7 @@ impl Group {
         if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
             return false;
         }
-        if ballot < self.promised {
+        if ballot < self.promised && !planted(Mutant::LowerBallotFollowed) {
             let promised = self.promised;
             self.send(from, Message::Refuse { promised });
             return false;
@@ -225,6 +227,8 @@ impl Group {
         self.incoming.clear();
         self.summary_sent_at = None;
         self.committed = checkpoint.clone();
+        self.configured_at = checkpoint.position;
+        self.joined.clear();
         self.intact_at = Some(intact_at);
         self.matched = true;
         self.agreed = checkpoint.position;
@@ -259,7 +263,13 @@ impl Group {
         if matches!(self.role, Role::Sequencer(_)) {
             self.tail.end()
         } else if self.matched {
-            self.tail.end().min(self.agreed)
+            let unknown_too = planted(Mutant::SuffixAcknowledged);
+            let agreed = if unknown_too {
+                Position::MAX
+            } else {
+                self.agreed
+            };
+            self.tail.end().min(agreed)
         } else {
             0
         }

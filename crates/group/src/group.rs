@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
@@ -17,7 +19,7 @@ use crate::submissions::Submissions;
 use crate::tail::Tail;
 
 /// What a group core is told once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Config {
     /// This member; `weight` and `voter` are ignored.
     pub me: Member,
@@ -64,7 +66,7 @@ pub trait LogReader {
 }
 
 /// Counts for status variables and the simulator's coverage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
     /// Times that this member took the office.
     pub offices_taken: u64,
@@ -79,7 +81,7 @@ pub struct Counters {
 }
 
 /// A peer process, connected now or once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Peer {
     pub replica: ReplicaId,
     pub up: bool,
@@ -90,14 +92,14 @@ pub(crate) struct Peer {
 }
 
 /// A member's latest acknowledgement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct PeerAck {
     pub incarnation: Incarnation,
     pub ballot: Ballot,
     pub position: Position,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) enum Role {
     Follower,
     Candidate(Candidacy),
@@ -105,7 +107,7 @@ pub(crate) enum Role {
 }
 
 /// The group core of one process.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Group {
     pub(crate) config: Config,
     pub(crate) now: TimeMs,
@@ -139,6 +141,8 @@ pub struct Group {
     pub(crate) reads: Reads,
     /// Members that the replicated state calls joined.
     pub(crate) joined: BTreeSet<Incarnation>,
+    /// Position of the configuration in force.
+    pub(crate) configured_at: Position,
     pub(crate) leaving: Option<Leaving>,
     /// Has left for good: it never asks to be admitted again under this incarnation.
     pub(crate) gone: bool,
@@ -192,6 +196,7 @@ impl Group {
             submissions: Submissions::default(),
             reads: Reads::default(),
             joined: BTreeSet::new(),
+            configured_at: 0,
             leaving: None,
             gone: false,
             sequencer_heard_at: now,
@@ -215,6 +220,7 @@ impl Group {
 
     /// Takes an event. Call [`Group::flush`] after a batch of events.
     pub fn handle(&mut self, now: TimeMs, event: Event) {
+        let late_ms = now.saturating_sub(self.next_deadline());
         self.now = self.now.max(now);
         match event {
             Event::Bootstrap { history } => self.bootstrap(history),
@@ -234,11 +240,16 @@ impl Group {
                 self.durable = self.durable.max(position.min(self.tail.end()))
             }
             Event::Persisted { promised } => self.persisted(promised),
-            Event::Tick => self.tick(),
+            Event::Tick => self.tick(late_ms),
             Event::Leave => self.leave(),
             Event::ForcePrimary { override_id } => self.force_primary(override_id),
             Event::SetWeight { weight } => self.set_weight(weight),
-            Event::Joined { members } => self.joined = members.into_iter().collect(),
+            Event::Joined { position, members } => {
+                // Who was removed since, and admitted again, has to join again.
+                if position >= self.configured_at {
+                    self.joined = members.into_iter().collect();
+                }
+            }
             Event::Read { token } => self.reads.ask(token),
         }
     }
@@ -351,6 +362,13 @@ impl Group {
         holds(&self.committed.configuration) && later.all(|(_, configuration)| holds(configuration))
     }
 
+    /// True if the replica's word may be needed: as long as a configuration without it is not
+    /// committed, that of the one before counts too (rule 3).
+    pub(crate) fn has_seat(&self, replica: ReplicaId) -> bool {
+        self.latest().replica(replica).is_some()
+            || self.committed.configuration.replica(replica).is_some()
+    }
+
     pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
         if self.peers.get(&to).is_some_and(|peer| peer.up) {
             self.out.push(Action::Send {
@@ -372,7 +390,7 @@ impl Group {
 
     /// Sends once everything promised so far is on disk (rule 4).
     pub(crate) fn send_persisted(&mut self, to: Incarnation, message: Message) {
-        if self.persisted >= self.promised {
+        if self.persisted >= self.promised || planted(Mutant::PromiseNotPersisted) {
             self.send(to, message);
         } else {
             self.held.push((self.promised, to, message));

@@ -22,6 +22,8 @@ mod group;
 mod ids;
 mod membership;
 mod message;
+#[cfg(feature = "model")]
+mod model;
 mod office;
 mod plausible;
 mod read;

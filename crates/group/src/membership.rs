@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
@@ -9,12 +11,12 @@ use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
 use crate::message::{Join, Message, Standing};
 
 /// A leaving sequencer waits this long for its successor's log before it asks the next.
-const HANDOVER_MS: TimeMs = 300;
+pub(crate) const HANDOVER_MS: TimeMs = 300;
 /// Leave requests are repeated.
 const LEAVE_RETRY_MS: TimeMs = 200;
 
 /// Membership changes wished for; the next proposal takes them all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Changes {
     admit: BTreeMap<Incarnation, Member>,
     leave: Vec<Incarnation>,
@@ -24,13 +26,13 @@ pub(crate) struct Changes {
 }
 
 /// This member is on its way out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Leaving {
-    since: TimeMs,
+    pub since: TimeMs,
     /// When the office was last offered to somebody.
-    handed_at: Option<TimeMs>,
+    pub handed_at: Option<TimeMs>,
     /// When the sequencer was last asked to let this member go.
-    asked_at: Option<TimeMs>,
+    pub asked_at: Option<TimeMs>,
     passed_over: Vec<Incarnation>,
 }
 
@@ -73,7 +75,8 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return;
         };
-        if self.uncommitted().is_some() || self.committed.position < office.start() {
+        let pending = self.uncommitted().is_some() && !planted(Mutant::TwoPendingViews);
+        if pending || self.committed.position < office.start() {
             return;
         }
         let current = self.committed.configuration.clone();
@@ -107,7 +110,10 @@ impl Group {
             if let Some(weight) = changes.weights.get(&member.incarnation) {
                 member.full_weight = *weight;
             }
-            member.voter |= self.joined.contains(&member.incarnation);
+            // A vote is given to who sits there already: who is admitted now has yet to join.
+            let sits = current.member(member.incarnation).is_some();
+            let joined = self.joined.contains(&member.incarnation);
+            member.voter |= sits && joined || planted(Mutant::JoinerVotesAtOnce);
             member.weight = if member.voter { member.full_weight } else { 0 };
         }
         next.sort();

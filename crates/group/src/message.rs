@@ -8,7 +8,7 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, Uuid};
 
 /// A message between two members.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     /// Heartbeat, and the first message on every connection.
     Status(Status),
@@ -110,7 +110,7 @@ pub enum Message {
 }
 
 /// Heartbeat.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Status {
     /// Ballot in force.
     pub ballot: Ballot,
@@ -135,7 +135,7 @@ pub struct Status {
 }
 
 /// A process's standing towards the primary component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub enum Standing {
     /// In no view yet, or left.
     #[default]
@@ -147,7 +147,7 @@ pub enum Standing {
 }
 
 /// An order record: a run of entries after `prev`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
     /// The sequencer's ballot.
     pub ballot: Ballot,
@@ -164,7 +164,7 @@ pub struct Append {
 }
 
 /// An entry on the wire; a submission's payload may have been sent by its origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WireEntry {
     /// Where.
     pub position: Position,
@@ -175,7 +175,7 @@ pub struct WireEntry {
 }
 
 /// Body of a [`WireEntry`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WireBody {
     /// Whole.
     Full(Body),
@@ -202,7 +202,7 @@ impl WireEntry {
 }
 
 /// What a log holds, in short.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Summary {
     /// Everything at or below is committed.
     pub commit: Position,
@@ -215,7 +215,7 @@ pub struct Summary {
 }
 
 /// Answer to a [`Message::Prepare`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Promise {
     /// The ballot promised.
     pub ballot: Ballot,
@@ -230,7 +230,7 @@ pub struct Promise {
 }
 
 /// Request for admission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// Who asks.
     pub member: Member,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::checkpoint::{Numbers, count, seat};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
@@ -16,7 +18,7 @@ const APPEND_ENTRIES_MAX: usize = 512;
 const APPEND_BYTES_MAX: usize = 1 << 20;
 
 /// How far a member has been fed.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Progress {
     replica: ReplicaId,
     /// Next position to send.
@@ -39,9 +41,9 @@ impl Progress {
 }
 
 /// What only the sequencer of a ballot has.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Office {
-    since: TimeMs,
+    pub since: TimeMs,
     /// Position of the ballot's first entry.
     start: Position,
     /// Submission numbers at the log's end.
@@ -117,7 +119,9 @@ impl Group {
             .map(|e| e.position);
         let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
         for entry in self.tail.above(self.committed.position) {
-            account(&mut numbers, entry);
+            if !planted(Mutant::DuplicateOrdered) {
+                account(&mut numbers, entry);
+            }
         }
         self.role = Role::Sequencer(Office {
             since: self.now,
@@ -142,6 +146,9 @@ impl Group {
             }
         }
         self.resend_own(0);
+        if planted(Mutant::TakeoverMakesView) {
+            self.wish_reform();
+        }
         self.announce();
     }
 
@@ -265,8 +272,7 @@ impl Group {
             return;
         }
         // A seat may need the word of its restarted process before that one is admitted (rule 14).
-        let seated = self.latest().replica(replica).is_some()
-            || self.committed.configuration.replica(replica).is_some();
+        let seated = self.has_seat(replica);
         if let Role::Sequencer(office) = &mut self.role {
             if seated {
                 let known = self.acks.get(&replica);

@@ -3,28 +3,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
 use crate::message::{Message, Standing};
 
-const RETRY_MS: TimeMs = 200;
+pub(crate) const RETRY_MS: TimeMs = 200;
 
-#[derive(Debug)]
-struct Round {
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Round {
     id: u64,
     tokens: Vec<u64>,
     ends: BTreeMap<ReplicaId, Position>,
-    asked_at: TimeMs,
+    pub asked_at: TimeMs,
 }
 
 /// Readers that wait for a read point.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Reads {
     last_round: u64,
     waiting: Vec<u64>,
-    round: Option<Round>,
+    pub round: Option<Round>,
 }
 
 impl Reads {
@@ -139,7 +141,7 @@ impl Group {
             let weight = members.filter(has).map(|m| u64::from(m.weight)).sum();
             configuration.is_majority(weight)
         };
-        if self.in_every_configuration(answered) {
+        if self.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.reads.round.take();
             for token in round.into_iter().flat_map(|round| round.tokens) {
                 self.out.push(Action::ReadPoint { token, position });

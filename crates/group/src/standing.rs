@@ -1,5 +1,7 @@
 //! What a process believes about itself and the others: heartbeats, silence, non-primary (rules 10, 20).
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
@@ -176,7 +178,8 @@ impl Group {
             return false;
         }
         let following = self.matched && status.ballot == self.promised;
-        if status.overrides.len() > own.len() && !following {
+        let overruled = status.overrides.len() > own.len() && !following;
+        if overruled && !planted(Mutant::OverridesIgnored) {
             self.known_overrides = status.overrides.clone();
             self.role = Role::Follower;
             self.declare_non_primary();
@@ -209,7 +212,10 @@ impl Group {
         configuration.is_majority(weight)
     }
 
-    pub(crate) fn tick(&mut self) {
+    pub(crate) fn tick(&mut self, late_ms: TimeMs) {
+        if late_ms > 2 * self.config.heartbeat_ms {
+            self.overslept(late_ms);
+        }
         if self.now >= self.heartbeat_at + self.config.heartbeat_ms {
             self.heartbeat_at = self.now;
             self.announce();
@@ -221,6 +227,18 @@ impl Group {
         self.watch_majority();
         self.watch_office();
         self.go_on_leaving();
+    }
+
+    /// This process did not run, or its machine slept: that nobody was heard meanwhile says nothing of
+    /// the others (rule 2).
+    fn overslept(&mut self, late_ms: TimeMs) {
+        let now = self.now;
+        let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
+        awake(&mut self.sequencer_heard_at);
+        awake(&mut self.primary_heard_at);
+        for peer in self.peers.values_mut() {
+            awake(&mut peer.heard_at);
+        }
     }
 
     /// Without a majority for too long a node stops being primary; a sequencer that has one again

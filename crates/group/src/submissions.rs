@@ -12,22 +12,22 @@ use crate::message::{Message, Standing};
 /// An origin that runs further ahead of the order than this is not believed.
 const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 /// Own submissions unordered for this long are sent to the sequencer again.
-const RESEND_AFTER_MS: TimeMs = 1_000;
+pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
 /// How many at a time.
 const RESEND_BATCH: usize = 256;
 
-#[derive(Debug)]
-struct Own {
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Own {
     /// None: withdrawn, its number is to be used up by a void (rule 9).
     payload: Option<Bytes>,
-    sent_at: TimeMs,
+    pub sent_at: TimeMs,
 }
 
 /// Submissions not yet delivered.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Submissions {
     last_number: u64,
-    own: BTreeMap<u64, Own>,
+    pub own: BTreeMap<u64, Own>,
     /// Payloads by origin and number, from their origins, not in the own log yet.
     pending: BTreeMap<Incarnation, BTreeMap<u64, Option<Bytes>>>,
 }

@@ -9,7 +9,7 @@ use crate::message::Summary;
 
 /// Entries above `base`, contiguous. Everything at or below `base` is committed and was dropped
 /// from memory; it may still be in the log.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Tail {
     base: Position,
     base_ballot: Ballot,

@@ -44,6 +44,8 @@ pub enum Action {
     },
     /// Tell the group who has joined (rule 3).
     SetJoined {
+        /// As of this position.
+        position: Position,
         /// All of them.
         members: Vec<Incarnation>,
     },

@@ -66,11 +66,12 @@ impl Replicator {
         self.pausing.insert(ticket);
     }
 
-    /// True while deliveries must wait. A brute-force victim that waits for its place in the order
-    /// holds locks that an applier needs: then they go on until it has it, else a pause would
-    /// never come to rest.
+    /// True while deliveries must wait. They go on until a pause has come to rest, as long as that
+    /// needs them: a brute-force victim that waits for its place in the order holds locks that an
+    /// applier needs, and who waits for a vote holds commit order.
     pub(crate) fn deliveries_stand_still(&self) -> bool {
-        self.pauses > 0 && (self.pausing.is_empty() || !self.transactions.victim_awaits_order())
+        let needed = self.transactions.victim_awaits_order() || !self.disputes.is_empty();
+        self.pauses > 0 && (self.pausing.is_empty() || !needed)
     }
 
     pub(crate) fn grant_pause(&mut self) {
@@ -83,13 +84,8 @@ impl Replicator {
             return;
         }
         for ticket in std::mem::take(&mut self.pausing) {
+            // Not for grastate.dat: a crash may leave the database behind this position.
             let gtid = self.last_committed();
-            if gtid != Gtid::UNDEFINED {
-                self.out.push(Action::SaveState {
-                    gtid,
-                    safe_to_bootstrap: self.safe_to_bootstrap,
-                });
-            }
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
         }
     }
@@ -97,13 +93,6 @@ impl Replicator {
     /// resume()
     pub(crate) fn resume(&mut self, ticket: Ticket) {
         self.pauses = self.pauses.saturating_sub(1);
-        if self.pauses == 0 && matches!(self.stage, Stage::Active) {
-            let gtid = self.gtid_of(-1);
-            self.out.push(Action::SaveState {
-                gtid,
-                safe_to_bootstrap: self.safe_to_bootstrap,
-            });
-        }
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
@@ -119,10 +108,27 @@ impl Replicator {
         }
     }
 
-    /// resync(): what cannot be ordered now is when it can.
+    /// resync(): what cannot be ordered now is when it can ([`Self::settle_desyncs`]).
     pub(crate) fn resync(&mut self, ticket: Ticket) {
-        self.owed_resyncs += 1;
+        self.desyncs_granted = self.desyncs_granted.saturating_sub(1);
         self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// Makes what the order knows of this node's desyncs what its callers were told. A desync that
+    /// was given up may be ordered after all, and so may a resync that was said again.
+    pub(crate) fn settle_desyncs(&mut self) {
+        let seat = self.control.as_ref().and_then(|c| c.members.get(&self.me));
+        let Some(seat) = seat.filter(|seat| seat.state != NodeState::Joiner) else {
+            return;
+        };
+        if self.submissions.changes_desyncs() {
+            return;
+        }
+        if seat.desyncs > self.desyncs_granted {
+            self.submit(Sent::Resync, &Message::Resync);
+        } else if seat.desyncs < self.desyncs_granted {
+            self.submit(Sent::UnheardDesync, &Message::Desync);
+        }
     }
 
     /// Asks the others to wait when the apply queue is too long, and sends what waited here when
@@ -133,7 +139,7 @@ impl Replicator {
             .control
             .as_ref()
             .map_or(0, |c| c.configuration.members.len());
-        let may_ask = self.my_state() == Some(NodeState::Synced) && self.primary && !self.leaving;
+        let may_ask = self.my_state().is_some_and(is_paced_by) && self.primary && !self.leaving;
         if let Some(tell) = self
             .flow
             .watch(self.now_ms, queue, may_ask, members, &self.options)
@@ -149,8 +155,8 @@ impl Replicator {
             }
         }
         let control = &self.control;
-        let counts =
-            |from| control.as_ref().and_then(|c| c.state_of(from)) == Some(NodeState::Synced);
+        let state_of = |from| control.as_ref().and_then(|c| c.state_of(from));
+        let counts = |from| state_of(from).is_some_and(is_paced_by);
         if self.flow.is_active(self.now_ms, counts) {
             return;
         }
@@ -185,4 +191,10 @@ impl Replicator {
             self.replicate(held.sent, held.draft);
         }
     }
+}
+
+/// Who may ask the others to wait: a Joined member too, or under a steady load it would never become
+/// Synced. Donors and joiners hold up nobody.
+fn is_paced_by(state: NodeState) -> bool {
+    matches!(state, NodeState::Joined | NodeState::Synced)
 }

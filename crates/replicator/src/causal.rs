@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_certification::Seqno;
 use trireme_group::Position;
+use trireme_mutants::{Mutant, planted};
 
 use crate::event::Ticket;
 
@@ -60,7 +61,7 @@ impl Causal {
     /// A ticket whose wait is over. To be asked until None.
     pub(crate) fn next_done(&mut self, low: Seqno) -> Option<Ticket> {
         let &(seqno, ticket) = self.seqnos.first()?;
-        if seqno > low {
+        if seqno > low && !planted(Mutant::ReadsDoNotWait) {
             return None;
         }
         self.seqnos.pop_first();

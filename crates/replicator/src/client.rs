@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::event::{ConnId, Owner, Ticket, TrxId};
@@ -68,7 +69,11 @@ impl Replicator {
         self.counters.repl_keys_bytes += keys_bytes;
         self.counters.repl_data_bytes += data_bytes;
         self.counters.repl_other_bytes += other_bytes;
-        let last_seen = self.order.low();
+        let last_seen = if planted(Mutant::LastSeenTooHigh) {
+            self.order.top()
+        } else {
+            self.order.low()
+        };
         let payload = draft.finish(last_seen, self.submissions.epoch);
         self.submit_bytes(sent, payload, last_seen);
     }
@@ -172,6 +177,11 @@ impl Replicator {
         let abort = self
             .transactions
             .abort(victim, executing, bf_seqno, &mut self.order);
+        if abort.is_sent && !planted(Mutant::VictimStaysExempt) {
+            // What this node sends from now on may have locked what the victim lets go of: it is no
+            // longer exempt from conflicts with it (rule 9d).
+            self.submissions.epoch += 1;
+        }
         if let Some((waiter, code)) = abort.wake {
             self.held.retain(|held| held.sent != Sent::Trx(victim));
             let answer = match code {
@@ -266,7 +276,8 @@ impl Replicator {
         else {
             return;
         };
-        if self.order.low() != seqno - 1 || !self.order.try_enter(seqno) {
+        let alone = self.order.low() == seqno - 1 || planted(Mutant::ToiNotAlone);
+        if !alone || !self.order.try_enter(seqno) {
             return;
         }
         self.isolations

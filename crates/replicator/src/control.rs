@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use trireme_certification::{Certification, Request, Seqno};
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
+use trireme_mutants::{Mutant, planted};
 
 use crate::effect::{Effect, Lost};
 use crate::gtid::Gtid;
@@ -231,10 +232,14 @@ impl Control {
             };
         };
         match message {
-            Message::WriteSet(_) if state == NodeState::Joiner => Effect::Void {
-                id,
-                reason: "the origin has not joined".into(),
-            },
+            Message::WriteSet(_)
+                if state == NodeState::Joiner && !planted(Mutant::JoinerWrites) =>
+            {
+                Effect::Void {
+                    id,
+                    reason: "the origin has not joined".into(),
+                }
+            }
             Message::WriteSet(write_set) => self.write_set(id, write_set),
             Message::StateRequest {
                 request,
@@ -383,7 +388,12 @@ impl Control {
             .filter(|(_, m)| waited_for(m))
             .map(|(id, m)| (*id, m.cut))
             .collect();
-        self.votes.decide(&voters)
+        let certification = &self.certification;
+        self.votes.decide(&voters, |seqno| {
+            certification
+                .origin(seqno)
+                .map(|o| Incarnation(trireme_group::Uuid(o)))
+        })
     }
 
     /// The group's cut follows the least of those that count.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno, Verdict};
 use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::Control;
@@ -53,8 +54,14 @@ impl Replicator {
             } => {
                 self.write_set_ordered(position, id, write_set, seqno, outcome);
             }
-            Effect::View { seqno, lost } => self.view_ordered(position, seqno, lost),
-            Effect::Weights => self.primary = true,
+            Effect::View { seqno, lost } => {
+                self.joined_told = None;
+                self.view_ordered(position, seqno, lost);
+            }
+            Effect::Weights => {
+                self.joined_told = None;
+                self.primary = true;
+            }
             Effect::Void { id, reason } => self.void(id, &reason),
             Effect::StateRequest {
                 id,
@@ -125,6 +132,7 @@ impl Replicator {
                 _ => unreachable!("a write-set was sent as {own:?}"),
             }
         }
+        let forgotten = id.incarnation == self.me && planted(Mutant::AbandonedNotApplied);
         // Another's, or one that its client has given up (rule 7): applied like another's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
@@ -133,7 +141,7 @@ impl Replicator {
             &write_set,
             seqno,
             outcome.depends_on,
-            failed,
+            failed || forgotten,
         );
         self.push_task(Task::Apply(Box::new(apply)), Some(seqno));
     }
@@ -217,13 +225,10 @@ impl Replicator {
             return;
         }
         let sent = self.own(id);
-        match sent {
-            Some(Sent::Desync(ticket)) => {
-                let code = if refused { Code::TrxFail } else { Code::Ok };
-                self.answer(ticket, Answer::unordered(code));
-            }
-            Some(Sent::AbandonedDesync) if !refused => self.owed_resyncs += 1,
-            _ => {}
+        if let Some(Sent::Desync(ticket)) = sent {
+            self.desyncs_granted += u32::from(!refused);
+            let code = if refused { Code::TrxFail } else { Code::Ok };
+            self.answer(ticket, Answer::unordered(code));
         }
         if refused {
             return;

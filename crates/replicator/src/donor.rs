@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Answer, Code, Level};
 use crate::direct::Direct;
@@ -60,7 +61,9 @@ impl Replicator {
         let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
             return;
         };
-        self.order.hold(gtid.seqno);
+        if !planted(Mutant::DonorStateMoves) {
+            self.order.hold(gtid.seqno);
+        }
         self.push_task(
             Task::Donate {
                 request,

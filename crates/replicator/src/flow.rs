@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
 
 use crate::options::Options;
 
@@ -87,8 +88,10 @@ impl Flow {
 
     /// True if own writers must wait. `counts`: whose stop is heeded.
     pub(crate) fn is_active(&mut self, now_ms: u64, counts: impl Fn(Incarnation) -> bool) -> bool {
-        self.leases
-            .retain(|from, until| *until > now_ms && counts(*from));
+        self.leases.retain(|from, until| {
+            let lapsed = *until <= now_ms && !planted(Mutant::StopNeverLapses);
+            !lapsed && counts(*from)
+        });
         let active = !self.leases.is_empty() || self.requested.is_some();
         match (active, self.active_since) {
             (true, None) => self.active_since = Some(now_ms),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
 use trireme_group::{Delivery, Incarnation};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
 use crate::direct::Direct;
@@ -159,6 +160,7 @@ impl Replicator {
             .and_then(|c| c.view_at(at))
             .map(|(_, c)| c.clone());
         let view = self.primary_view(at, &configuration.unwrap_or_default());
+        self.server_running = true;
         self.shown_low = Some(at - 1);
         self.works.push(Task::View(view), at);
     }
@@ -198,8 +200,11 @@ impl Replicator {
                 Delivery::Submission { id, payload } => match Message::decode(payload) {
                     Ok(Message::WriteSet(ws)) => {
                         let (seqno, depends_on) = (record.seqno, record.depends_on);
+                        let skipped = planted(Mutant::IstSkipsOne) && seqno == ist.first;
+                        let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
+                        let source = id.incarnation;
                         let apply =
-                            self.apply_task(id.incarnation, &ws, seqno, depends_on, record.failed);
+                            self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
                         Task::Apply(Box::new(apply))
                     }
                     _ => break,

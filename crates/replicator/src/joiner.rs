@@ -8,6 +8,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Checkpoint, Incarnation};
 
 use crate::action::{Action, Code, Level};
+use crate::gtid::Gtid;
 use crate::history::History;
 use crate::ist::Ist;
 use crate::order::Order;
@@ -46,6 +47,15 @@ pub(crate) enum TransferPhase {
     Receiving {
         donor: Option<Incarnation>,
     },
+    /// The server is prepared; what the order holds is not known again yet.
+    Prepared {
+        request: Option<Bytes>,
+    },
+    /// The server has the snapshot; what the order holds is not known again yet.
+    Brought {
+        gtid: Gtid,
+        rcode: i32,
+    },
     /// Nothing can be done.
     GivenUp,
 }
@@ -79,7 +89,6 @@ impl Replicator {
         if self.connected && !self.applied_history.is_nil() {
             // The queue will bring the database there.
             self.local = self.gtid_of(self.order.top());
-            self.server_running = true;
             self.overrides = self
                 .control
                 .iter()
@@ -94,19 +103,26 @@ impl Replicator {
         }
         self.founding = false;
         self.primary = false;
+        self.joined_told = None;
         self.synced_told = false;
         self.control = None;
         self.backlog.clear();
         self.positions.clear();
-        self.order.unhold();
+        self.order.unhold_all();
         self.works
             .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));
-        self.stage = Stage::Admission(SnapshotPull::default());
+        let before = std::mem::replace(&mut self.stage, Stage::Admission(SnapshotPull::default()));
+        if let Stage::Transfer(transfer) = before {
+            self.interrupted = transfer.awaits_snapshot().then_some(transfer.phase);
+        }
     }
 
     /// In step with the group from here on: decides how the database follows.
     /// `sender` of the control state is asked first for missing entries.
     pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
+        if let Some(phase) = self.interrupted.take() {
+            return self.resume_snapshot(phase);
+        }
         let Some(control) = &self.control else { return };
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.connected;
@@ -136,7 +152,7 @@ impl Replicator {
             }
             let mut ist = Ist::new(local.seqno + 1, sources, self.now_ms);
             ist.own_log = fork.is_none();
-            ist.begun = is_resumed;
+            ist.begun = is_resumed && self.server_running;
             ist.synthetic_view = !self.server_running;
             TransferPhase::Ist(ist)
         } else {
@@ -169,6 +185,7 @@ impl Replicator {
             return;
         };
         self.joined_at = self.order.top();
+        self.server_running = true; // the view that this node came in with, if none before
         for (task, seqno) in transfer.later {
             self.enqueue(task, seqno);
         }

@@ -1,6 +1,7 @@
 //! A connection from connect() to the final view.
 
 use trireme_group::{Fate, Member, SubmissionId};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::{Control, NodeState};
@@ -47,8 +48,9 @@ impl Replicator {
         self.held.clear();
         self.flow.forget(self.now_ms);
         self.cuts = crate::cut::CutReports::default();
-        (self.pauses, self.owed_resyncs, self.donation_result) = (0, 0, None);
-        self.joined_told.clear();
+        (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
+        self.joined_told = None;
+        self.interrupted = None;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let seqno = if self.local.uuid == history {
@@ -76,6 +78,7 @@ impl Replicator {
     /// The first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.stage = Stage::Active;
+        self.server_running = true; // before anything is applied: the first view sees to it
         self.order = Order::new(seqno - 1);
         self.applied_history = self
             .control
@@ -146,7 +149,8 @@ impl Replicator {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         // No view callback between sst_request and sst_received (rule 19).
-        let in_snapshot = matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
+        let in_snapshot = self.interrupted.is_some()
+            || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
         if self.connected && !in_snapshot {
             let view = self.non_primary_view(component);
             self.push_task(Task::View(view), None);
@@ -167,7 +171,7 @@ impl Replicator {
 
     /// Answers whoever waits for a submission that has failed, or may have (rule 7).
     pub(crate) fn give_up(&mut self, sent: Sent, unknown: bool) {
-        self.submissions.epoch += u64::from(unknown);
+        self.submissions.epoch += u64::from(unknown && !planted(Mutant::EpochNotRaised));
         let definite = if self.inconsistent {
             Code::NodeFail
         } else {
@@ -179,7 +183,11 @@ impl Replicator {
                     return;
                 };
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
-                    let code = if unknown { Code::NodeFail } else { definite };
+                    let code = if unknown && !planted(Mutant::UnknownIsFailure) {
+                        Code::NodeFail
+                    } else {
+                        definite
+                    };
                     self.answer(ticket, Answer::unordered(code));
                 }
             }
@@ -191,14 +199,14 @@ impl Replicator {
                 }
             }
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
-            Sent::Resync => self.owed_resyncs += 1,
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
             Sent::Donated
             | Sent::Joined
             | Sent::Synced
             | Sent::Cut
-            | Sent::AbandonedDesync
+            | Sent::UnheardDesync
+            | Sent::Resync
             | Sent::Vote(_) => {}
         }
     }
@@ -223,7 +231,6 @@ impl Replicator {
 
     /// Nobody may be left waiting for what will not come.
     fn wake_clients(&mut self) {
-        self.abandon_disputes();
         for held in std::mem::take(&mut self.held) {
             self.give_up(held.sent, false);
         }
@@ -246,9 +253,11 @@ impl Replicator {
         }
         self.leaving = true;
         self.primary = false;
+        // Until now the cluster could still decide.
+        self.abandon_disputes();
         self.wake_clients();
         self.backlog.clear();
-        self.order.unhold();
+        self.order.unhold_all();
         self.works
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
@@ -268,7 +277,8 @@ impl Replicator {
         self.log(Level::Error, format!("Inconsistency detected: {why}"));
         self.out.push(Action::MarkCorrupt);
         let skipped = self.works.remove(|task| match task {
-            Task::Apply(_) => true,
+            // Nobody is to be given these data.
+            Task::Apply(_) | Task::Donate { .. } => true,
             Task::View(view) => view.primary,
             _ => false,
         });
@@ -278,29 +288,30 @@ impl Replicator {
         if !std::mem::replace(&mut self.leaving, true) {
             self.out.push(Action::Leave);
         }
+        self.abandon_disputes();
         self.wake_clients();
     }
 
     /// Tells the group who may vote, when that has changed (rule 3).
     pub(crate) fn tell_joined(&mut self) {
         let Some(control) = &self.control else { return };
-        let is_known = control.joined().eq(self.joined_told.iter().copied());
+        let told = self.joined_told.iter().flatten().copied();
+        let is_known = self.joined_told.is_some() && control.joined().eq(told);
         if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
             let members: Vec<_> = control.joined().collect();
-            self.joined_told = members.clone();
-            self.out.push(Action::SetJoined { members });
+            let position = control.position;
+            self.joined_told = Some(members.clone());
+            self.out.push(Action::SetJoined { position, members });
         }
     }
 
-    /// Says what the order must know of this node: Joined, Synced, resyncs that got lost.
+    /// Says what the order must know of this node: Joined, Synced, its desyncs.
     pub(crate) fn pursue_membership(&mut self) {
         if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !self.may_say()
         {
             return;
         }
-        for _ in 0..std::mem::take(&mut self.owed_resyncs) {
-            self.submit(Sent::Resync, &crate::message::Message::Resync);
-        }
+        self.settle_desyncs();
         self.owed_donation();
         match self.my_state() {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
@@ -324,10 +335,11 @@ impl Replicator {
         }
     }
 
-    /// The apply queue is so short that the node may count as synced.
+    /// The apply queue is so short that the node may count as synced. Not shorter than where it
+    /// lets the others go on (flow control): under a steady load it would never get there.
     fn has_caught_up(&self) -> bool {
         let members = self.configuration().members.len();
         let limit = crate::flow::Flow::limit(&self.options, members) * self.options.fc_factor;
-        (self.works.applies() + self.backlog.len()) as f64 <= (limit / 2.0).max(1.0)
+        (self.works.applies() + self.backlog.len()) as f64 <= limit.max(1.0)
     }
 }

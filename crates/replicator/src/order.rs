@@ -1,7 +1,7 @@
 //! Who may apply and commit when: the low-water mark of what is released, and the commit order
 //! that every seqno passes exactly once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use trireme_certification::Seqno;
 
@@ -27,8 +27,9 @@ pub(crate) struct Order {
     passed_over: BTreeSet<Seqno>,
     /// Waiting to enter.
     waiting: BTreeMap<Seqno, Ticket>,
-    /// Nothing above this enters for now (a donor holds its state still).
-    hold: Option<Seqno>,
+    /// Nothing above the first of these enters for now (a donor holds its state still). Ascending:
+    /// a second donation may be asked for before the first one's callback has returned.
+    holds: VecDeque<Seqno>,
 }
 
 impl Order {
@@ -42,7 +43,7 @@ impl Order {
             inside: false,
             passed_over: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            hold: None,
+            holds: VecDeque::new(),
         }
     }
 
@@ -73,17 +74,22 @@ impl Order {
 
     /// Lets nothing above `seqno` commit until [`Self::unhold`].
     pub(crate) fn hold(&mut self, seqno: Seqno) {
-        self.hold = Some(seqno);
+        self.holds.push_back(seqno);
     }
 
-    /// Ends a [`Self::hold`].
+    /// Ends the first [`Self::hold`].
     pub(crate) fn unhold(&mut self) {
-        self.hold = None;
+        self.holds.pop_front();
+    }
+
+    /// Ends every [`Self::hold`].
+    pub(crate) fn unhold_all(&mut self) {
+        self.holds.clear();
     }
 
     /// True if all before `seqno` have left commit order and it may enter.
     pub(crate) fn may_enter(&self, seqno: Seqno) -> bool {
-        self.next == seqno && !self.inside && self.hold.is_none_or(|hold| seqno <= hold)
+        self.next == seqno && !self.inside && self.holds.front().is_none_or(|hold| seqno <= *hold)
     }
 
     /// Enters if it may.

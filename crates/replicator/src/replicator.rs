@@ -18,7 +18,7 @@ use crate::flow::Flow;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::isolation::Isolations;
-use crate::joiner::{SnapshotPull, Transfer};
+use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
@@ -68,6 +68,7 @@ pub struct Replicator {
     pub(crate) founding: bool,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
+    /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
     pub(crate) overrides: Vec<trireme_group::Uuid>,
     /// The server got its connected() callback.
@@ -94,6 +95,8 @@ pub struct Replicator {
     /// While the synthetic first view is shown: what last_committed() says meanwhile.
     pub(crate) shown_low: Option<Seqno>,
     pub(crate) works: Works,
+    /// The group's log began anew in the middle of a snapshot transfer, which was this far.
+    pub(crate) interrupted: Option<TransferPhase>,
     /// As a joiner, this node has joined when everything up to here is applied.
     pub(crate) joined_at: Seqno,
 
@@ -108,10 +111,12 @@ pub struct Replicator {
     pub(crate) cuts: CutReports,
     pub(crate) pauses: u32,
     pub(crate) pausing: BTreeSet<Ticket>,
-    pub(crate) owed_resyncs: u32,
+    /// Calls of desync() that were granted and not taken back by resync().
+    pub(crate) desyncs_granted: u32,
     /// A donation is over with this result, and the order does not know yet.
     pub(crate) donation_result: Option<i32>,
-    pub(crate) joined_told: Vec<Incarnation>,
+    /// Who the group was told has joined; None: to be told (again).
+    pub(crate) joined_told: Option<Vec<Incarnation>>,
 }
 
 impl Replicator {
@@ -155,9 +160,10 @@ impl Replicator {
             cuts: CutReports::default(),
             pauses: 0,
             pausing: BTreeSet::new(),
-            owed_resyncs: 0,
+            desyncs_granted: 0,
             donation_result: None,
-            joined_told: Vec::new(),
+            joined_told: None,
+            interrupted: None,
         }
     }
 

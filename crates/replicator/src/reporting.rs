@@ -119,9 +119,10 @@ impl Replicator {
                     (LocalState::Joiner, "Joining: State Transfer request failed")
                 }
                 TransferPhase::GivenUp => (LocalState::Joiner, "Joining: State Transfer failed"),
-                TransferPhase::Requesting | TransferPhase::Submitted { .. } => {
-                    (LocalState::Joiner, "Joining")
-                }
+                TransferPhase::Requesting
+                | TransferPhase::Prepared { .. }
+                | TransferPhase::Submitted { .. }
+                | TransferPhase::Brought { .. } => (LocalState::Joiner, "Joining"),
             },
             (Stage::Active, Some(NodeState::Joiner)) => (LocalState::Joiner, "Joining"),
             (Stage::Active, Some(NodeState::Donor)) => (LocalState::Donor, "Donor/Desynced"),

@@ -1,6 +1,8 @@
 //! Snapshot state transfer, the joiner's side: the server asks, a donor is chosen in the order, its
 //! server sends.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
@@ -10,7 +12,7 @@ use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::ist::Ist;
-use crate::joiner::{NEVER, TransferPhase};
+use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::order::Order;
 use crate::replicator::{Replicator, Stage};
@@ -30,6 +32,13 @@ impl Replicator {
     /// The server is ready to receive.
     pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
         self.works.done(work);
+        match &mut self.interrupted {
+            Some(phase @ TransferPhase::Requesting) => *phase = TransferPhase::Prepared { request },
+            _ => self.prepared(request),
+        }
+    }
+
+    fn prepared(&mut self, request: Option<Bytes>) {
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -186,24 +195,45 @@ impl Replicator {
             return;
         };
         if lost.contains(&Lost { donor, joiner: me }) {
-            transfer.phase = TransferPhase::GivenUp;
-            self.fatal(format!("Donor {donor} is no longer in the group. State transfer cannot be completed. {NEVER}"));
+            self.donor_lost(donor);
         }
+    }
+
+    fn donor_lost(&mut self, donor: Incarnation) {
+        if let Stage::Transfer(transfer) = &mut self.stage {
+            transfer.phase = TransferPhase::GivenUp;
+        }
+        self.fatal(format!(
+            "Donor {donor} is no longer in the group. State transfer cannot be completed. {NEVER}"
+        ));
     }
 
     /// sst_received()
     pub(crate) fn sst_received(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
-        let expected = match &self.stage {
-            Stage::Transfer(t) => {
-                t.awaits_snapshot()
-                    && !matches!(t.phase, TransferPhase::Requesting | TransferPhase::GivenUp)
-            }
+        let is_prepared = |phase: &TransferPhase| {
+            matches!(
+                phase,
+                TransferPhase::Retry { .. }
+                    | TransferPhase::Submitted { .. }
+                    | TransferPhase::Receiving { .. }
+            )
+        };
+        let expected = match (&self.stage, &self.interrupted) {
+            (Stage::Transfer(transfer), _) => is_prepared(&transfer.phase),
+            (Stage::Admission(_), Some(phase)) => is_prepared(phase),
             _ => false,
         };
         if !expected {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         self.answer(ticket, Answer::unordered(Code::Ok));
+        match &mut self.interrupted {
+            Some(phase) => *phase = TransferPhase::Brought { gtid, rcode },
+            None => self.brought(gtid, rcode),
+        }
+    }
+
+    fn brought(&mut self, gtid: Gtid, rcode: i32) {
         let history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         if rcode != 0 || gtid.seqno < 0 {
             return self.fatal(format!("State transfer failed: {rcode}. {NEVER}"));
@@ -229,11 +259,65 @@ impl Replicator {
         self.snapshot_is_here(gtid.seqno, upto);
     }
 
+    /// In step with the group again, after its log began anew while the server was being given a
+    /// snapshot: it goes on from there, since the server can be asked only once.
+    pub(crate) fn resume_snapshot(&mut self, phase: TransferPhase) {
+        let Some(control) = &self.control else { return };
+        let upto = control.seqno();
+        let me = self.me;
+        let is_member = |donor: Incarnation| control.members.contains_key(&donor);
+        let (mut lost, mut prepared, mut brought) = (None, None, None);
+        let phase = match phase {
+            TransferPhase::Retry { request, .. } | TransferPhase::Submitted { request } => {
+                TransferPhase::Retry {
+                    request,
+                    at_ms: self.now_ms,
+                }
+            }
+            TransferPhase::Receiving { donor } => {
+                lost = donor.filter(|donor| !is_member(*donor));
+                let sends = |donor: &Incarnation| {
+                    (control.members.get(donor)).is_some_and(|m| m.donates_to == Some(me))
+                };
+                TransferPhase::Receiving {
+                    donor: donor.filter(sends),
+                }
+            }
+            TransferPhase::Prepared { request } => {
+                prepared = Some(request);
+                TransferPhase::Requesting
+            }
+            TransferPhase::Brought { gtid, rcode } => {
+                brought = Some((gtid, rcode));
+                TransferPhase::Receiving { donor: None }
+            }
+            same @ (TransferPhase::Requesting | TransferPhase::GivenUp) => same,
+            TransferPhase::Ist(_) => unreachable!("not within a snapshot"),
+        };
+        self.primary = true;
+        self.out.push(Action::Admitted);
+        self.stage = Stage::Transfer(Transfer {
+            upto,
+            phase,
+            later: VecDeque::new(),
+        });
+        if let Some(donor) = lost {
+            self.donor_lost(donor);
+        }
+        if let Some(request) = prepared {
+            self.prepared(request);
+        }
+        if let Some((gtid, rcode)) = brought {
+            self.brought(gtid, rcode);
+        }
+    }
+
     /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
     /// pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);
+        self.server_running = true;
         let (sources, now_ms) = (self.ist_sources(None), self.now_ms);
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;

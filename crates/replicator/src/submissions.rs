@@ -16,8 +16,8 @@ pub(crate) enum Sent {
     Synced,
     Donated,
     Desync(Ticket),
-    /// Its caller has gone: to be undone when it is ordered.
-    AbandonedDesync,
+    /// A desync that nobody waits for (any more).
+    UnheardDesync,
     Resync,
     Cut,
     Vote(Seqno),
@@ -28,8 +28,9 @@ pub(crate) enum Sent {
 pub(crate) struct Submissions {
     pub last_number: u64,
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
-    /// Goes up whenever a submission was abandoned with unknown fate: the exemption from
-    /// conflicts with own write-sets holds within one epoch only (rule 9d).
+    /// Goes up whenever a submission lets go of its locks before it is decided: abandoned with
+    /// unknown fate, or brute-force aborted. The exemption from conflicts with own write-sets rests
+    /// on these locks: it holds within one epoch only (rule 9d).
     pub epoch: u64,
 }
 
@@ -61,8 +62,15 @@ impl Submissions {
             .values_mut()
             .filter(|(sent, _)| *sent == Sent::Desync(ticket))
         {
-            *sent = Sent::AbandonedDesync;
+            *sent = Sent::UnheardDesync;
         }
+    }
+
+    /// True if a desync or resync is under way.
+    pub(crate) fn changes_desyncs(&self) -> bool {
+        let changes =
+            |sent: &Sent| matches!(sent, Sent::Desync(_) | Sent::UnheardDesync | Sent::Resync);
+        self.in_flight.values().any(|(sent, _)| changes(sent))
     }
 
     pub(crate) fn is_in_flight(&self, what: Sent) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trireme_certification::Seqno;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::Code;
 use crate::event::{Ticket, TrxId};
@@ -137,7 +138,7 @@ impl Transactions {
     /// The first of those that wait to replay, if it may enter commit order now: it replays.
     pub(crate) fn next_replay(&mut self, order: &Order) -> Option<(Ticket, Ordered)> {
         let (&seqno, &id) = self.replays.first_key_value()?;
-        if !order.may_enter(seqno) {
+        if !order.may_enter(seqno) && !planted(Mutant::ReplayTooEarly) {
             return None;
         }
         self.replays.pop_first();
@@ -175,8 +176,10 @@ impl Transactions {
             code: Code::NotAllowed,
             seqno,
             wake: None,
+            is_sent: false,
         };
-        if bf_seqno > 0 && seqno > 0 && seqno < bf_seqno {
+        let older = bf_seqno > 0 && seqno > 0 && seqno < bf_seqno;
+        if older && !planted(Mutant::OlderVictimAborted) {
             return refused;
         }
         match &mut trx.phase {
@@ -184,30 +187,32 @@ impl Transactions {
                 let wake = Some((*ticket, Code::ConnFail));
                 self.table.remove(&victim);
                 Abort {
-                    code: Code::Ok,
-                    seqno,
                     wake,
+                    ..Abort::done(seqno)
                 }
             }
             Phase::Replicating { aborted, .. } if !*aborted => {
-                *aborted = true;
-                Abort::done(seqno)
+                *aborted = !planted(Mutant::AbortNotRemembered);
+                Abort::sent(seqno)
             }
             Phase::Certified { aborted }
                 if !*aborted && !order.is_inside(seqno) && !order.has_passed(seqno) =>
             {
-                match order.cancel_wait(seqno) {
+                let waiter = match planted(Mutant::WaiterNotWoken) {
+                    true => None,
+                    false => order.cancel_wait(seqno),
+                };
+                match waiter {
                     Some(waiter) => {
                         trx.phase = Phase::MustReplay;
                         Abort {
-                            code: Code::Ok,
-                            seqno,
                             wake: Some((waiter, Code::BfAbort)),
+                            ..Abort::sent(seqno)
                         }
                     }
                     None => {
                         *aborted = true;
-                        Abort::done(seqno)
+                        Abort::sent(seqno)
                     }
                 }
             }
@@ -248,6 +253,8 @@ pub(crate) struct Abort {
     pub seqno: Seqno,
     /// Whom to answer, and what.
     pub wake: Option<(Ticket, Code)>,
+    /// Its write-set is sent: it lets go of its locks, and may commit by replaying all the same.
+    pub is_sent: bool,
 }
 
 impl Abort {
@@ -256,6 +263,14 @@ impl Abort {
             code: Code::Ok,
             seqno,
             wake: None,
+            is_sent: false,
+        }
+    }
+
+    fn sent(seqno: Seqno) -> Self {
+        Abort {
+            is_sent: true,
+            ..Abort::done(seqno)
         }
     }
 }

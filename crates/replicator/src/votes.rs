@@ -57,12 +57,20 @@ impl Votes {
 
     /// Decides what can be decided. `voters`: whose ballot is waited for, and the seqno up to which
     /// each has reported to have applied all (without an error, else it had voted first).
-    pub(crate) fn decide(&mut self, voters: &BTreeMap<Incarnation, Seqno>) -> Vec<(Seqno, Ballot)> {
-        let decided: Vec<_> = self
-            .open
-            .iter()
-            .filter_map(|(seqno, cast)| Some((*seqno, winner(*seqno, cast, voters)?)))
-            .collect();
+    /// `committed_by`: the origin of a write-set, which had committed it before anybody could fail to
+    /// apply it; it counts even if nobody waits for its ballot.
+    pub(crate) fn decide(
+        &mut self,
+        voters: &BTreeMap<Incarnation, Seqno>,
+        committed_by: impl Fn(Seqno) -> Option<Incarnation>,
+    ) -> Vec<(Seqno, Ballot)> {
+        let decide = |(seqno, cast): (&Seqno, &BTreeMap<Incarnation, Ballot>)| {
+            let silent = committed_by(*seqno)
+                .filter(|origin| !cast.contains_key(origin) && !voters.contains_key(origin));
+            let winner = winner(*seqno, cast, voters, usize::from(silent.is_some()))?;
+            Some((*seqno, winner))
+        };
+        let decided: Vec<_> = self.open.iter().filter_map(decide).collect();
         for (seqno, ballot) in &decided {
             self.open.remove(seqno);
             self.results.insert(*seqno, *ballot);
@@ -106,12 +114,14 @@ impl Votes {
 }
 
 /// The ballot that most cast; success wins a tie. None while missing ballots could change that.
+/// `further_successes`: of those who neither vote nor are waited for.
 fn winner(
     seqno: Seqno,
     cast: &BTreeMap<Incarnation, Ballot>,
     voters: &BTreeMap<Incarnation, Seqno>,
+    further_successes: usize,
 ) -> Option<Ballot> {
-    let mut counts: BTreeMap<Ballot, usize> = BTreeMap::new();
+    let mut counts = BTreeMap::from([(0, further_successes)]);
     let mut missing = 0;
     for ballot in cast.values() {
         *counts.entry(*ballot).or_default() += 1;

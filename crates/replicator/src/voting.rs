@@ -52,7 +52,12 @@ impl Replicator {
         let in_step = matches!(self.stage, Stage::Active) && may_vote && !self.leaving;
         match decided {
             Some(winner) => self.settle_dispute(seqno, dispute, Some(winner)),
-            None if in_step => drop(self.disputes.insert(seqno, dispute)),
+            None if in_step => {
+                // The database says it holds what it has not applied: not to be believed until the
+                // cluster agrees.
+                self.out.push(Action::MarkUnsafe);
+                self.disputes.insert(seqno, dispute);
+            }
             // While catching up there is no vote: the others have it behind them (rule 22).
             None => self.settle_dispute(seqno, dispute, None),
         }
@@ -120,6 +125,7 @@ impl Replicator {
         }
         if let Some(dispute) = self.disputes.remove(&seqno) {
             self.settle_dispute(seqno, dispute, Some(winner));
+            self.out.push(Action::MarkSafe);
         } else if self.order.has_passed(seqno) {
             self.check_success(seqno);
         }
@@ -176,6 +182,7 @@ impl Replicator {
     pub(crate) fn abandon_disputes(&mut self) {
         for (seqno, dispute) in std::mem::take(&mut self.disputes) {
             self.settle_dispute(seqno, dispute, None);
+            self.out.push(Action::MarkSafe);
         }
     }
 }

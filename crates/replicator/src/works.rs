@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use trireme_certification::Seqno;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
 use crate::flags;
@@ -96,7 +97,8 @@ impl Works {
         match &queued.task {
             Task::Apply(apply) => {
                 let alone = apply.flags & flags::ISOLATION != 0;
-                apply.depends_on <= low && (!alone || queued.marked) && !self.runs_alone()
+                let follows = apply.depends_on <= low || planted(Mutant::DependsOnNotHeeded);
+                follows && (!alone || queued.marked) && !self.runs_alone()
             }
             _ => queued.after <= low && self.running.is_empty(),
         }

@@ -84,6 +84,7 @@ impl World {
             self.input(
                 node,
                 Event::Joined {
+                    position: committed,
                     members: joined.into_iter().collect(),
                 },
             );

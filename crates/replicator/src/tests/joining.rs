@@ -2,7 +2,7 @@
 
 use trireme_certification::KeyType;
 
-use super::driver::{Cluster, HISTORY, incarnation};
+use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use crate::{Action, Code, Event, Gtid, LocalState};
 
@@ -98,18 +98,62 @@ fn an_empty_node_takes_a_snapshot() {
             &Action::MarkSafe
         ]
     );
-    let joined = cluster.nodes[0]
-        .actions
-        .iter()
-        .rev()
-        .find(|a| matches!(a, Action::SetJoined { .. }));
-    assert_eq!(
-        joined,
-        Some(&Action::SetJoined {
-            members: vec![incarnation(0), incarnation(1)]
-        })
-    );
+    let joined = (cluster.nodes[0].actions.iter().rev()).find_map(|action| match action {
+        Action::SetJoined { members, .. } => Some(members.clone()),
+        _ => None,
+    });
+    assert_eq!(joined, Some(vec![incarnation(0), incarnation(1)]));
     cluster.assert_settled();
+}
+
+/// Found by the simulator: the joiner forgot that its server was inside sst_request, and showed it views.
+#[test]
+fn a_snapshot_survives_that_the_joiners_log_begins_anew() {
+    for (steps, brought_at_once) in [(0, false), (1, false), (2, false), (2, true)] {
+        let mut cluster = Cluster::new();
+        cluster.found();
+        let joiner = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        for _ in 0..30 {
+            // Until the server is asked, has answered, or a donor sends.
+            if kinds(&cluster, joiner).len() == 1 + steps.min(1) && steps < 2 {
+                break;
+            }
+            cluster.deliver(0);
+            cluster.take_work(0);
+            cluster.step_applier(0, 0);
+            cluster.deliver(joiner);
+            cluster.receive(0);
+            cluster.receive(joiner);
+            cluster.take_work(joiner);
+            cluster.step_applier(joiner, 0);
+            cluster.pass(100);
+        }
+        cluster.take_work(joiner);
+        cluster.certify(0, "a", KeyType::Exclusive);
+        let members = vec![member(joiner)];
+        cluster.event(joiner, Event::NonPrimary { component: members });
+        let donates = kinds(&cluster, 0)
+            .last()
+            .is_some_and(|k| k.starts_with("donate"));
+        assert_eq!(donates, steps == 2);
+        cluster.reset(joiner);
+        cluster.reconfigure(|_| ());
+        if brought_at_once {
+            cluster.snapshot_from(0, joiner);
+            cluster.settle();
+        } else {
+            cluster.settle();
+            assert_eq!(kinds(&cluster, joiner)[1..], ["sst_request"], "{steps}");
+            cluster.snapshot_from(0, joiner);
+            cluster.settle();
+        }
+        assert_eq!(cluster.comment(joiner), "Synced", "{steps}");
+        let shown = kinds(&cluster, joiner);
+        let asked = shown.iter().filter(|k| *k == "sst_request").count();
+        assert_eq!(asked, 1, "{steps}");
+        cluster.assert_settled();
+    }
 }
 
 #[test]

@@ -136,10 +136,11 @@ fn a_pause_stands_still_at_a_seqno() {
         .expect("all that was certified is released");
     assert_eq!(answer.gtid, cluster.nodes[0].replicator.last_committed());
     assert_eq!(cluster.outcome(0, open), Code::Ok);
-    assert!(cluster.nodes[0].actions.contains(&Action::SaveState {
-        gtid: answer.gtid,
-        safe_to_bootstrap: false
-    }));
+    // Found by the simulator: a crash may leave the database behind the position of a pause, which must not be believed
+    // then.
+    let saved =
+        |action: &&Action| matches!(action, Action::SaveState { gtid, .. } if gtid.seqno >= 0);
+    assert_eq!(cluster.nodes[0].actions.iter().find(saved), None);
     let trx = &cluster.nodes[0].server.sessions[&later].0;
     assert!(
         matches!(trx, super::server::Session::Certifying(_)),

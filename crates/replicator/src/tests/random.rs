@@ -14,6 +14,7 @@ struct Run {
     cluster: Cluster,
     reads: Vec<(usize, u64)>,
     paused: Vec<(usize, u64)>,
+    desyncs: Vec<(usize, u64)>,
     next_conn: u64,
     joined: bool,
 }
@@ -28,6 +29,7 @@ impl Run {
             cluster,
             reads: Vec::new(),
             paused: Vec::new(),
+            desyncs: Vec::new(),
             next_conn: 1000,
             joined: false,
         }
@@ -115,7 +117,21 @@ impl Run {
             _ => {
                 let ticket = cluster.nodes[node].server.ticket();
                 cluster.event(node, Event::Desync { ticket });
-                cluster.call(node, |ticket| Event::Resync { ticket });
+                self.desyncs.push((node, ticket));
+                self.resync();
+            }
+        }
+    }
+
+    /// Who was desynced and has heard of it resyncs.
+    fn resync(&mut self) {
+        for (node, ticket) in std::mem::take(&mut self.desyncs) {
+            match self.cluster.nodes[node].server.take(ticket) {
+                None => self.desyncs.push((node, ticket)),
+                Some(answer) if answer.code == Code::Ok => {
+                    self.cluster.call(node, |ticket| Event::Resync { ticket });
+                }
+                Some(_) => {}
             }
         }
     }
@@ -153,6 +169,9 @@ impl Run {
         for node in &mut self.cluster.nodes {
             node.threads = node.threads.max(1);
         }
+        self.cluster.settle();
+        self.resync();
+        assert!(self.desyncs.is_empty(), "a desync hangs");
         self.cluster.settle();
         self.cluster.assert_settled();
         for (node, ticket) in self.reads {

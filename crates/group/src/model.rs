@@ -1,0 +1,66 @@
+//! For the model check (`crates/model`): equal situations as equal states.
+
+use crate::election::{ATTEMPT_MS, STAGGER_MS};
+use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::group::{Counters, Group, Role};
+use crate::ids::TimeMs;
+use crate::membership::HANDOVER_MS;
+use crate::read;
+use crate::submissions::RESEND_AFTER_MS;
+
+impl Group {
+    /// Moves this core to a clock that reads `now`. Every stamp keeps its age, but one that no timer
+    /// tells from an older one any more gets the age at which that begins; so two cores that differ
+    /// in nothing but how long ago things were over become equal. Counters start at 0 again and are
+    /// returned. `now` must exceed every time-out.
+    pub fn rebase(&mut self, now: TimeMs) -> Counters {
+        let old = self.now;
+        let aged = |stamp: &mut TimeMs, oldest_ms: TimeMs| {
+            *stamp = now - old.saturating_sub(*stamp).min(oldest_ms);
+        };
+        let ranks = self.latest().members.len().max(1) as TimeMs;
+        let missed_ms = self.config.office_timeout_ms + ranks * STAGGER_MS;
+        let suspect_ms = self.config.suspect_timeout_ms.max(missed_ms);
+
+        for peer in self.peers.values_mut() {
+            aged(&mut peer.heard_at, suspect_ms);
+        }
+        aged(&mut self.sequencer_heard_at, missed_ms);
+        aged(&mut self.primary_heard_at, suspect_ms);
+        // Its age also tells whether this process has overslept.
+        aged(
+            &mut self.heartbeat_at,
+            self.config.heartbeat_ms + suspect_ms,
+        );
+        aged(&mut self.join_sent_at, 3 * self.config.heartbeat_ms);
+        if let Some(at) = &mut self.summary_sent_at {
+            aged(at, SUMMARY_RETRY_MS);
+        }
+        // Asked so long ago that it may be asked again: as if never asked.
+        self.summary_sent_at = self
+            .summary_sent_at
+            .filter(|at| now < at + SUMMARY_RETRY_MS);
+        if let Some(since) = &mut self.hole_since {
+            aged(since, HOLE_PATIENCE_MS);
+        }
+        self.election_at = now + self.election_at.saturating_sub(old);
+        match &mut self.role {
+            Role::Follower => {}
+            Role::Candidate(candidacy) => aged(&mut candidacy.started_at, ATTEMPT_MS << 4),
+            Role::Sequencer(office) => aged(&mut office.since, suspect_ms),
+        }
+        if let Some(leaving) = &mut self.leaving {
+            aged(&mut leaving.since, HANDOVER_MS);
+            let repeated = leaving.handed_at.iter_mut().chain(&mut leaving.asked_at);
+            repeated.for_each(|at| aged(at, HANDOVER_MS));
+        }
+        for own in self.submissions.own.values_mut() {
+            aged(&mut own.sent_at, RESEND_AFTER_MS);
+        }
+        if let Some(round) = &mut self.reads.round {
+            aged(&mut round.asked_at, read::RETRY_MS);
+        }
+        self.now = now;
+        std::mem::take(&mut self.counters)
+    }
+}
