@@ -1,0 +1,219 @@
+//! How much may happen: the bounds of one exploration.
+
+use trireme_group::TimeMs;
+
+use crate::network::NODES;
+use crate::process::{Process, Settings};
+
+/// Time that passes at a process in one step: enough to miss the sequencer's office and to stand for
+/// it, to give up an attempt, to ask again for a log, and for a heartbeat; two of them without a
+/// word are enough to suspect ([`Bound::settings`]).
+pub const WAIT_MS: TimeMs = 600;
+/// The period of heartbeats: longer than in life, so that [`WAIT_MS`] is no more than two of them and
+/// a process that waits has not overslept (rule 2).
+pub const BEAT_MS: TimeMs = 300;
+
+/// What may happen, and how often. Nodes are 0, 1, 2; 0 is the first sequencer.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// For `--only`.
+    pub name: &'static str,
+    /// What happens in it.
+    pub about: &'static str,
+    /// What all processes share.
+    pub settings: Settings,
+    /// Commits by clients, per node.
+    pub submissions: [u8; NODES],
+    /// Steps of time, per node.
+    pub waits: [u8; NODES],
+    /// Heartbeats besides.
+    pub beats: [u8; NODES],
+    /// Which node may crash.
+    pub crashes: [bool; NODES],
+    /// Times that a crashed process starts again, without its log.
+    pub restarts: u8,
+    /// Connections that may break.
+    pub breaks: &'static [(usize, usize)],
+    /// How many of them do.
+    pub breaks_total: u8,
+    /// Ballots after the first: two that want the office can outbid one another for ever.
+    pub ballots: u64,
+}
+
+/// How often things have happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Spent {
+    pub submissions: [u8; NODES],
+    pub waits: [u8; NODES],
+    pub beats: [u8; NODES],
+    pub crashes: u8,
+    pub restarts: u8,
+    pub breaks: u8,
+}
+
+/// Number of the ballot that the formed group is in.
+const FIRST_BALLOT: u64 = 1;
+
+impl Bound {
+    /// True if the process has not gone beyond the bound.
+    pub fn includes(&self, process: &Process) -> bool {
+        process.group.ballot().number <= FIRST_BALLOT + self.ballots
+    }
+}
+
+const QUIET: Bound = Bound {
+    name: "",
+    about: "",
+    settings: Settings {
+        suspect_timeout_ms: 1_100,
+        slow_disk: false,
+        batched: true,
+    },
+    submissions: [0; NODES],
+    waits: [0; NODES],
+    beats: [0; NODES],
+    crashes: [false; NODES],
+    restarts: 0,
+    breaks: &[],
+    breaks_total: 0,
+    ballots: 3,
+};
+
+/// Explored by the tests.
+pub const SMALL: &[Bound] = &[
+    Bound {
+        name: "takeover",
+        about: "members take the office from a sequencer that is alive",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 1],
+        ballots: 1,
+        ..QUIET
+    },
+    Bound {
+        name: "sequencer crash",
+        about: "the sequencer crashes",
+        submissions: [1, 1, 0],
+        waits: [0, 1, 0],
+        crashes: [true, false, false],
+        ..QUIET
+    },
+    Bound {
+        name: "sequencer restart",
+        about: "the sequencer crashes and comes back without its log",
+        waits: [0, 1, 0],
+        crashes: [true, false, false],
+        restarts: 1,
+        ballots: 1,
+        ..QUIET
+    },
+    Bound {
+        name: "member restart",
+        about: "a member crashes and comes back without its log",
+        crashes: [false, false, true],
+        restarts: 1,
+        ..QUIET
+    },
+];
+
+/// Explored by `make model`.
+pub const LARGE: &[Bound] = &[
+    Bound {
+        name: "two takeovers",
+        about: "two commits, two changes of office",
+        submissions: [1, 1, 0],
+        waits: [0, 1, 1],
+        ballots: 2,
+        ..QUIET
+    },
+    Bound {
+        name: "three takeovers",
+        about: "one commit, three changes of office",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 1],
+        ballots: 3,
+        ..QUIET
+    },
+    Bound {
+        name: "message by message",
+        about: "what was sent at once arrives one by one",
+        settings: Settings {
+            batched: false,
+            ..QUIET.settings
+        },
+        submissions: [1, 0, 0],
+        waits: [0, 1, 1],
+        ballots: 2,
+        ..QUIET
+    },
+    Bound {
+        name: "sequencer crash",
+        about: "the sequencer crashes, both others seek the office",
+        submissions: [1, 1, 0],
+        waits: [0, 1, 1],
+        crashes: [true, false, false],
+        ballots: 1,
+        ..QUIET
+    },
+    Bound {
+        name: "sequencer restart",
+        about: "the sequencer crashes and comes back without its log",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 0],
+        crashes: [true, false, false],
+        restarts: 1,
+        ballots: 2,
+        ..QUIET
+    },
+    Bound {
+        name: "member restart",
+        about: "a member comes back without its log while another takes the office",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 0],
+        crashes: [false, false, true],
+        restarts: 1,
+        ballots: 1,
+        ..QUIET
+    },
+    Bound {
+        name: "slow disk",
+        about: "promises take time to be on disk, a member comes back without its log and perhaps its promise",
+        settings: Settings {
+            slow_disk: true,
+            ..QUIET.settings
+        },
+        waits: [0, 1, 0],
+        crashes: [false, false, true],
+        restarts: 1,
+        ballots: 2,
+        ..QUIET
+    },
+    Bound {
+        name: "partition",
+        about: "the sequencer loses both connections and gets them back",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 0],
+        breaks: &[(0, 1), (0, 2)],
+        breaks_total: 2,
+        ballots: 1,
+        ..QUIET
+    },
+    Bound {
+        name: "broken link",
+        about: "the sequencer and a member lose one another and connect again",
+        submissions: [1, 0, 0],
+        waits: [0, 1, 1],
+        breaks: &[(0, 1)],
+        breaks_total: 1,
+        ballots: 2,
+        ..QUIET
+    },
+    Bound {
+        name: "removal",
+        about: "long silence: members are removed, the sequencer declares itself non-primary, all come back",
+        waits: [2, 1, 1],
+        breaks: &[(0, 2)],
+        breaks_total: 1,
+        ballots: 1,
+        ..QUIET
+    },
+];

@@ -1,0 +1,107 @@
+//! Connections: each direction keeps its order and loses nothing, until the connection breaks; then
+//! what is under way arrives up to any point, and nothing after it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use trireme_group::Incarnation;
+
+use crate::process::Parcel;
+
+/// Number of nodes.
+pub const NODES: usize = 3;
+
+/// One direction of a connection, as its receiver sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Channel {
+    pub phase: Phase,
+    /// The process that sends.
+    pub peer: Incarnation,
+    /// The receiver was told that the connection is up.
+    pub told: bool,
+    pub parcels: VecDeque<Arc<Parcel>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// The receiver knows of no connection.
+    #[default]
+    Closed,
+    Open,
+    /// Nothing is added any more; the receiver has not noticed yet.
+    Broken,
+}
+
+/// All channels: `[from][to]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Network([[Channel; NODES]; NODES]);
+
+impl Network {
+    pub fn channel(&self, from: usize, to: usize) -> &Channel {
+        &self.0[from][to]
+    }
+
+    pub fn may_connect(&self, a: usize, b: usize) -> bool {
+        [(a, b), (b, a)]
+            .iter()
+            .all(|(from, to)| self.0[*from][*to].phase == Phase::Closed)
+    }
+
+    /// A new connection between the processes that run on two nodes.
+    pub fn connect(
+        &mut self,
+        (a, a_process): (usize, Incarnation),
+        (b, b_process): (usize, Incarnation),
+    ) {
+        for (from, to, peer) in [(a, b, a_process), (b, a, b_process)] {
+            self.0[from][to] = Channel {
+                phase: Phase::Open,
+                peer,
+                ..Channel::default()
+            };
+        }
+    }
+
+    pub fn is_connected(&self, a: usize, b: usize) -> bool {
+        self.0[a][b].phase == Phase::Open || self.0[b][a].phase == Phase::Open
+    }
+
+    /// The connection breaks; an end that was not told of it never hears of it.
+    pub fn break_off(&mut self, a: usize, b: usize) {
+        for (from, to) in [(a, b), (b, a)] {
+            let channel = &mut self.0[from][to];
+            if channel.phase == Phase::Open && channel.told {
+                channel.phase = Phase::Broken;
+            } else if channel.phase == Phase::Open {
+                *channel = Channel::default();
+            }
+        }
+    }
+
+    /// The receiver is gone, or has noticed that the connection is.
+    pub fn close(&mut self, from: usize, to: usize) {
+        self.0[from][to] = Channel::default();
+    }
+
+    pub fn send(&mut self, from: usize, to: usize, parcel: Arc<Parcel>) {
+        let channel = &mut self.0[from][to];
+        if channel.phase == Phase::Open {
+            channel.parcels.push_back(parcel);
+        }
+    }
+
+    /// The receiver gets what is next: the word that the connection is up, or a parcel.
+    pub fn receive(&mut self, from: usize, to: usize) {
+        let channel = &mut self.0[from][to];
+        if channel.told {
+            channel.parcels.pop_front();
+        }
+        channel.told = true;
+    }
+
+    /// True if something is under way that the receiver can get.
+    pub fn has_arrivals(&self, from: usize, to: usize) -> bool {
+        let channel = &self.0[from][to];
+        channel.phase != Phase::Closed && (!channel.told || !channel.parcels.is_empty())
+    }
+}

@@ -1,0 +1,202 @@
+//! What is true of the group as a whole: everything committed anywhere, ever. Each new commit is
+//! held against it, so that histories are compared also with those of processes that are gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trireme_group::{Ballot, Body, Configuration, Entry, Incarnation, Position, SubmissionId};
+
+use crate::breach::{self, Breach};
+use crate::fingerprint::Known;
+use crate::process::{Fact, Log};
+
+/// An entry and how it was committed.
+#[derive(Clone, Debug, Hash)]
+struct Committed {
+    entry: Arc<Known<Entry>>,
+    /// Lowest ballot that a process was in when it committed the entry.
+    ballot: Ballot,
+    delivered: bool,
+}
+
+/// A sequencer, and its log when it took the office.
+#[derive(Clone, Debug, Hash)]
+struct Office {
+    holder: Incarnation,
+    log: Log,
+}
+
+/// The history of the group. It does not depend on the order in which different processes did what
+/// they did (see [`crate::reduction`]).
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Truth {
+    committed: Vec<Committed>,
+    /// Who took the office of each ballot.
+    offices: BTreeMap<Ballot, Office>,
+    withdrawn: BTreeSet<SubmissionId>,
+}
+
+impl Truth {
+    pub fn end(&self) -> Position {
+        self.committed.len() as Position
+    }
+
+    /// Last committed configuration.
+    pub fn configuration(&self) -> Option<&Configuration> {
+        let newest_first = self.committed.iter().rev();
+        newest_first
+            .filter_map(|c| match &c.entry.value.body {
+                Body::Configuration(configuration) => Some(configuration),
+                _ => None,
+            })
+            .next()
+    }
+
+    /// A process is gone, and with it the memory of what it has withdrawn.
+    pub fn crashed(&mut self, process: Incarnation) {
+        self.withdrawn.retain(|id| id.incarnation != process);
+    }
+
+    /// Takes note of what happened at `who`, if that may happen.
+    pub fn learn(&mut self, who: Incarnation, fact: &Fact) -> Result<(), Breach> {
+        match fact {
+            Fact::Committed {
+                entry,
+                ballot,
+                delivered,
+            } => {
+                let known = entry.value.position.checked_sub(1).map(|at| at as usize);
+                match known.and_then(|at| self.committed.get(at)) {
+                    Some(known) => agree(who, known, entry, *delivered)?,
+                    None => self.commit(who, entry, *delivered)?,
+                }
+                let known = &mut self.committed[entry.value.position as usize - 1];
+                if *ballot < known.ballot || known.ballot == Ballot::default() {
+                    known.ballot = *ballot;
+                }
+                self.is_kept()
+            }
+            Fact::Reset(checkpoint) => {
+                let at = checkpoint.position.checked_sub(1).map(|at| at as usize);
+                let known = at.and_then(|at| self.committed.get(at));
+                match known {
+                    Some(known) if known.entry.value.ballot == checkpoint.ballot => Ok(()),
+                    _ => Err(breach::HISTORIES.broken(format!(
+                        "{who} begins at {} of {}, where {known:?} is committed",
+                        checkpoint.position, checkpoint.ballot
+                    ))),
+                }
+            }
+            Fact::Withdrawn(id) => {
+                self.withdrawn.insert(*id);
+                let delivered = self.committed.iter().filter(|c| c.delivered);
+                let committed = delivered
+                    .map(|c| &c.entry.value)
+                    .find(|e| e.submission() == Some(*id));
+                match committed {
+                    None => Ok(()),
+                    Some(entry) => Err(breach::WITHDRAWN.broken(format!(
+                        "{who} withdraws {id}, which is committed at {}",
+                        entry.position
+                    ))),
+                }
+            }
+            Fact::TookOffice(ballot, log) => {
+                let (holder, log) = (who, log.clone());
+                let before = self.offices.insert(*ballot, Office { holder, log });
+                match before.filter(|office| office.holder != who) {
+                    None => self.is_kept(),
+                    Some(other) => Err(breach::ONE_SEQUENCER.broken(format!(
+                        "{who} takes the office of {ballot}, which was {}'s",
+                        other.holder
+                    ))),
+                }
+            }
+            Fact::Truncated => Ok(()),
+            Fact::Breach(breach) => Err(breach.clone()),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        who: Incarnation,
+        entry: &Arc<Known<Entry>>,
+        delivered: bool,
+    ) -> Result<(), Breach> {
+        let value = &entry.value;
+        if value.position != self.end() + 1 {
+            return Err(breach::HISTORIES.broken(format!(
+                "{who} commits {} where {} is the next",
+                value.position,
+                self.end() + 1
+            )));
+        }
+        if let Some(id) = value.submission() {
+            let earlier = self
+                .committed
+                .iter()
+                .filter_map(|c| c.entry.value.submission());
+            let last = earlier
+                .filter(|other| other.incarnation == id.incarnation)
+                .map(|other| other.number)
+                .fold(0, u64::max);
+            if id.number != last + 1 {
+                return Err(breach::ONCE.broken(format!(
+                    "{id} is committed at {} after number {last}",
+                    value.position
+                )));
+            }
+            if delivered && self.withdrawn.contains(&id) {
+                return Err(breach::WITHDRAWN.broken(format!(
+                    "{id} was withdrawn, and commits at {}",
+                    value.position
+                )));
+            }
+        }
+        self.committed.push(Committed {
+            entry: entry.clone(),
+            ballot: Ballot::default(),
+            delivered,
+        });
+        Ok(())
+    }
+
+    /// What was committed in an earlier ballot was in the log of every later sequencer.
+    fn is_kept(&self) -> Result<(), Breach> {
+        for (ballot, office) in &self.offices {
+            for earlier in self.committed.iter().filter(|c| c.ballot < *ballot) {
+                let position = earlier.entry.value.position;
+                if position > office.log.base() && office.log.get(position) != Some(&earlier.entry)
+                {
+                    return Err(breach::KEPT.broken(format!(
+                        "{} took the office of {ballot} without {position}, committed in {}",
+                        office.holder, earlier.ballot
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The same entry everywhere, delivered by all or by none.
+fn agree(
+    who: Incarnation,
+    known: &Committed,
+    entry: &Arc<Known<Entry>>,
+    delivered: bool,
+) -> Result<(), Breach> {
+    let position = entry.value.position;
+    if known.entry != *entry {
+        return Err(breach::HISTORIES.broken(format!(
+            "{who} commits {:?} at {position}, where {:?} is committed",
+            entry.value.body, known.entry.value.body
+        )));
+    }
+    if known.delivered != delivered {
+        return Err(
+            breach::ONCE.broken(format!("{who} differs in whether {position} is delivered"))
+        );
+    }
+    Ok(())
+}
