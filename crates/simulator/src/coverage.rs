@@ -1,0 +1,90 @@
+//! What a run has come upon: a run in which nothing happens shows nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+macro_rules! counters {
+    ($($field:ident: $name:literal,)*) => {
+        /// Counts of one run, or of many.
+        #[derive(Clone, Debug, Default)]
+        pub struct Coverage {
+            $(#[doc = $name] pub $field: u64,)*
+            /// Faults by kind.
+            pub faults: BTreeMap<&'static str, u64>,
+            /// Schedules.
+            pub schedules: u64,
+            /// How many of them saw a view change under load.
+            pub loaded_schedules: u64,
+        }
+
+        impl Coverage {
+            fn add_numbers(&mut self, run: &Coverage) {
+                $(self.$field += run.$field;)*
+            }
+
+            fn numbers(&self) -> Vec<String> {
+                vec![$(format!("{} {}", $name, self.$field),)*]
+            }
+        }
+    };
+}
+
+counters! {
+    commits: "own commits",
+    conflicts: "conflicts",
+    replays: "replays",
+    views: "views",
+    loaded_views: "views under load",
+    offices: "offices taken",
+    truncations: "truncations",
+    installs: "checkpoints installed",
+    voided: "voids",
+    transfers: "snapshots",
+    transfers_broken: "snapshots broken off",
+    ists: "incremental transfers",
+    fatals: "aborts by themselves",
+    refusals: "refusals",
+    expelled: "inconsistencies",
+    breaks: "connections broken",
+    frames: "frames",
+    dropped: "frames dropped",
+    duplicates: "frames doubled",
+    steps: "server steps",
+}
+
+impl Coverage {
+    /// A fault took place.
+    pub fn fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    /// What a process has counted, at its end.
+    pub fn process(&mut self, group: trireme_group::Counters) {
+        self.truncations += group.truncations;
+        self.offices += group.offices_taken;
+        self.installs += group.installs;
+        self.voided += group.voided;
+    }
+
+    /// Adds a run's counts.
+    pub fn add(&mut self, run: &Coverage) {
+        self.add_numbers(run);
+        for (kind, count) in &run.faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+        self.schedules += 1;
+        self.loaded_schedules += u64::from(run.loaded_views > 0);
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        writeln!(f, "came upon: {}", self.numbers().join(", "))?;
+        write!(f, "faults: {}", faults.join(", "))
+    }
+}

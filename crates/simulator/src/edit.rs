@@ -1,0 +1,102 @@
+//! A plan with less in it: what `shrink` finds, and `replay` takes.
+
+use clap::Args;
+
+use crate::plan::Plan;
+use crate::profile;
+use crate::seen::TimeUs;
+
+/// Which schedule, and what is left out of it.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The seed.
+    pub seed: u64,
+    /// The profile; without, the one whose turn it is in `run` without --profile.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// Only these of the plan's faults, by number from 0.
+    #[arg(long, value_delimiter = ',')]
+    pub faults: Option<Vec<usize>>,
+    /// No faults at all.
+    #[arg(long)]
+    pub no_faults: bool,
+    /// Faults end at this time.
+    #[arg(long)]
+    pub calm_ms: Option<u64>,
+    /// At most so many clients on each node.
+    #[arg(long)]
+    pub clients: Option<usize>,
+    /// No DDL, nobody who administrates.
+    #[arg(long)]
+    pub plain_load: bool,
+}
+
+impl Edit {
+    /// The whole schedule.
+    pub fn whole(seed: u64, profile: Option<String>) -> Edit {
+        Edit {
+            seed,
+            profile,
+            ..Edit::default()
+        }
+    }
+
+    /// The plan. Err: there is no such profile.
+    pub fn plan(&self) -> Result<Plan, String> {
+        let profile = match &self.profile {
+            Some(name) => profile::named(name).ok_or_else(|| {
+                let names: Vec<_> = profile::ALL.iter().map(|profile| profile.name).collect();
+                format!("no profile '{name}': there are {}", names.join(", "))
+            })?,
+            None => profile::by_turn(self.seed),
+        };
+        let mut plan = Plan::new(profile, self.seed);
+        if let Some(keep) = &self.faults {
+            let faults = plan.faults.into_iter().enumerate();
+            let kept = faults.filter(|(index, _)| keep.contains(index));
+            plan.faults = kept.map(|(_, fault)| fault).collect();
+        }
+        if self.no_faults {
+            plan.faults.clear();
+        }
+        if let Some(ms) = self.calm_ms {
+            plan.calm_us = ms as TimeUs * 1000;
+            plan.faults.retain(|(at, _)| *at < plan.calm_us);
+        }
+        for node in &mut plan.nodes {
+            let load = &mut node.server.load;
+            load.clients = load.clients.min(self.clients.unwrap_or(usize::MAX));
+            if self.plain_load {
+                load.ddl_per_mille = 0;
+                node.server.admin.every_us = None;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The arguments that make it.
+    pub fn arguments(&self) -> String {
+        let mut words = vec![self.seed.to_string()];
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.map(|value| format!("--{name} {value}")));
+        };
+        option("profile", self.profile.clone());
+        let join = |keep: &Vec<usize>| {
+            let numbers: Vec<String> = keep.iter().map(usize::to_string).collect();
+            numbers.join(",")
+        };
+        option(
+            "faults",
+            self.faults.as_ref().filter(|f| !f.is_empty()).map(join),
+        );
+        option("calm-ms", self.calm_ms.map(|ms| ms.to_string()));
+        option("clients", self.clients.map(|n| n.to_string()));
+        if self.plain_load {
+            words.push("--plain-load".to_owned());
+        }
+        if self.no_faults || self.faults.as_ref().is_some_and(Vec::is_empty) {
+            words.push("--no-faults".to_owned());
+        }
+        words.join(" ")
+    }
+}

@@ -1,0 +1,184 @@
+//! An acknowledged commit is in every later primary history (the promise of all; rules 1, 3, 4).
+//!
+//! A commit is acknowledged when a majority of the view has it in its log; the plan lets no more
+//! forget than the durability mode can bear (as things stand: a restarted process counts as one that
+//! has forgotten, in every mode, so an intact majority is always left), or ends what was too much by an operator's
+//! override or bootstrap. So
+//! - an acknowledgement comes after the commit in the database of its own node, with its GTID;
+//! - in the end every living database holds every acknowledged transaction, but for those of a
+//!   branch that an operator's decision left behind: the override's fork lies between the database
+//!   and the commit. Anything else that is missing is lost.
+//!
+//! Between, `gtid-unique` sees to it that no database goes on without what another has.
+
+use super::databases::{Databases, Place};
+use super::logs::name;
+use super::{Invariant, Shared};
+use crate::seen::{ClientTrx, Seen, Sight};
+
+use trireme_replicator::Code;
+
+/// See the module.
+pub struct AcknowledgedKept {
+    databases: Shared<Databases>,
+    acknowledged: Vec<(ClientTrx, Place)>,
+    alive: Vec<bool>,
+}
+
+impl AcknowledgedKept {
+    /// Reads these.
+    pub fn new(databases: &Shared<Databases>) -> AcknowledgedKept {
+        AcknowledgedKept {
+            databases: databases.clone(),
+            acknowledged: Vec::new(),
+            alive: Vec::new(),
+        }
+    }
+}
+
+impl Invariant for AcknowledgedKept {
+    fn name(&self) -> &'static str {
+        "acknowledged-kept"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        match &sight.what {
+            Seen::Started { .. } | Seen::Stopped { .. } => {
+                if self.alive.len() <= sight.node {
+                    self.alive.resize(sight.node + 1, false);
+                }
+                self.alive[sight.node] = matches!(sight.what, Seen::Started { .. });
+            }
+            Seen::Ended {
+                trx,
+                code: Code::Ok,
+                seqno,
+                writes,
+                ..
+            } if !writes.is_empty() => {
+                let databases = self.databases.borrow();
+                let tip = databases.place(sight.node);
+                let place = databases.committed_at(*trx);
+                let here =
+                    place.filter(|place| tip.is_some_and(|tip| databases.is_within(*place, tip)));
+                let Some(here) = here else {
+                    return Err(format!(
+                        "{} acknowledges transaction {trx}, which its database has not committed",
+                        name(sight.node)
+                    ));
+                };
+                if *seqno != Some(here.seqno) {
+                    return Err(format!(
+                        "{} acknowledges transaction {trx} as {seqno:?}, it is {}",
+                        name(sight.node),
+                        databases.gtid(here)
+                    ));
+                }
+                self.acknowledged.push((*trx, here));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let databases = self.databases.borrow();
+        for node in (0..self.alive.len()).filter(|node| self.alive[*node]) {
+            let Some(tip) = databases.place(node) else {
+                continue;
+            };
+            let is_lost = |place: Place| {
+                !databases.is_within(place, tip)
+                    // Not beyond a fork: the database just ends, or is another one altogether.
+                    && databases.meeting(place, tip).is_none_or(|at| at == databases.normal(tip))
+            };
+            let mut lost = self.acknowledged.iter().filter(|(_, at)| is_lost(*at));
+            if let Some((trx, at)) = lost.next() {
+                return Err(format!(
+                    "transaction {trx} was acknowledged as {}, and the database of {}, at {}, does not hold it ({} more)",
+                    databases.gtid(*at),
+                    name(node),
+                    databases.gtid(tip),
+                    lost.count()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::invariants::story::*;
+    use crate::seen::Seen;
+
+    const NAME: &str = "acknowledged-kept";
+
+    #[test]
+    fn kept_in_every_living_database() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]);
+        assert!(story.at_end(NAME).is_err(), "n2 and n3 do not hold 102");
+        story.see(0, Seen::Stopped { clean: false });
+        story.ordered(1, 5, 102, &[1]).ordered(2, 5, 102, &[1]);
+        assert_eq!(story.at_end(NAME), Ok(()));
+        // A crash takes it from one database, from which it has to come back.
+        story.restart(1, 3);
+        assert!(story.at_end(NAME).is_err());
+        story.ordered(1, 4, 101, &[1]).ordered(1, 5, 102, &[1]);
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn lost_with_the_only_one_that_had_it() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]);
+        story.see(0, Seen::Stopped { clean: false });
+        assert!(story.at_end(NAME).is_err());
+    }
+
+    #[test]
+    fn what_an_override_left_behind_may_be_lost_and_only_that() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]).overridden();
+        story.see(0, Seen::Stopped { clean: false });
+        for node in [1, 2] {
+            story.ordered_view(node, 5, 13);
+        }
+        story.write(1, 6, 103, &[1]);
+        assert!(story.at_end(NAME).is_err(), "n3 does not hold 103");
+        story.ordered(2, 6, 103, &[1]);
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn what_a_bootstrap_left_behind_may_be_lost() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]);
+        for node in 0..3 {
+            story.see(node, Seen::Stopped { clean: false });
+        }
+        let database = (HISTORY, 4);
+        story.see(1, Seen::Started { database });
+        assert!(story.at_end(NAME).is_err());
+        story.see(1, Seen::Founded { history: HISTORY });
+        story.ordered_view(1, 5, 13);
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn acknowledged_before_it_is_committed() {
+        let mut story = Story::databases();
+        story.acknowledged(0, 102, 5, &[1]).violates(NAME);
+        let mut story = Story::databases();
+        story.ordered(0, 5, 102, &[1]);
+        story.acknowledged(1, 102, 5, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn acknowledged_with_another_gtid() {
+        let mut story = Story::databases();
+        story.ordered(0, 5, 102, &[1]);
+        story.acknowledged(0, 102, 6, &[1]).violates(NAME);
+    }
+}

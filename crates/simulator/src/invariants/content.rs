@@ -1,0 +1,56 @@
+//! What entries and deliveries hold, as numbers.
+
+use std::hash::{Hash, Hasher};
+
+use trireme_group::{Body, Configuration, Delivery, SubmissionId};
+
+use crate::seen::roll;
+
+/// Digest of an entry's content.
+pub fn of_body(body: &Body) -> u64 {
+    match body {
+        Body::BallotStart => 1,
+        Body::Void { id } => digest(&(2, id)),
+        Body::Configuration(configuration) => of_configuration(configuration),
+        Body::Submission { id, payload } => of_submission(id, payload),
+    }
+}
+
+/// The same number for the same entry when it is delivered.
+pub fn of_delivery(delivery: &Delivery) -> u64 {
+    match delivery {
+        Delivery::Submission { id, payload } => of_submission(id, payload),
+        Delivery::Configuration(configuration) => of_configuration(configuration),
+    }
+}
+
+/// Digest of a configuration.
+pub fn of_configuration(configuration: &Configuration) -> u64 {
+    digest(configuration)
+}
+
+fn of_submission(id: &SubmissionId, payload: &[u8]) -> u64 {
+    digest(&(id, payload))
+}
+
+fn digest(what: &impl Hash) -> u64 {
+    let mut rolling = Rolling(0);
+    what.hash(&mut rolling);
+    rolling.0
+}
+
+/// Fast, and the same in every run.
+struct Rolling(u64);
+
+impl Hasher for Rolling {
+    fn write(&mut self, bytes: &[u8]) {
+        for word in bytes.chunks(8) {
+            let word = word.iter().fold(1, |sum, byte| sum << 8 | u64::from(*byte));
+            self.0 = roll(self.0, word);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,384 @@
+//! Everything that any database ever committed, as a tree of seqnos, and with it what each row's
+//! list of writers must be. A second branch begins where an operator's override or bootstrap forks
+//! the history (rule 11), or where a new history is founded on a database that holds rows already.
+
+use std::collections::{HashMap, HashSet};
+
+use trireme_group::{Body, Uuid};
+use trireme_replicator::Seqno;
+
+use super::logs::name;
+use super::rows::{Rows, Version};
+use crate::seen::{ClientTrx, NodeId, Seen, Sight};
+
+/// Names a branch.
+pub type BranchId = usize;
+
+/// A database's state: everything of a branch up to a seqno, and what the branch stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The branch.
+    pub branch: BranchId,
+    /// Everything up to here.
+    pub seqno: Seqno,
+}
+
+/// What one seqno was.
+struct Step {
+    writer: Option<ClientTrx>,
+    view: Option<u64>,
+    digest: Option<u64>,
+    /// Who showed it first.
+    node: NodeId,
+}
+
+struct Branch {
+    history: Uuid,
+    parent: Option<Place>,
+    /// Nothing of it is below; its first step is the next one.
+    base: Seqno,
+    base_digest: Option<u64>,
+    steps: Vec<Step>,
+    children: Vec<BranchId>,
+}
+
+impl Branch {
+    /// Its last seqno.
+    fn end(&self) -> Seqno {
+        self.base + self.steps.len() as Seqno
+    }
+}
+
+/// The tree, and where each database stands in it.
+#[derive(Default)]
+pub struct Databases {
+    branches: Vec<Branch>,
+    places: Vec<Option<Place>>,
+    writers: HashMap<ClientTrx, Place>,
+    /// Each allows one fork.
+    overrides: HashSet<Uuid>,
+    forks: usize,
+    /// The lists.
+    pub rows: Rows,
+}
+
+impl Databases {
+    /// Where a node's database stands; None if it holds nothing that is known.
+    pub fn place(&self, node: NodeId) -> Option<Place> {
+        *self.places.get(node)?
+    }
+
+    /// Where a transaction was committed (last, if an override's branch has it once more).
+    pub fn committed_at(&self, writer: ClientTrx) -> Option<Place> {
+        self.writers.get(&writer).copied()
+    }
+
+    /// "history:seqno" for reports.
+    pub fn gtid(&self, place: Place) -> String {
+        let branch = &self.branches[place.branch];
+        format!("{}:{}", branch.history, place.seqno)
+    }
+
+    /// True if whoever stands at `tip` has everything up to `place`.
+    pub fn is_within(&self, place: Place, tip: Place) -> bool {
+        let place = self.normal(place);
+        self.on_branch(place.branch, tip)
+            .is_some_and(|seqno| place.seqno <= seqno)
+    }
+
+    /// The last place that both have.
+    pub fn meeting(&self, one: Place, other: Place) -> Option<Place> {
+        let mut place = self.normal(one);
+        loop {
+            if let Some(seqno) = self.on_branch(place.branch, other) {
+                return Some(Place {
+                    seqno: place.seqno.min(seqno),
+                    ..place
+                });
+            }
+            place = self.branches[place.branch].parent?;
+        }
+    }
+
+    /// How far the path to `tip` follows a branch.
+    fn on_branch(&self, branch: BranchId, tip: Place) -> Option<Seqno> {
+        let mut tip = tip;
+        while tip.branch != branch {
+            tip = self.branches[tip.branch].parent?;
+        }
+        Some(tip.seqno)
+    }
+
+    /// The same state has one name.
+    pub fn normal(&self, place: Place) -> Place {
+        let mut place = place;
+        while place.seqno <= self.branches[place.branch].base {
+            match self.branches[place.branch].parent {
+                Some(parent) => place = parent,
+                None => break,
+            }
+        }
+        place
+    }
+
+    /// Notes the digest of a state, or gives the one noted before.
+    pub fn digest(&mut self, place: Place, digest: u64) -> u64 {
+        let place = self.normal(place);
+        *self.digest_at(place).get_or_insert(digest)
+    }
+
+    fn digest_at(&mut self, place: Place) -> &mut Option<u64> {
+        let branch = &mut self.branches[place.branch];
+        match usize::try_from(place.seqno - branch.base - 1) {
+            Ok(index) => &mut branch.steps[index].digest,
+            Err(_) => &mut branch.base_digest,
+        }
+    }
+
+    /// The place with this history and seqno on the way to `tip`.
+    pub fn find(&self, history: Uuid, seqno: Seqno, tip: Place) -> Option<Place> {
+        let mut tip = tip;
+        loop {
+            let branch = &self.branches[tip.branch];
+            if branch.history == history && (branch.base..=tip.seqno).contains(&seqno) {
+                return Some(Place { seqno, ..tip });
+            }
+            tip = branch.parent?;
+        }
+    }
+
+    /// Takes in what was seen. Err: a GTID names two things, or a database comes from nowhere.
+    pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let node = sight.node;
+        match &sight.what {
+            Seen::Started { database } => return self.started(node, *database),
+            Seen::Founded { history } => return self.founded(node, *history),
+            Seen::Appended { entry } => {
+                if let Body::Configuration(configuration) = &entry.body {
+                    self.overrides.extend(configuration.override_id);
+                }
+            }
+            Seen::Ordered {
+                history,
+                seqno,
+                writer,
+                view,
+                writes,
+                ..
+            } => {
+                let place = self.ordered(node, (*history, *seqno), (*writer, *view), writes)?;
+                self.put(node, Some(place));
+            }
+            Seen::Snapshot {
+                history,
+                seqno,
+                digest,
+            } => return self.snapshot(node, (*history, *seqno), *digest),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, node: NodeId, place: Option<Place>) {
+        if self.places.len() <= node {
+            self.places.resize(node + 1, None);
+        }
+        self.places[node] = place;
+    }
+
+    fn started(&mut self, node: NodeId, database: (Uuid, Seqno)) -> Result<(), String> {
+        let (history, seqno) = database;
+        let known = self.place(node);
+        if seqno < 0 || history.is_nil() {
+            self.put(node, None);
+            return Ok(());
+        }
+        let place = known.and_then(|place| self.find(history, seqno, place));
+        if place.is_none() {
+            let before = known.map_or("nothing".into(), |place| self.gtid(place));
+            return Err(format!(
+                "the database of {} comes back at {history}:{seqno}; it had committed {before}",
+                name(node)
+            ));
+        }
+        self.put(node, place);
+        Ok(())
+    }
+
+    /// A history goes on from one database, or a new one begins on it.
+    fn founded(&mut self, node: NodeId, history: Uuid) -> Result<(), String> {
+        let place = self.place(node);
+        let goes_on = place.filter(|place| self.branches[place.branch].history == history);
+        if goes_on.is_none() && self.branches.iter().any(|b| b.history == history) {
+            return Err(format!(
+                "{} founds history {history} again, without its state",
+                name(node)
+            ));
+        }
+        let base = goes_on.map_or(0, |place| place.seqno);
+        let branch = self.branch(history, place, base);
+        self.put(
+            node,
+            Some(Place {
+                branch,
+                seqno: base,
+            }),
+        );
+        Ok(())
+    }
+
+    fn branch(&mut self, history: Uuid, parent: Option<Place>, base: Seqno) -> BranchId {
+        let id = self.branches.len();
+        self.branches.push(Branch {
+            history,
+            parent,
+            base,
+            base_digest: None,
+            steps: Vec::new(),
+            children: Vec::new(),
+        });
+        if let Some(parent) = parent {
+            self.branches[parent.branch].children.push(id);
+        }
+        id
+    }
+
+    fn ordered(
+        &mut self,
+        node: NodeId,
+        gtid: (Uuid, Seqno),
+        what: (Option<ClientTrx>, Option<u64>),
+        writes: &[u32],
+    ) -> Result<Place, String> {
+        let (history, seqno) = gtid;
+        let before = self.place(node);
+        let Some(before) = before.filter(|place| {
+            place.seqno + 1 == seqno && self.branches[place.branch].history == history
+        }) else {
+            return Err(format!(
+                "{} commits {history}:{seqno} on top of {}",
+                name(node),
+                before.map_or("an unknown state".into(), |place| self.gtid(place))
+            ));
+        };
+        let is_what = |step: Option<&Step>| step.is_some_and(|s| (s.writer, s.view) == what);
+        let mut at = before;
+        // An override's branch may leave just here, or a founder's, of which nothing is known yet.
+        if let Some(branch) = self.child(before, is_what) {
+            at.branch = branch;
+        } else if !is_what(self.step_after(before)) {
+            if let Some(branch) = self.child(before, |first| first.is_none()) {
+                at.branch = branch;
+            } else if let Some(known) = self.step_after(before) {
+                let known = describe((known.writer, known.view), known.node);
+                if self.forks >= self.overrides.len() {
+                    let text = format!("GTID {history}:{seqno} is {}", describe(what, node));
+                    return Err(format!("{text}, and {known}"));
+                }
+                self.forks += 1;
+                at.branch = self.branch(history, Some(before), before.seqno);
+            }
+        }
+        at.seqno = seqno;
+        let end = self.branches[at.branch].end();
+        if seqno > end {
+            self.add(at, what, node, writes)?;
+        }
+        Ok(at)
+    }
+
+    /// A branch that leaves the path at `place`, by its first step (None: it has none yet).
+    fn child(&self, place: Place, fits: impl Fn(Option<&Step>) -> bool) -> Option<BranchId> {
+        let children = &self.branches[place.branch].children;
+        let leaves_here = |child: &Branch| {
+            let history = self.branches[place.branch].history;
+            child.parent == Some(place) && child.history == history
+        };
+        (children.iter().copied())
+            .find(|id| leaves_here(&self.branches[*id]) && fits(self.branches[*id].steps.first()))
+    }
+
+    fn step_after(&self, place: Place) -> Option<&Step> {
+        let branch = &self.branches[place.branch];
+        branch.steps.get((place.seqno - branch.base) as usize)
+    }
+
+    fn add(
+        &mut self,
+        at: Place,
+        what: (Option<ClientTrx>, Option<u64>),
+        node: NodeId,
+        writes: &[u32],
+    ) -> Result<(), String> {
+        let (writer, view) = what;
+        self.branches[at.branch].steps.push(Step {
+            writer,
+            view,
+            digest: None,
+            node,
+        });
+        let Some(writer) = writer else { return Ok(()) };
+        let first = self.writers.insert(writer, at);
+        if let Some(first) = first.filter(|first| self.is_within(*first, at)) {
+            return Err(format!(
+                "transaction {writer} commits twice: at {} and, on {}, at {}",
+                self.gtid(first),
+                name(node),
+                self.gtid(at)
+            ));
+        }
+        for key in writes {
+            let before = self.version(*key, at);
+            let version = Version::after(before, at, writer);
+            self.rows.push(*key, version);
+        }
+        Ok(())
+    }
+
+    /// The row's list in the state at `tip`; None if nobody has written it.
+    pub fn version(&self, key: u32, tip: Place) -> Option<Version> {
+        self.rows
+            .last(key, |version| self.is_within(version.place, tip))
+    }
+
+    /// The row's list in the state at `tip`, when it was so long.
+    pub fn version_of_len(&self, key: u32, len: u32, tip: Place) -> Option<Version> {
+        self.rows
+            .of_len(key, len, |version| self.is_within(version.place, tip))
+    }
+
+    /// A donor's database replaces this one.
+    fn snapshot(&mut self, node: NodeId, gtid: (Uuid, Seqno), digest: u64) -> Result<(), String> {
+        let (history, seqno) = gtid;
+        let candidates: Vec<Place> = (self.branches.iter().enumerate())
+            .filter(|(_, branch)| {
+                branch.history == history && (branch.base..=branch.end()).contains(&seqno)
+            })
+            .map(|(branch, _)| Place { branch, seqno })
+            .collect();
+        let fits = |databases: &mut Databases, place: Place| {
+            let place = databases.normal(place);
+            databases
+                .digest_at(place)
+                .is_none_or(|known| known == digest)
+        };
+        let place = candidates.into_iter().rev().find(|at| fits(self, *at));
+        if place.is_none() {
+            return Err(format!(
+                "the snapshot that {} received is no state that {history}:{seqno} ever was",
+                name(node)
+            ));
+        }
+        self.put(node, place);
+        Ok(())
+    }
+}
+
+fn describe(what: (Option<ClientTrx>, Option<u64>), node: NodeId) -> String {
+    let what = match what {
+        (Some(writer), _) => format!("transaction {writer}"),
+        (None, Some(view)) => format!("view {view:x}"),
+        (None, None) => "a dummy".to_owned(),
+    };
+    format!("{what} on {}", name(node))
+}

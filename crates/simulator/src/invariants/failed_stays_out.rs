@@ -1,0 +1,163 @@
+//! What a client was told has failed, never commits (rule 7).
+//!
+//! A failure that is reported as definite and commits after all is a payment made twice. A failed
+//! certification (TRX_FAIL) is final for ever: the verdict is a function of the log. CONN_FAIL means
+//! "not ordered, and withdrawn", and holds while the origin's process lives and remembers the
+//! withdrawal; if the origin dies meanwhile, somebody's log may still hold the entry. It rests on the
+//! origin's vote, too, which an operator's override does without: what was under way by then may go
+//! either way, as may what the client was told is unknown (NODE_FAIL, a broken connection).
+
+use std::collections::{HashMap, HashSet};
+
+use trireme_group::Body;
+use trireme_replicator::Code;
+
+use super::databases::Databases;
+use super::logs::name;
+use super::{Invariant, Shared};
+use crate::seen::{ClientTrx, NodeId, Seen, Sight};
+
+/// See the module.
+pub struct FailedStaysOut {
+    databases: Shared<Databases>,
+    /// For ever.
+    failed: HashMap<ClientTrx, NodeId>,
+    /// While their origins live.
+    withdrawn: HashMap<ClientTrx, NodeId>,
+    open: HashSet<ClientTrx>,
+    /// Were open when somebody did without a majority.
+    overridden: HashSet<ClientTrx>,
+}
+
+impl FailedStaysOut {
+    /// Reads these.
+    pub fn new(databases: &Shared<Databases>) -> FailedStaysOut {
+        FailedStaysOut {
+            databases: databases.clone(),
+            failed: HashMap::new(),
+            withdrawn: HashMap::new(),
+            open: HashSet::new(),
+            overridden: HashSet::new(),
+        }
+    }
+
+    fn failed(&mut self, node: NodeId, trx: ClientTrx, code: Code) -> Result<(), String> {
+        let is_final = matches!(code, Code::TrxFail | Code::BfAbort);
+        if !is_final && self.overridden.contains(&trx) {
+            return Ok(());
+        }
+        let databases = self.databases.borrow();
+        if let Some(place) = databases.committed_at(trx) {
+            return Err(format!(
+                "rule 7: transaction {trx} has committed at {}, and {} tells its client that it failed ({code:?})",
+                databases.gtid(place),
+                name(node)
+            ));
+        }
+        let kind = match is_final {
+            true => &mut self.failed,
+            false => &mut self.withdrawn,
+        };
+        kind.insert(trx, node);
+        Ok(())
+    }
+}
+
+impl Invariant for FailedStaysOut {
+    fn name(&self) -> &'static str {
+        "failed-stays-out"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        match &sight.what {
+            Seen::Stopped { .. } => self.withdrawn.retain(|_, node| *node != sight.node),
+            Seen::Began { trx, .. } => drop(self.open.insert(*trx)),
+            Seen::Appended { entry } => {
+                let is_override = match &entry.body {
+                    Body::Configuration(configuration) => configuration.override_id.is_some(),
+                    _ => false,
+                };
+                if is_override {
+                    self.overridden.extend(&self.open);
+                    self.withdrawn.clear();
+                }
+            }
+            Seen::Ended {
+                trx, code, certain, ..
+            } => {
+                self.open.remove(trx);
+                if *certain && *code != Code::Ok {
+                    return self.failed(sight.node, *trx, *code);
+                }
+            }
+            Seen::Ordered {
+                writer: Some(writer),
+                history,
+                seqno,
+                ..
+            } => {
+                let told = self.failed.get(writer).or(self.withdrawn.get(writer));
+                if let Some(node) = told {
+                    return Err(format!(
+                        "rule 7: {} told a client that transaction {writer} failed, and it commits at {history}:{seqno}",
+                        name(*node)
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_replicator::Code;
+
+    use crate::invariants::story::*;
+
+    const NAME: &str = "failed-stays-out";
+
+    #[test]
+    fn a_failure_that_commits() {
+        for code in [Code::TrxFail, Code::ConnFail] {
+            let mut story = Story::databases();
+            story.ended(0, 102, code, true).is_clean();
+            story.ordered(1, 5, 102, &[1]).violates(NAME);
+            let mut story = Story::databases();
+            story.ordered(1, 5, 102, &[1]);
+            story.ended(0, 102, code, true).violates(NAME);
+        }
+    }
+
+    #[test]
+    fn the_unknown_may_go_either_way() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::NodeFail, false);
+        story.ended(0, 103, Code::NodeFail, false);
+        story.ordered(1, 5, 102, &[1]).is_clean();
+    }
+
+    #[test]
+    fn an_override_does_without_the_origins_vote() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::ConnFail, true);
+        story.began(0, 103, false).overridden();
+        story.ended(0, 103, Code::ConnFail, true);
+        story.began(0, 104, false);
+        story.ended(0, 104, Code::ConnFail, true);
+        for (seqno, trx) in [(5, 102), (6, 103)] {
+            story.ordered(1, seqno, trx, &[1]).is_clean();
+        }
+        story.ordered(1, 7, 104, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn a_withdrawal_dies_with_its_origin_and_a_verdict_does_not() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::ConnFail, true);
+        story.ended(0, 103, Code::TrxFail, true);
+        story.restart(0, 4).ordered(1, 5, 102, &[1]).is_clean();
+        story.ordered(1, 6, 103, &[1]).violates(NAME);
+    }
+}

@@ -1,0 +1,179 @@
+//! A GTID names one thing, and a transaction has one GTID (rules 5, 9, 11).
+//!
+//! A number given out twice is how a history diverges without anybody noticing: both servers say
+//! `uuid:seqno` and mean different rows. Compared for every seqno that any database commits: the
+//! same transaction (or the same view, or a dummy on all), and no transaction at two of them. In a
+//! run with overrides, one second branch per override is a fork of the history, not a violation; so
+//! is one per bootstrap, at the founder's own position. In the end all databases lie on one path.
+
+use super::databases::{Databases, Place};
+use super::logs::name;
+use super::{Invariant, Shared};
+use crate::seen::{NodeId, Seen, Sight};
+
+/// Keeps [`Databases`] for the others.
+pub struct GtidUnique {
+    databases: Shared<Databases>,
+    alive: Vec<bool>,
+}
+
+impl GtidUnique {
+    /// Keeps these.
+    pub fn new(databases: &Shared<Databases>) -> GtidUnique {
+        GtidUnique {
+            databases: databases.clone(),
+            alive: Vec::new(),
+        }
+    }
+}
+
+impl Invariant for GtidUnique {
+    fn name(&self) -> &'static str {
+        "gtid-unique"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        if let Seen::Started { .. } | Seen::Stopped { .. } = sight.what {
+            if self.alive.len() <= sight.node {
+                self.alive.resize(sight.node + 1, false);
+            }
+            self.alive[sight.node] = matches!(sight.what, Seen::Started { .. });
+        }
+        self.databases.borrow_mut().see(sight)
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let databases = self.databases.borrow();
+        let mut first: Option<(NodeId, Place)> = None;
+        for node in (0..self.alive.len()).filter(|node| self.alive[*node]) {
+            let Some(place) = databases.place(node) else {
+                continue;
+            };
+            let (other, tip) = *first.get_or_insert((node, place));
+            if !databases.is_within(place, tip) && !databases.is_within(tip, place) {
+                return Err(format!(
+                    "in the end the database of {} at {} and that of {} at {} are of different histories",
+                    name(other),
+                    databases.gtid(tip),
+                    name(node),
+                    databases.gtid(place)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::Uuid;
+
+    use crate::invariants::story::*;
+    use crate::seen::Seen;
+
+    const NAME: &str = "gtid-unique";
+
+    #[test]
+    fn clean_histories_pass() {
+        let story = Story::databases();
+        story.is_clean();
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn a_gtid_for_two_transactions() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]).ordered(1, 5, 103, &[1]);
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn committed_here_and_a_dummy_there() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]).order(1, 5, (None, None), &[]);
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn a_transaction_with_two_gtids() {
+        let mut story = Story::databases();
+        story.ordered(0, 5, 101, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn a_second_branch_needs_an_override() {
+        let mut story = Story::databases();
+        story.overridden();
+        story.write(0, 5, 102, &[1]).write(1, 5, 103, &[1]);
+        story.is_clean();
+        assert!(story.at_end(NAME).is_err(), "both are alive");
+        // Whoever follows one of them is on its branch.
+        story.ordered(2, 5, 102, &[1]).write(0, 6, 104, &[1]);
+        let mut followed = story.clone();
+        followed.ordered(2, 6, 104, &[1]).is_clean();
+        // One override, one fork.
+        story.ordered(2, 6, 105, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn a_bootstrap_goes_on_at_the_founders_position() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]);
+        for node in 0..3 {
+            story.see(node, Seen::Stopped { clean: false });
+        }
+        for (node, seqno) in [(0, 5), (1, 4), (2, 3)] {
+            let database = (HISTORY, seqno);
+            story.see(node, Seen::Started { database });
+        }
+        story.see(1, Seen::Founded { history: HISTORY });
+        // n3 commits the founder's view before it, and what lies below as it was.
+        story.ordered(2, 4, 101, &[1]).ordered_view(2, 5, 13);
+        story.ordered_view(1, 5, 13).write(1, 6, 103, &[1]);
+        story.ordered(2, 6, 103, &[1]).is_clean();
+        assert!(
+            story.at_end(NAME).is_err(),
+            "n1 is on the branch that was left"
+        );
+        story.snapshot(0, 6, 6000);
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn a_new_history_on_an_old_database() {
+        let mut story = Story::databases();
+        let history = Uuid([3; 16]);
+        story.restart(1, 4).see(1, Seen::Founded { history });
+        story.see(
+            1,
+            Seen::Ordered {
+                history,
+                seqno: 1,
+                writer: Some(103),
+                view: None,
+                writes: vec![1],
+                applied: false,
+            },
+        );
+        story.read(1, 104, 1, &[100, 101, 103]).is_clean();
+    }
+
+    #[test]
+    fn a_history_founded_again() {
+        let mut story = Story::databases();
+        story.see(1, Seen::Stopped { clean: false });
+        story.see(1, Seen::Started { database: NOWHERE });
+        story.see(1, Seen::Founded { history: HISTORY });
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn a_database_from_nowhere() {
+        let mut story = Story::databases();
+        story.restart(1, 5).violates(NAME);
+        let mut story = Story::databases();
+        story.snapshot(1, 5, 5000).violates(NAME);
+        let mut story = Story::databases();
+        story.snapshot(1, 4, 4001).violates(NAME);
+    }
+}

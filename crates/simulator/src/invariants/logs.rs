@@ -1,0 +1,382 @@
+//! Every entry that any log ever held, as a tree: (position, ballot) names an entry and all before
+//! it (rule 1). A *line* is a path of committed entries; a second one begins where an operator's
+//! override forks the history (rule 11), and with every founding.
+
+use std::collections::{HashMap, VecDeque};
+
+use trireme_group::{Body, Checkpoint, Delivery, Entry, Position};
+
+use super::content;
+use super::lines::{InForce, Line};
+use super::tree::{EntryId, Known, Tree};
+use crate::seen::{NodeId, Seen, Sight};
+
+/// Names a line.
+pub type LineId = usize;
+
+/// A process's log.
+struct Log {
+    /// Last committed entry, as far as it has delivered, or the base of the log.
+    committed: EntryId,
+    /// Everything above.
+    tail: VecDeque<EntryId>,
+    /// The view at this base is shown although the entry there may be another.
+    began_at: Option<Position>,
+}
+
+/// The tree, and where each process stands in it.
+#[derive(Default)]
+pub struct Logs {
+    entries: Tree,
+    configurations: HashMap<EntryId, InForce>,
+    lines: Vec<Line>,
+    logs: Vec<Option<Log>>,
+}
+
+impl Logs {
+    /// The line that a process's delivered entries lie on.
+    pub fn line_of(&self, node: NodeId) -> Option<LineId> {
+        self.entries[self.log(node)?.committed].line
+    }
+
+    /// Up to where a process has delivered.
+    pub fn committed(&self, node: NodeId) -> Option<Position> {
+        self.log(node)
+            .map(|log| self.entries[log.committed].position)
+    }
+
+    /// The entry of a line at this position.
+    pub fn committed_at(&self, line: LineId, position: Position) -> Option<EntryId> {
+        let mut line = &self.lines[line];
+        while position < line.first {
+            line = &self.lines[line.parent?];
+        }
+        let index = (position - line.first) as usize;
+        line.entries.get(index).copied()
+    }
+
+    /// Takes in what was seen. Err: rule 1, 3 or 9 is broken.
+    pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let node = sight.node;
+        match &sight.what {
+            Seen::Started { .. } => self.set_log(node, None),
+            Seen::Founded { .. } => self.founded(node),
+            Seen::Appended { entry } => return self.appended(node, entry),
+            Seen::Truncated { after } => self.truncated(node, *after),
+            Seen::BeganAnew { checkpoint } => return self.began_anew(node, checkpoint),
+            Seen::Delivered { position, delivery } => {
+                return self.delivered(node, *position, delivery);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn log(&self, node: NodeId) -> Option<&Log> {
+        self.logs.get(node)?.as_ref()
+    }
+
+    fn set_log(&mut self, node: NodeId, log: Option<Log>) {
+        if self.logs.len() <= node {
+            self.logs.resize_with(node + 1, || None);
+        }
+        self.logs[node] = log;
+    }
+
+    /// A component of one begins, with a tree of its own.
+    fn founded(&mut self, node: NodeId) {
+        let line = self.lines.len();
+        let root = self.entries.add_root(line);
+        self.lines.push(Line::founded(root));
+        self.set_log(node, Some(Log::at(root)));
+    }
+
+    fn appended(&mut self, node: NodeId, entry: &Entry) -> Result<(), String> {
+        let (position, ballot) = (entry.position, entry.ballot);
+        let Some(log) = self.log(node) else {
+            return Err(format!("{} appends to a log that it has not", name(node)));
+        };
+        let parent = log.tail.back().copied().unwrap_or(log.committed);
+        let before = &self.entries[parent];
+        if position != before.position + 1 || ballot < before.ballot {
+            return Err(format!(
+                "rule 1: {} appends {position} of ballot {ballot} after {} of ballot {}",
+                name(node),
+                before.position,
+                before.ballot
+            ));
+        }
+        let content = content::of_body(&entry.body);
+        let id = match self.entries.find(position, ballot) {
+            Some(id) => {
+                let known = &self.entries[id];
+                if known.parent != parent || known.content != content {
+                    return Err(format!(
+                        "rule 1: position {position} of ballot {ballot} is something else on {} than on \
+                         others, or follows something else",
+                        name(node)
+                    ));
+                }
+                id
+            }
+            None => {
+                self.one_pending_view(node, entry, parent)?;
+                self.add_new(entry, content, parent)
+            }
+        };
+        if let Some(log) = &mut self.logs[node] {
+            log.tail.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// A view is proposed only when the one before is committed, unless by force (rule 3).
+    fn one_pending_view(&self, node: NodeId, entry: &Entry, parent: EntryId) -> Result<(), String> {
+        match &entry.body {
+            Body::Configuration(configuration) if configuration.override_id.is_none() => {}
+            _ => return Ok(()),
+        }
+        let mut at = parent;
+        while self.entries[at].line.is_none() {
+            if self.configurations.contains_key(&at) {
+                return Err(format!(
+                    "rule 3: {} proposes a view at {} while the one at {} is not committed",
+                    name(node),
+                    entry.position,
+                    self.entries[at].position
+                ));
+            }
+            at = self.entries[at].parent;
+        }
+        Ok(())
+    }
+
+    fn add_new(&mut self, entry: &Entry, content: u64, parent: EntryId) -> EntryId {
+        let configuration = match &entry.body {
+            Body::Configuration(configuration) => Some(configuration),
+            _ => None,
+        };
+        let id = self.entries.add(Known {
+            position: entry.position,
+            ballot: entry.ballot,
+            parent,
+            content,
+            submission: entry.submission(),
+            is_override: configuration.is_some_and(|c| c.override_id.is_some()),
+            line: None,
+            is_delivered: match entry.body {
+                Body::Configuration(_) | Body::Submission { .. } => true,
+                Body::BallotStart | Body::Void { .. } => false,
+            },
+        });
+        if let Some(configuration) = configuration {
+            let members = configuration.members.iter().map(|m| m.incarnation);
+            let in_force = InForce {
+                from: entry.position,
+                content,
+                members: members.collect(),
+            };
+            self.configurations.insert(id, in_force);
+        }
+        id
+    }
+
+    fn truncated(&mut self, node: NodeId, after: Position) {
+        let entries = &self.entries;
+        let Some(Some(log)) = self.logs.get_mut(node) else {
+            return;
+        };
+        while (log.tail.back()).is_some_and(|id| entries[*id].position > after) {
+            log.tail.pop_back();
+        }
+        while entries[log.committed].position > after {
+            log.committed = entries[log.committed].parent;
+        }
+    }
+
+    fn began_anew(&mut self, node: NodeId, checkpoint: &Checkpoint) -> Result<(), String> {
+        let (position, ballot) = (checkpoint.position, checkpoint.ballot);
+        let Some(id) = self.entries.find(position, ballot) else {
+            return Err(format!(
+                "rule 1: {} begins anew above {position} of ballot {ballot}, which no log ever had",
+                name(node)
+            ));
+        };
+        // Committed where it comes from, even if that has not delivered anything above it yet.
+        let mut log = Log::at(id);
+        while self.entries[log.committed].line.is_none() {
+            log.tail.push_front(log.committed);
+            log.committed = self.entries[log.committed].parent;
+        }
+        log.began_at = Some(position);
+        self.set_log(node, Some(log));
+        while self.commit_next(node)?.is_some() {}
+        let content = content::of_configuration(&checkpoint.configuration);
+        if self.in_force(id).is_none_or(|c| c.content != content) {
+            return Err(format!(
+                "rule 3: {} begins anew at {position} with another configuration than is in force there",
+                name(node)
+            ));
+        }
+        Ok(())
+    }
+
+    fn delivered(
+        &mut self,
+        node: NodeId,
+        position: Position,
+        delivery: &Delivery,
+    ) -> Result<(), String> {
+        let content = content::of_delivery(delivery);
+        let differs = |what: &str| {
+            Err(format!(
+                "rule 9: {} delivers at {position} {what}",
+                name(node)
+            ))
+        };
+        let Some(Some(log)) = self.logs.get_mut(node) else {
+            return differs("something without a log");
+        };
+        if log.began_at.take() == Some(position) {
+            let id = log.committed;
+            return match self.in_force(id) {
+                Some(in_force) if in_force.content == content => Ok(()),
+                _ => differs("another configuration than is in force there"),
+            };
+        }
+        loop {
+            let Some(id) = self.commit_next(node)? else {
+                return differs("what is not in its log");
+            };
+            let entry = &self.entries[id];
+            if entry.position == position {
+                return match entry.is_delivered && entry.content == content {
+                    true => Ok(()),
+                    false => differs("something else than its log has there"),
+                };
+            }
+            if entry.is_delivered {
+                return differs(&format!("and has left out {}", entry.position));
+            }
+        }
+    }
+
+    /// A process commits the next entry of its log; None if there is none.
+    fn commit_next(&mut self, node: NodeId) -> Result<Option<EntryId>, String> {
+        let Some(Some(log)) = self.logs.get_mut(node) else {
+            return Ok(None);
+        };
+        let Some(id) = log.tail.pop_front() else {
+            return Ok(None);
+        };
+        log.committed = id;
+        if self.entries[id].line.is_none() {
+            self.commit(node, id)?;
+        }
+        Ok(Some(id))
+    }
+
+    fn in_force(&self, id: EntryId) -> Option<&InForce> {
+        let entry = &self.entries[id];
+        let mut line = &self.lines[entry.line?];
+        loop {
+            let later = (line.configurations).partition_point(|c| c.from <= entry.position);
+            match later.checked_sub(1) {
+                Some(index) => return Some(&line.configurations[index]),
+                None => line = &self.lines[line.parent?],
+            }
+        }
+    }
+
+    /// An entry is committed for the first time; its predecessor is already.
+    fn commit(&mut self, node: NodeId, id: EntryId) -> Result<(), String> {
+        let entry = &self.entries[id];
+        let (parent, position) = (entry.parent, entry.position);
+        let Some(line) = self.entries[parent].line else {
+            return Err(format!(
+                "{} commits {position} before what it follows",
+                name(node)
+            ));
+        };
+        if self.lines[line].entries.last() == Some(&parent) {
+            return self.extend(node, line, id);
+        }
+        // Another entry follows there already: one of the two paths holds an override, or is wrong.
+        let overrides = &self.lines[line].overrides;
+        let is_overruled = overrides.last().is_some_and(|at| *at >= position);
+        if !is_overruled && !self.has_override(node, id) {
+            let other = self.committed_at(line, position).unwrap_or(parent);
+            return Err(format!(
+                "rules 1, 3: {} commits position {position} of ballot {}, where another entry, of ballot {}, \
+                 was committed before: two histories, and no operator's override",
+                name(node),
+                self.entries[id].ballot,
+                self.entries[other].ballot
+            ));
+        }
+        let line = self.fork(line, parent);
+        self.extend(node, line, id)
+    }
+
+    /// True if the process's log holds an override, from this entry on.
+    fn has_override(&self, node: NodeId, from: EntryId) -> bool {
+        let above = self.log(node).into_iter().flat_map(|log| &log.tail);
+        let mut ids = std::iter::once(&from).chain(above);
+        ids.any(|id| self.entries[*id].is_override)
+    }
+
+    fn fork(&mut self, line: LineId, after: EntryId) -> LineId {
+        let mut numbers = HashMap::new();
+        let mut at = after;
+        while self.entries[at].position > 0 {
+            if let Some(id) = self.entries[at].submission {
+                numbers.entry(id.incarnation).or_insert(id.number);
+            }
+            at = self.entries[at].parent;
+        }
+        let first = self.entries[after].position + 1;
+        let in_force = self.in_force(after).cloned();
+        self.lines
+            .push(Line::forked(line, first, in_force, numbers));
+        self.lines.len() - 1
+    }
+
+    fn extend(&mut self, node: NodeId, line: LineId, id: EntryId) -> Result<(), String> {
+        let entry = &mut self.entries[id];
+        entry.line = Some(line);
+        let line = &mut self.lines[line];
+        line.entries.push(id);
+        if entry.is_override {
+            line.overrides.push(entry.position);
+        }
+        if let Some(submission) = entry.submission {
+            entry.is_delivered &= line.is_member(submission.incarnation);
+            line.count(submission).map_err(|last| {
+                let at = entry.position;
+                format!(
+                    "rule 9: {} commits submission {submission} at {at} after number {last} of the same origin",
+                    name(node)
+                )
+            })?;
+        }
+        if let Some(configuration) = self.configurations.remove(&id) {
+            line.configurations.push(configuration);
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    fn at(committed: EntryId) -> Log {
+        Log {
+            committed,
+            tail: VecDeque::new(),
+            began_at: None,
+        }
+    }
+}
+
+/// A node's name in reports.
+pub fn name(node: NodeId) -> String {
+    format!("n{}", node + 1)
+}

@@ -1,0 +1,118 @@
+//! What was handed to the replicator is never taken back from under it (rules 1, 6).
+//!
+//! Applying cannot be undone. So a process never drops a log entry that it has delivered, and its
+//! log never begins anew below what it has delivered, unless an operator's override forked the
+//! history: then the database beyond the fork needs a snapshot (rule 11), which `gtid-unique` and
+//! `databases-equal` see to.
+
+use trireme_group::{Delivery, Position, Uuid};
+
+use super::Invariant;
+use super::logs::name;
+use crate::seen::{NodeId, Seen, Sight};
+
+/// What a process has delivered.
+#[derive(Clone, Default)]
+struct Delivered {
+    upto: Position,
+    overrides: Vec<Uuid>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct NoTruncatedApplied {
+    delivered: Vec<Delivered>,
+}
+
+impl NoTruncatedApplied {
+    fn of(&mut self, node: NodeId) -> &mut Delivered {
+        if self.delivered.len() <= node {
+            self.delivered.resize(node + 1, Delivered::default());
+        }
+        &mut self.delivered[node]
+    }
+}
+
+impl Invariant for NoTruncatedApplied {
+    fn name(&self) -> &'static str {
+        "no-truncated-applied"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let process = name(sight.node);
+        match &sight.what {
+            Seen::Started { .. } => *self.of(sight.node) = Delivered::default(),
+            Seen::Delivered { position, delivery } => {
+                let delivered = self.of(sight.node);
+                delivered.upto = *position;
+                if let Delivery::Configuration(configuration) = delivery {
+                    match configuration.override_id {
+                        Some(id) if delivered.overrides.last() != Some(&id) => {
+                            delivered.overrides.push(id)
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Seen::Truncated { after } => {
+                let upto = self.of(sight.node).upto;
+                if *after < upto {
+                    return Err(format!(
+                        "rule 1: {process} drops its log above {after}, and has delivered up to {upto}"
+                    ));
+                }
+            }
+            Seen::BeganAnew { checkpoint } => {
+                let delivered = self.of(sight.node);
+                let is_forked = checkpoint.overrides.len() > delivered.overrides.len()
+                    && checkpoint.overrides.starts_with(&delivered.overrides);
+                if checkpoint.position < delivered.upto && !is_forked {
+                    return Err(format!(
+                        "rule 1: the log of {process} begins anew at {}, it has delivered up to {}",
+                        checkpoint.position, delivered.upto
+                    ));
+                }
+                *delivered = Delivered {
+                    upto: checkpoint.position,
+                    overrides: checkpoint.overrides.clone(),
+                };
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::invariants::story::*;
+    use crate::seen::Seen;
+
+    const NAME: &str = "no-truncated-applied";
+
+    #[test]
+    fn what_is_not_delivered_may_be_dropped() {
+        let mut story = Story::logs();
+        story.append(0, entry(6, ballot(1), submission(0, 1, "lost")));
+        story.see(0, Seen::Truncated { after: 5 }).is_clean();
+    }
+
+    #[test]
+    fn what_is_delivered_may_not() {
+        let mut story = Story::logs();
+        story.see(0, Seen::Truncated { after: 4 }).violates(NAME);
+    }
+
+    #[test]
+    fn a_log_begins_anew_below_what_was_delivered() {
+        let mut story = Story::logs();
+        let mut restarted = story.clone();
+        story.begins_anew(0, 4, 1, view(2, &[0, 1, 2]));
+        story.violates(NAME);
+        // A new process has delivered nothing yet.
+        restarted.see(0, Seen::Stopped { clean: false });
+        restarted.see(0, Seen::Started { database: NOWHERE });
+        restarted.begins_anew(0, 4, 1, view(2, &[0, 1, 2]));
+        restarted.is_clean();
+    }
+}

@@ -1,0 +1,297 @@
+//! One primary component at a time (rules 3, 10, 20).
+//!
+//! Members learn of a view one after another, so at one moment two may call themselves primary in
+//! different views; what the older one orders then commits nowhere, and `prefix` would show it if it
+//! did. Here: along one history
+//! - a view number names one membership, and views are numbered one by one;
+//! - who is new in a view has no vote in it (rule 3: a joiner must not be needed);
+//! - a view with the members of the one before is made only for somebody who declared non-primary:
+//!   taking over the office is no view (rule 2), since a view rolls back streaming transactions;
+//! - whoever calls itself primary has delivered that very view;
+//! - who has once declared non-primary is primary again only in a later view;
+//! - in the end everybody alive is primary, in the same view.
+//!
+//! An operator's override makes a history of its own, and so does a bootstrap (rule 11).
+
+use std::collections::HashMap;
+
+use trireme_group::{Configuration, Delivery, Incarnation, Position, Standing};
+
+use super::logs::{LineId, Logs, name};
+use super::{Invariant, Shared};
+use crate::seen::{NodeId, Seen, Sight};
+
+/// What a process believes.
+#[derive(Clone, Default)]
+struct Belief {
+    alive: bool,
+    primary: bool,
+    /// The last view that it delivered, and on which line.
+    view: Option<(LineId, u64)>,
+    /// The same when it declared non-primary.
+    lost: Option<(LineId, u64)>,
+}
+
+/// See the module.
+pub struct OnePrimary {
+    logs: Shared<Logs>,
+    memberships: HashMap<(LineId, u64), Vec<Incarnation>>,
+    /// The last configuration of each line, and where it stands.
+    latest: HashMap<LineId, (Position, Configuration)>,
+    /// Somebody has declared non-primary since the last view, or is so still.
+    was_lost: bool,
+    beliefs: Vec<Belief>,
+}
+
+impl OnePrimary {
+    /// Reads these.
+    pub fn new(logs: &Shared<Logs>) -> OnePrimary {
+        OnePrimary {
+            logs: logs.clone(),
+            memberships: HashMap::new(),
+            latest: HashMap::new(),
+            was_lost: false,
+            beliefs: Vec::new(),
+        }
+    }
+
+    fn of(&mut self, node: NodeId) -> &mut Belief {
+        if self.beliefs.len() <= node {
+            self.beliefs.resize(node + 1, Belief::default());
+        }
+        &mut self.beliefs[node]
+    }
+
+    fn configured(&mut self, node: NodeId, configuration: &Configuration) -> Result<(), String> {
+        let (number, process) = (configuration.number, name(node));
+        let Some(line) = self.logs.borrow().line_of(node) else {
+            return Ok(());
+        };
+        let before = self.of(node).view.replace((line, number));
+        if let Some((_, before)) = before.filter(|(_, n)| number != *n && number != n + 1) {
+            return Err(format!(
+                "rule 3: {process} delivers view {number} after view {before}"
+            ));
+        }
+        let members = configuration.members.iter().map(|m| m.incarnation);
+        let known = self.memberships.get(&(line, number));
+        if known.is_some_and(|known| !members.clone().eq(known.iter().copied())) {
+            return Err(format!(
+                "rule 3: {process} delivers another membership as view {number} than was delivered before"
+            ));
+        }
+        if known.is_none() {
+            self.memberships.insert((line, number), members.collect());
+        }
+        Ok(())
+    }
+
+    /// A configuration is seen for the first time on its line.
+    fn follows(
+        &mut self,
+        node: NodeId,
+        position: Position,
+        configuration: &Configuration,
+    ) -> Result<(), String> {
+        let Some(line) = self.logs.borrow().line_of(node) else {
+            return Ok(());
+        };
+        if (self.latest.get(&line)).is_some_and(|(at, _)| *at >= position) {
+            return Ok(());
+        }
+        let before = (self.latest).insert(line, (position, configuration.clone()));
+        let Some((_, before)) = before.filter(|_| configuration.override_id.is_none()) else {
+            return Ok(());
+        };
+        let is_new = |incarnation| before.member(incarnation).is_none();
+        let mut voters = configuration.members.iter().filter(|m| m.voter);
+        if let Some(voter) = voters.find(|m| is_new(m.incarnation)) {
+            return Err(format!(
+                "rule 3: member {} votes in view {}, in which it is new",
+                voter.incarnation, configuration.number
+            ));
+        }
+        if configuration.number == before.number {
+            return Ok(());
+        }
+        if configuration.same_members(&before) && !self.was_lost {
+            return Err(format!(
+                "rule 2: view {} has the members of the one before, and nobody had declared non-primary",
+                configuration.number
+            ));
+        }
+        let is_lost = |belief: &Belief| belief.alive && !belief.primary && belief.lost.is_some();
+        self.was_lost = self.beliefs.iter().any(is_lost);
+        Ok(())
+    }
+
+    fn stands(&mut self, node: NodeId, standing: Standing, view: u64) -> Result<(), String> {
+        self.was_lost |= standing == Standing::NonPrimary;
+        let belief = self.of(node);
+        let was_primary = belief.primary;
+        belief.primary = standing == Standing::Primary;
+        if !belief.primary {
+            if was_primary {
+                belief.lost = belief.view;
+            }
+            return Ok(());
+        }
+        let Some((line, _)) = belief.view.filter(|(_, known)| *known == view) else {
+            return Err(format!(
+                "rule 3: {} calls itself primary in view {view}, and has delivered another one last",
+                name(node)
+            ));
+        };
+        let lost = belief.lost.filter(|_| !was_primary);
+        match lost {
+            Some((there, lost)) if there == line && view <= lost => Err(format!(
+                "rule 10: {} declared non-primary in view {lost} and is primary again in {view}",
+                name(node)
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Invariant for OnePrimary {
+    fn name(&self) -> &'static str {
+        "one-primary"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let node = sight.node;
+        match &sight.what {
+            Seen::Started { .. } => {
+                *self.of(node) = Belief {
+                    alive: true,
+                    ..Belief::default()
+                }
+            }
+            Seen::Stopped { .. } => *self.of(node) = Belief::default(),
+            Seen::BeganAnew { .. } => self.of(node).view = None,
+            Seen::Delivered {
+                position,
+                delivery: Delivery::Configuration(configuration),
+            } => {
+                self.configured(node, configuration)?;
+                return self.follows(node, *position, configuration);
+            }
+            Seen::Standing { standing, view, .. } => return self.stands(node, *standing, *view),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let mut alive = (self.beliefs.iter().enumerate()).filter(|(_, belief)| belief.alive);
+        let Some((first, one)) = alive.next() else {
+            return Ok(());
+        };
+        let text = |node, belief: &Belief| match belief.view.filter(|_| belief.primary) {
+            Some((_, view)) => format!("{} is primary in view {view}", name(node)),
+            None => format!("{} is not primary", name(node)),
+        };
+        if !one.primary {
+            return Err(format!("in the end {}", text(first, one)));
+        }
+        match alive.find(|(_, other)| !other.primary || other.view != one.view) {
+            Some((node, other)) => {
+                let (one, other) = (text(first, one), text(node, other));
+                Err(format!("in the end {one}, and {other}"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::{Body, Standing};
+
+    use crate::invariants::story::*;
+    use crate::seen::Seen;
+
+    const NAME: &str = "one-primary";
+
+    #[test]
+    fn clean_views_pass() {
+        let mut story = Story::logs();
+        story.stands(2, Standing::NonPrimary, 2);
+        story.commit_body(&[0, 1], 6, Body::Configuration(view(3, &[0, 1])));
+        story.stands(0, Standing::Primary, 3);
+        story.stands(1, Standing::Primary, 3);
+        story.append(
+            2,
+            entry(6, ballot(1), Body::Configuration(view(3, &[0, 1]))),
+        );
+        story.deliver(2, 6, &Body::Configuration(view(3, &[0, 1])));
+        story.commit_body(&[0, 1, 2], 7, Body::Configuration(view(4, &[0, 1, 2])));
+        for node in 0..3 {
+            story.stands(node, Standing::Primary, 4);
+        }
+        story.is_clean();
+        assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn numbers_are_not_left_out() {
+        let mut story = Story::logs();
+        story.commit_body(&[0], 6, Body::Configuration(view(4, &[0, 1])));
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn one_number_for_two_memberships() {
+        let mut story = Story::logs();
+        story.commit_body(&[0], 6, Body::Configuration(view(2, &[0, 1])));
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn primary_in_a_view_that_was_not_delivered() {
+        let mut story = Story::logs();
+        story.stands(0, Standing::Primary, 3).violates(NAME);
+    }
+
+    #[test]
+    fn primary_again_without_a_new_view() {
+        let mut story = Story::logs();
+        story.stands(2, Standing::NonPrimary, 2);
+        story.stands(2, Standing::Primary, 2).violates(NAME);
+    }
+
+    #[test]
+    fn who_is_new_has_no_vote() {
+        let mut story = Story::logs();
+        let mut voting = view(3, &[0, 1, 2, 3]);
+        voting.members[3].voter = true;
+        let mut learning = story.clone();
+        story.commit_body(&[0], 6, Body::Configuration(voting.clone()));
+        story.violates(NAME);
+        learning.commit_body(&[0], 6, Body::Configuration(view(3, &[0, 1, 2, 3])));
+        learning.commit_body(&[0], 7, Body::Configuration(voting));
+        learning.is_clean();
+    }
+
+    #[test]
+    fn a_view_for_nobody() {
+        let mut story = Story::logs();
+        let mut wished = story.clone();
+        story.commit_body(&[0], 6, Body::Configuration(view(3, &[0, 1, 2])));
+        story.violates(NAME);
+        wished.stands(2, Standing::NonPrimary, 2);
+        wished.commit_body(&[0], 6, Body::Configuration(view(3, &[0, 1, 2])));
+        wished.is_clean();
+    }
+
+    #[test]
+    fn two_components_in_the_end() {
+        let mut story = Story::logs();
+        story.commit_body(&[0, 1], 6, Body::Configuration(view(3, &[0, 1])));
+        assert!(story.at_end(NAME).is_err(), "n3 is still in view 2");
+        story.see(2, Seen::Stopped { clean: false });
+        assert_eq!(story.at_end(NAME), Ok(()), "the dead count for nothing");
+        story.stands(1, Standing::NonPrimary, 3);
+        assert!(story.at_end(NAME).is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! What the rows' lists of writers must be, version by version.
+
+use std::collections::HashMap;
+
+use super::databases::Place;
+use crate::seen::{ClientTrx, roll};
+
+/// A row after one of its writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The write.
+    pub place: Place,
+    /// Length of the list with it.
+    pub len: u32,
+    /// Digest of the list with it.
+    pub digest: u64,
+    /// Who wrote.
+    pub writer: ClientTrx,
+}
+
+impl Version {
+    /// The next one, of this writer, committed there.
+    pub fn after(before: Option<Version>, place: Place, writer: ClientTrx) -> Version {
+        Version {
+            place,
+            len: before.map_or(0, |version| version.len) + 1,
+            digest: roll(before.map_or(0, |version| version.digest), writer),
+            writer,
+        }
+    }
+}
+
+/// All versions of all rows; those of other branches between them.
+#[derive(Default)]
+pub struct Rows {
+    versions: HashMap<u32, Vec<Version>>,
+}
+
+impl Rows {
+    /// Adds a version.
+    pub fn push(&mut self, key: u32, version: Version) {
+        self.versions.entry(key).or_default().push(version);
+    }
+
+    /// The last version that counts.
+    pub fn last(&self, key: u32, counts: impl Fn(&Version) -> bool) -> Option<Version> {
+        let versions = self.versions.get(&key)?;
+        versions.iter().rev().find(|v| counts(v)).copied()
+    }
+
+    /// The version of this length that counts. Without forks it stands at its own index.
+    pub fn of_len(&self, key: u32, len: u32, counts: impl Fn(&Version) -> bool) -> Option<Version> {
+        let versions = self.versions.get(&key)?;
+        let fits = |v: &&Version| v.len == len && counts(v);
+        let likely = versions.get((len as usize).wrapping_sub(1)).filter(fits);
+        let found = likely.or_else(|| versions.iter().rev().find(fits));
+        found.copied()
+    }
+}

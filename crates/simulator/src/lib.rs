@@ -1,0 +1,30 @@
+//! Whole clusters of real nodes on simulated time, network and disks, with faults.
+//!
+//! A seed and a profile make a [`plan::Plan`]; a [`world::World`] plays it: the real engine of every
+//! node (group, replicator, certification, log) with a small server in memory above it; the
+//! [`invariants`] see everything that happens. The same seed gives the same run, bit by bit.
+
+pub mod clock;
+pub mod coverage;
+pub mod edit;
+pub mod fault;
+pub mod invariants;
+pub mod machine;
+#[cfg(feature = "mutants")]
+pub mod mutants;
+pub mod network;
+pub mod plan;
+pub mod profile;
+pub mod queue;
+pub mod random;
+pub mod regressions;
+pub mod replay;
+pub mod run;
+pub mod saved_state;
+pub mod seen;
+pub mod server;
+pub mod shrink;
+pub mod sweep;
+pub mod trace;
+pub mod watch;
+pub mod world;

@@ -1,0 +1,145 @@
+//! A node: what survives its processes, and the process that may run on it.
+
+use std::collections::VecDeque;
+
+use trireme_engine::Engine;
+use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
+use trireme_log::MemoryDisk;
+use trireme_replicator::Seqno;
+
+use crate::clock::Clock;
+use crate::network::{ConnectionId, Parcel};
+use crate::saved_state::SavedState;
+use crate::seen::{NodeId, TimeUs};
+use crate::server::{Datadir, Server, Snapshot, ThreadId};
+
+/// A machine with one data directory.
+pub struct Machine {
+    /// Identity of the data directory (rule 14).
+    pub replica: ReplicaId,
+    /// Kept on disk, flushed (rule 4).
+    pub promised: Ballot,
+    /// grastate.dat.
+    pub saved: SavedState,
+    /// Where the log lies.
+    pub disk: MemoryDisk,
+    /// The database; with the server while a process runs.
+    pub datadir: Option<Datadir>,
+    /// The machine's clock.
+    pub clock: Clock,
+    /// `pc.weight` of its next process.
+    pub weight: u8,
+    /// The one that runs.
+    pub process: Option<Box<Process>>,
+    /// Names in the group of all of them.
+    pub incarnations: Vec<Incarnation>,
+    /// The next one founds a cluster.
+    pub bootstrap: bool,
+    /// When one that has ended is to be followed by another.
+    pub back_us: TimeUs,
+    /// How many faults isolate it now.
+    pub isolated: u32,
+    /// Everything takes so many times as long.
+    pub slow: u64,
+    /// Was synced since the last fault.
+    pub was_synced: bool,
+}
+
+/// What happens to one process.
+#[derive(Debug)]
+pub enum Input {
+    /// A frame came in.
+    Frame(NodeId, Parcel),
+    /// A connection is up.
+    LinkUp(NodeId, ConnectionId),
+    /// A connection is down.
+    LinkDown(NodeId, ConnectionId),
+    /// An event that needs no more than to be handed on.
+    Group(Box<trireme_group::Event>),
+    /// A thread of the server goes on, if it still is to at this time.
+    Step(ThreadId, TimeUs),
+    /// What the joiner waits for is here, or will never be.
+    SnapshotEnded(Option<Box<Snapshot>>),
+    /// The donor's part is done, which this thread has waited for.
+    DonationEnded(ThreadId, bool),
+    /// disconnect() is called.
+    Leave,
+}
+
+/// How far a process has come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// connect() has returned.
+    pub admitted: bool,
+    /// The node has left and told its server so.
+    pub closed: bool,
+    /// It cannot go on, and why.
+    pub fatal: Option<String>,
+    /// The cluster will not have it, and why.
+    pub refused: Option<String>,
+    /// Its history, once it is known.
+    pub history: Uuid,
+    /// Something was appended, a ballot promised: the disk has work.
+    pub appended: bool,
+    /// As above.
+    pub promised: bool,
+    /// Something else came out.
+    pub acted: bool,
+    /// Incremental transfers that it has received.
+    pub ists: u64,
+}
+
+/// One process of a node.
+pub struct Process {
+    /// 1, 2, .. on its data directory.
+    pub start: u64,
+    /// Its name in the group.
+    pub incarnation: Incarnation,
+    /// Group, replicator and log.
+    pub engine: Engine,
+    /// The server above.
+    pub server: Server,
+    /// See there.
+    pub progress: Progress,
+    /// What has happened while it was at work, or paused.
+    pub inbox: VecDeque<Input>,
+    /// It will look into the inbox.
+    pub reacting: bool,
+    /// At work, or paused, until then.
+    pub free_us: TimeUs,
+    /// When a tick is planned.
+    pub tick_us: TimeUs,
+    /// When each thread of the server goes on; 0: not planned.
+    pub steps_us: Vec<TimeUs>,
+    /// disconnect() was called then.
+    pub leaving_us: Option<TimeUs>,
+    /// The group's standing as it was seen last.
+    pub standing: Standing,
+    /// Holds its vote, by its own delivered configuration.
+    pub voter: bool,
+    /// Nothing that this replica ever acknowledged is missing.
+    pub intact: bool,
+    /// Configurations in its log, committed or not, with their positions.
+    pub configurations: Vec<(Position, Configuration)>,
+    /// Last seqno whose control state was shown.
+    pub control_shown: Seqno,
+}
+
+impl Machine {
+    /// How many processes were started.
+    pub fn starts(&self) -> u64 {
+        self.incarnations.len() as u64
+    }
+
+    /// The name in the group of the process with this number.
+    pub fn incarnation(&self, start: u64) -> Incarnation {
+        self.incarnations[start as usize - 1]
+    }
+
+    /// The process with this number, if it is the one that runs.
+    pub fn running(&mut self, start: u64) -> Option<&mut Process> {
+        self.process
+            .as_deref_mut()
+            .filter(|process| process.start == start)
+    }
+}

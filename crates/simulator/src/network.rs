@@ -1,0 +1,341 @@
+//! Connections between processes: streams that keep their order until they break; slow, cut, healed.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::seen::{NodeId, TimeUs};
+
+/// Names a connection; unique in a run.
+pub type ConnectionId = u64;
+
+/// A frame on its way.
+#[derive(Debug, Clone)]
+pub struct Parcel {
+    /// Travels on this connection.
+    pub connection: ConnectionId,
+    /// When it left.
+    pub sent_us: TimeUs,
+    /// The frame.
+    pub bytes: Bytes,
+}
+
+/// One connection between two nodes' processes; end 0 belongs to the node with the lower index.
+#[derive(Debug)]
+struct Connection {
+    id: ConnectionId,
+    /// Which process of its node is at each end.
+    starts: [u64; 2],
+    /// The process at this end has been told that the connection is up.
+    up: [bool; 2],
+    /// Broken at this time: what was sent later, or would arrive at an end after `until_us`, is lost.
+    broken_us: Option<TimeUs>,
+    until_us: [TimeUs; 2],
+    /// Nothing arrives at an end before this time: streams keep their order.
+    arrives_us: [TimeUs; 2],
+    /// Sent to an end while the direction was cut.
+    held: [VecDeque<Parcel>; 2],
+    /// Too much was sent to this end: frames were dropped.
+    overflowed: [bool; 2],
+}
+
+/// One direction between two nodes, whatever connection there is.
+#[derive(Debug, Default, Clone)]
+struct Direction {
+    delay_us: u64,
+    /// How many faults cut it, stuff its queue, duplicate its frames, slow it down now.
+    cuts: u32,
+    stuffed: u32,
+    doubled: u32,
+    slow_us: u64,
+}
+
+/// What became of a frame that was sent.
+#[derive(Debug)]
+pub enum Sent {
+    /// It arrives then; with luck twice.
+    Arrives(Parcel, TimeUs, Option<TimeUs>),
+    /// The direction is cut: it may arrive when that ends.
+    Held,
+    /// There is no connection, or the queue is full.
+    Dropped,
+}
+
+/// All directions and connections.
+#[derive(Debug)]
+pub struct Network {
+    random: Random,
+    size: usize,
+    jitter_us: u64,
+    queue_frames: usize,
+    directions: Vec<Direction>,
+    connections: Vec<Option<Connection>>,
+    last_id: ConnectionId,
+}
+
+impl Network {
+    /// No connection is up yet.
+    pub fn new(plan: &Plan) -> Network {
+        let size = plan.nodes.len();
+        let direction = |delay: &u64| Direction {
+            delay_us: *delay,
+            ..Direction::default()
+        };
+        Network {
+            random: Random::new(plan.seed, 2),
+            size,
+            jitter_us: plan.jitter_us,
+            queue_frames: plan.queue_frames,
+            directions: plan.delay_us.iter().flatten().map(direction).collect(),
+            connections: (0..size * size).map(|_| None).collect(),
+            last_id: 0,
+        }
+    }
+
+    /// The pair's connection, and which end the second one is.
+    fn pair(&mut self, other: NodeId, node: NodeId) -> (&mut Option<Connection>, usize) {
+        let index = other.min(node) * self.size + other.max(node);
+        (&mut self.connections[index], usize::from(node > other))
+    }
+
+    fn direction(&mut self, from: NodeId, to: NodeId) -> &mut Direction {
+        &mut self.directions[from * self.size + to]
+    }
+
+    /// Nothing passes now.
+    pub fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
+        self.directions[from * self.size + to].cuts > 0
+    }
+
+    /// Nothing passes from here on, until [`Network::heal`].
+    pub fn cut(&mut self, from: NodeId, to: NodeId) {
+        self.direction(from, to).cuts += 1;
+    }
+
+    /// Frames are dropped as if the sender's queue were full, from here on or no longer.
+    pub fn stuff(&mut self, from: NodeId, to: NodeId, on: bool) {
+        let count = &mut self.direction(from, to).stuffed;
+        *count = if on { *count + 1 } else { *count - 1 };
+    }
+
+    /// Frames arrive twice now and then, from here on or no longer.
+    pub fn double(&mut self, from: NodeId, to: NodeId, on: bool) {
+        let count = &mut self.direction(from, to).doubled;
+        *count = if on { *count + 1 } else { *count - 1 };
+    }
+
+    /// Every frame takes longer by this much.
+    pub fn slow_down(&mut self, from: NodeId, to: NodeId, by_us: u64) {
+        self.direction(from, to).slow_us += by_us;
+    }
+
+    /// It takes as long as it did before.
+    pub fn speed_up(&mut self, from: NodeId, to: NodeId, by_us: u64) {
+        self.direction(from, to).slow_us -= by_us;
+    }
+
+    /// How long the next frame takes.
+    pub fn delay_us(&mut self, from: NodeId, to: NodeId) -> u64 {
+        let direction = &self.directions[from * self.size + to];
+        let base_us = direction.delay_us + direction.slow_us;
+        base_us + self.random.within(0..=self.jitter_us)
+    }
+
+    /// How long `to` takes to notice that the connection from `from` is broken.
+    pub fn notice_us(&mut self, from: NodeId, to: NodeId) -> u64 {
+        let range = if self.is_cut(from, to) {
+            500_000..=5_000_000
+        } else {
+            0..=10_000
+        };
+        self.delay_us(from, to) + self.random.within(range)
+    }
+
+    /// The pair has a connection, broken ones included that not both ends know of.
+    pub fn is_connected(&mut self, a: NodeId, b: NodeId) -> bool {
+        self.pair(a, b).0.is_some()
+    }
+
+    /// A new connection; returns its id and when each of (a, b) learns of it.
+    pub fn connect(
+        &mut self,
+        now: TimeUs,
+        (a, a_start): (NodeId, u64),
+        (b, b_start): (NodeId, u64),
+    ) -> (ConnectionId, TimeUs, TimeUs) {
+        let (a_up, b_up) = (now + self.delay_us(b, a), now + self.delay_us(a, b));
+        self.last_id += 1;
+        let id = self.last_id;
+        let (slot, b_end) = self.pair(a, b);
+        let order = |a: u64, b: u64| if b_end == 1 { [a, b] } else { [b, a] };
+        *slot = Some(Connection {
+            id,
+            starts: order(a_start, b_start),
+            up: [false; 2],
+            broken_us: None,
+            until_us: [0; 2],
+            arrives_us: order(a_up, b_up),
+            held: Default::default(),
+            overflowed: [false; 2],
+        });
+        (id, a_up, b_up)
+    }
+
+    /// The process at `node` learns that its connection is up, to this process of the other node.
+    /// None: it broke meanwhile.
+    pub fn set_up(&mut self, node: NodeId, other: NodeId, id: ConnectionId) -> Option<u64> {
+        let (slot, end) = self.pair(other, node);
+        match slot {
+            Some(c) if c.id == id && c.broken_us.is_none() => {
+                c.up[end] = true;
+                Some(c.starts[1 - end])
+            }
+            _ => None,
+        }
+    }
+
+    /// Breaks the connection, if there is an unbroken one; returns it, and when (a, b) notice.
+    /// Of what is on its way, a random part still arrives.
+    pub fn break_connection(
+        &mut self,
+        now: TimeUs,
+        a: NodeId,
+        b: NodeId,
+    ) -> Option<(ConnectionId, TimeUs, TimeUs)> {
+        self.pair(a, b)
+            .0
+            .as_ref()
+            .filter(|c| c.broken_us.is_none())?;
+        let lasts_us = [(b, a), (a, b)].map(|(from, to)| {
+            let delay_us = self.delay_us(from, to);
+            now + self.random.within(0..=delay_us)
+        });
+        let noticed_us = [(b, a), (a, b)].map(|(from, to)| now + self.notice_us(from, to));
+        let (slot, b_end) = self.pair(a, b);
+        let connection = slot.as_mut()?;
+        connection.broken_us = Some(now);
+        connection.held = Default::default();
+        connection.until_us[1 - b_end] = lasts_us[0];
+        connection.until_us[b_end] = lasts_us[1];
+        let id = connection.id;
+        Some((
+            id,
+            noticed_us[0].max(lasts_us[0]),
+            noticed_us[1].max(lasts_us[1]),
+        ))
+    }
+
+    /// The process at `node` notices that the connection is broken. Returns which process of the other
+    /// node it had been connected to, if it had been told so.
+    pub fn set_down(&mut self, node: NodeId, other: NodeId, id: ConnectionId) -> Option<u64> {
+        let (slot, end) = self.pair(other, node);
+        let connection = slot.as_mut().filter(|c| c.id == id)?;
+        let peer = connection.starts[1 - end];
+        let was_up = std::mem::replace(&mut connection.up[end], false);
+        if !connection.up[1 - end] {
+            *slot = None;
+        }
+        was_up.then_some(peer)
+    }
+
+    /// Sends on the connection from one node's process to another's.
+    pub fn send(
+        &mut self,
+        sent_us: TimeUs,
+        from: NodeId,
+        (to, to_start): (NodeId, u64),
+        bytes: Bytes,
+    ) -> Sent {
+        let delay_us = self.delay_us(from, to);
+        let direction = self.direction(from, to);
+        let (cut, stuffed, doubled) = (
+            direction.cuts > 0,
+            direction.stuffed > 0,
+            direction.doubled > 0,
+        );
+        let again_us = (doubled && self.random.percent(20))
+            .then(|| self.random.within(0..=1) * self.random.within(0..=50_000));
+        let limit = self.queue_frames;
+        let (slot, end) = self.pair(from, to);
+        let Some(connection) = slot
+            .as_mut()
+            .filter(|c| c.broken_us.is_none() && c.up[1 - end] && c.starts[end] == to_start)
+        else {
+            return Sent::Dropped;
+        };
+        if stuffed || connection.overflowed[end] {
+            connection.overflowed[end] = true;
+            return Sent::Dropped;
+        }
+        let parcel = Parcel {
+            connection: connection.id,
+            sent_us,
+            bytes,
+        };
+        if cut {
+            if connection.held[end].len() < limit {
+                connection.held[end].push_back(parcel);
+                return Sent::Held;
+            }
+            connection.overflowed[end] = true;
+            return Sent::Dropped;
+        }
+        let at = connection.arrives_us[end].max(sent_us + delay_us);
+        connection.arrives_us[end] = at;
+        Sent::Arrives(parcel, at, again_us.map(|later| at + later))
+    }
+
+    /// Which process sent a parcel that arrives at `to` now. None: its connection broke.
+    pub fn receive(
+        &mut self,
+        now: TimeUs,
+        from: NodeId,
+        to: NodeId,
+        parcel: &Parcel,
+    ) -> Option<u64> {
+        let (slot, end) = self.pair(from, to);
+        let connection = slot.as_ref().filter(|c| {
+            let in_time = |at| parcel.sent_us <= at && now <= c.until_us[end];
+            c.id == parcel.connection && c.up[end] && c.broken_us.is_none_or(in_time)
+        })?;
+        Some(connection.starts[1 - end])
+    }
+
+    /// A cut ends; what was held goes on its way, with its times of arrival.
+    pub fn heal(&mut self, now: TimeUs, from: NodeId, to: NodeId) -> Vec<(TimeUs, Parcel)> {
+        let direction = self.direction(from, to);
+        direction.cuts -= 1;
+        if direction.cuts > 0 {
+            return Vec::new();
+        }
+        let at = now + self.random.within(0..=200_000);
+        let (slot, end) = self.pair(from, to);
+        let Some(connection) = slot else {
+            return Vec::new();
+        };
+        let at = connection.arrives_us[end].max(at);
+        connection.arrives_us[end] = at;
+        connection.held[end].drain(..).map(|p| (at, p)).collect()
+    }
+
+    /// The queue from one to another has drained after an overflow: true once.
+    pub fn drained(&mut self, from: NodeId, to: NodeId) -> bool {
+        let direction = self.direction(from, to);
+        if direction.cuts > 0 || direction.stuffed > 0 {
+            return false;
+        }
+        let (slot, end) = self.pair(from, to);
+        let Some(connection) = slot.as_mut().filter(|c| c.broken_us.is_none()) else {
+            return false;
+        };
+        std::mem::replace(&mut connection.overflowed[end], false)
+    }
+
+    /// A connection is broken and one end, cut off so far, does not know it yet: its id.
+    pub fn is_broken(&mut self, a: NodeId, b: NodeId) -> Option<ConnectionId> {
+        let connection = self.pair(a, b).0.as_ref()?;
+        connection.broken_us.map(|_| connection.id)
+    }
+}

@@ -1,0 +1,166 @@
+//! What a seed stands for: the cluster, its network and disks, the load, and the faults.
+
+use trireme_log::Durability;
+
+use crate::fault::Fault;
+use crate::profile::Profile;
+use crate::random::Random;
+use crate::seen::{NodeId, TimeUs};
+use crate::server::{Flush, ServerPlan, Span};
+
+/// Everything about a run that is decided before it starts.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its number.
+    pub seed: u64,
+    /// Name of its profile.
+    pub profile: &'static str,
+    /// The nodes.
+    pub nodes: Vec<NodePlan>,
+    /// One-way delay of each pair's link, by row and column.
+    pub delay_us: Vec<Vec<u64>>,
+    /// Each frame takes up to this much longer.
+    pub jitter_us: u64,
+    /// A queue to a peer that does not read holds so many frames.
+    pub queue_frames: usize,
+    /// `evs.suspect_timeout`.
+    pub suspect_timeout_ms: u64,
+    /// `repl.durability`.
+    pub durability: Durability,
+    /// Committed entries that a group core keeps in memory.
+    pub tail_bytes: usize,
+    /// What is sent ahead of acknowledgements.
+    pub window_bytes: usize,
+    /// `gcache.size`.
+    pub log_bytes: u64,
+    /// Capacity of one file of the log.
+    pub segment_bytes: u64,
+    /// `gcs.fc_limit`.
+    pub fc_limit: u64,
+    /// Entries of one IST message.
+    pub ist_chunk_bytes: usize,
+    /// Restarts without the recovered position (a server started directly after a crash).
+    pub unrecovered_percent: u64,
+    /// Faults, by the time at which they begin.
+    pub faults: Vec<(TimeUs, Fault)>,
+    /// From here on everything works.
+    pub calm_us: TimeUs,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// Its first process starts then.
+    pub start_us: TimeUs,
+    /// `pc.weight`.
+    pub weight: u8,
+    /// What its clock shows when the world begins.
+    pub clock_offset_us: u64,
+    /// How much its clock gains, in us per second.
+    pub drift_ppm: i64,
+    /// What comes in takes up to this long.
+    pub work_us: u64,
+    /// A thread wakes up within this.
+    pub wake_us: u64,
+    /// A flush of the disk takes up to this long.
+    pub flush_us: u64,
+    /// The server.
+    pub server: ServerPlan,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(profile: &'static Profile, seed: u64) -> Plan {
+        let mut random = Random::new(seed, 1);
+        let random = &mut random;
+        let size = random.pick(profile.sizes);
+        let nodes = (0..size)
+            .map(|node| NodePlan::new(profile, node, size, random))
+            .collect();
+        let far = random
+            .percent(profile.far_percent)
+            .then(|| random.below(size));
+        let delay = |a: NodeId, b: NodeId, random: &mut Random| {
+            let is_far = far == Some(a) || far == Some(b);
+            let detour_us = if is_far {
+                random.within(5_000..=50_000)
+            } else {
+                0
+            };
+            detour_us + random.within(50..=500)
+        };
+        let delay_us = (0..size)
+            .map(|a| (0..size).map(|b| delay(a, b, random)).collect())
+            .collect();
+        let calm_us = random.within(profile.lasts_ms.0..=profile.lasts_ms.1) * 1000;
+        let count = random.within(profile.faults.0..=profile.faults.1);
+        let mut faults = Vec::new();
+        for _ in 0..count {
+            profile.add_fault(size, calm_us, random, &mut faults);
+        }
+        faults.sort_by_key(|(at, _)| *at);
+        Plan {
+            seed,
+            profile: profile.name,
+            nodes,
+            delay_us,
+            jitter_us: random.pick(&[50, 200, 2_000, 20_000]),
+            queue_frames: random.pick(&[20, 200, 2_000]),
+            suspect_timeout_ms: random.pick(&[1_000, 1_500, 3_000]),
+            durability: random.pick(profile.durability),
+            tail_bytes: random.pick(&[2_000, 20_000, 16 << 20]),
+            window_bytes: random.pick(&[1_000, 50_000, 8 << 20]),
+            log_bytes: random.pick(&[20_000, 200_000, 16 << 20]),
+            segment_bytes: random.pick(&[4 << 10, 64 << 10]),
+            fc_limit: random.pick(&[4, 16, 100]),
+            ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
+            unrecovered_percent: 10,
+            faults,
+            calm_us,
+        }
+    }
+}
+
+impl NodePlan {
+    fn new(profile: &Profile, node: NodeId, size: usize, random: &mut Random) -> NodePlan {
+        let late = random.percent(profile.late_percent);
+        let start_us = match node {
+            0 => 0,
+            _ if late => random.within(0..=profile.lasts_ms.1 * 700),
+            _ => random.within(0..=300_000),
+        };
+        let drift = profile.drift_ppm;
+        NodePlan {
+            start_us,
+            weight: random.pick(profile.weights),
+            clock_offset_us: random.within(0..=100_000_000_000),
+            drift_ppm: random.within(0..=2 * drift) as i64 - drift as i64,
+            work_us: random.pick(&[10, 50, 200]),
+            wake_us: random.pick(&[10, 50, 500]),
+            flush_us: random.pick(&[200, 2_000, 10_000]),
+            server: server(profile, size, random),
+        }
+    }
+}
+
+fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
+    let mut plan = ServerPlan {
+        appliers: random.pick(&[1, 2, 3, 4, 8]),
+        flush: random.pick(&[Flush::EachCommit, Flush::WriteEachCommit, Flush::EachSecond]),
+        retry_autocommit: random.percent(80),
+        ..ServerPlan::default()
+    };
+    // The same load whatever the size, more or less.
+    let think_us = random.pick(&profile.think_us) * size as u64 / 3;
+    plan.load.think_us = Span(think_us / 4, think_us * 2);
+    plan.load.clients = random.pick(&[1, 2, 3, 4]);
+    plan.load.keys = random.pick(&[20, 60, 300]);
+    plan.load.hot_percent = random.pick(&[0, 15, 50]);
+    plan.load.ddl_per_mille = random.pick(&[0, 2, 20]);
+    plan.speed.start_us = Span(5_000, 100_000);
+    plan.speed.transfer_us = Span(5_000, random.pick(&[50_000, 500_000, 3_000_000]));
+    if random.percent(30) {
+        plan.admin.every_us = Some(Span(100_000, 3_000_000));
+    }
+    plan
+}

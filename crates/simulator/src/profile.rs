@@ -1,0 +1,388 @@
+//! Kinds of runs, by name: what may go wrong in them, and how often.
+
+use trireme_log::Durability;
+
+use crate::fault::Fault;
+use crate::random::Random;
+use crate::seen::TimeUs;
+
+/// Which fault is made up; [`Fault`] has the particulars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Two halves that cannot talk.
+    Partition,
+    /// One direction only.
+    OneWay,
+    /// Cut and healed again and again.
+    Flapping,
+    /// One connection.
+    Reset,
+    /// A full queue.
+    Overflow,
+    /// Frames that arrive twice.
+    Duplicate,
+    /// Slow lines.
+    Delay,
+    /// SIGSTOP.
+    Pause,
+    /// A slow machine.
+    Slow,
+    /// kill -9.
+    Crash,
+    /// Power loss.
+    PowerLoss,
+    /// In the middle of a state transfer.
+    CrashInTransfer,
+    /// A graceful stop.
+    Leave,
+    /// `gmcast.isolate`.
+    Isolate,
+    /// `pc.weight`.
+    Weight,
+    /// A clock that jumps.
+    ClockJump,
+    /// `pc.bootstrap`.
+    Override,
+    /// Everybody dies.
+    Blackout,
+}
+
+/// A kind of run.
+#[derive(Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// How many nodes, one of these.
+    pub sizes: &'static [usize],
+    /// How long faults go on.
+    pub lasts_ms: (u64, u64),
+    /// How many faults.
+    pub faults: (u64, u64),
+    /// Which faults, by their weights.
+    pub mix: &'static [(usize, Kind)],
+    /// Weights of nodes.
+    pub weights: &'static [u8],
+    /// Clocks gain or lose up to this.
+    pub drift_ppm: u64,
+    /// Chance that one node is far away.
+    pub far_percent: u64,
+    /// Chance that a node joins in the middle of the run.
+    pub late_percent: u64,
+    /// `repl.durability`, one of these.
+    pub durability: &'static [Durability],
+    /// Mean time between two transactions of a client, one of these.
+    pub think_us: [u64; 3],
+}
+
+use Kind::*;
+
+const PLAIN: Profile = Profile {
+    name: "plain",
+    sizes: &[3, 3, 3, 4, 5],
+    lasts_ms: (4_000, 9_000),
+    faults: (3, 10),
+    mix: &[],
+    weights: &[1],
+    drift_ppm: 100,
+    far_percent: 20,
+    late_percent: 10,
+    durability: &[
+        Durability::Os,
+        Durability::Os,
+        Durability::Disk,
+        Durability::Memory,
+    ],
+    think_us: [10_000, 20_000, 50_000],
+};
+
+const NETWORK: &[(usize, Kind)] = &[
+    (4, Partition),
+    (4, OneWay),
+    (2, Flapping),
+    (3, Reset),
+    (1, Overflow),
+    (1, Duplicate),
+    (1, Delay),
+    (1, Isolate),
+];
+
+const EVERYTHING: &[(usize, Kind)] = &[
+    (4, Partition),
+    (3, OneWay),
+    (1, Flapping),
+    (3, Reset),
+    (2, Overflow),
+    (1, Duplicate),
+    (2, Delay),
+    (3, Pause),
+    (2, Slow),
+    (4, Crash),
+    (2, PowerLoss),
+    (2, CrashInTransfer),
+    (3, Leave),
+    (1, Isolate),
+    (2, Weight),
+    (1, ClockJump),
+];
+
+/// All of them.
+pub const ALL: &[Profile] = &[
+    Profile {
+        name: "calm",
+        faults: (0, 3),
+        mix: &[(2, Reset), (1, Delay), (1, Weight), (1, Leave)],
+        ..PLAIN
+    },
+    Profile {
+        name: "partitions",
+        mix: NETWORK,
+        ..PLAIN
+    },
+    Profile {
+        name: "crashes",
+        mix: &[
+            (6, Crash),
+            (3, PowerLoss),
+            (2, CrashInTransfer),
+            (1, Reset),
+            (1, Partition),
+        ],
+        ..PLAIN
+    },
+    Profile {
+        name: "churn",
+        sizes: &[2, 3, 4, 5, 6],
+        mix: &[
+            (6, Leave),
+            (3, CrashInTransfer),
+            (2, Crash),
+            (2, Weight),
+            (1, Partition),
+            (1, Pause),
+        ],
+        late_percent: 50,
+        ..PLAIN
+    },
+    Profile {
+        name: "slow",
+        mix: &[
+            (4, Slow),
+            (4, Pause),
+            (3, Delay),
+            (2, Overflow),
+            (1, Crash),
+            (1, Reset),
+        ],
+        far_percent: 60,
+        ..PLAIN
+    },
+    Profile {
+        name: "clocks",
+        mix: &[
+            (5, ClockJump),
+            (2, Pause),
+            (2, Partition),
+            (1, Crash),
+            (1, Reset),
+        ],
+        drift_ppm: 20_000,
+        ..PLAIN
+    },
+    Profile {
+        name: "weights",
+        sizes: &[2, 3, 4, 5],
+        mix: &[
+            (5, Weight),
+            (3, Partition),
+            (2, OneWay),
+            (2, Crash),
+            (2, Leave),
+        ],
+        weights: &[1, 1, 2, 3],
+        ..PLAIN
+    },
+    Profile {
+        name: "overrides",
+        sizes: &[2, 3, 3, 4, 5],
+        mix: &[
+            (3, Override),
+            (4, Partition),
+            (1, Crash),
+            (1, Leave),
+            (1, Reset),
+        ],
+        ..PLAIN
+    },
+    Profile {
+        name: "blackouts",
+        faults: (2, 6),
+        mix: &[(3, Blackout), (2, Partition), (2, Crash), (1, Leave)],
+        ..PLAIN
+    },
+    Profile {
+        name: "mixed",
+        sizes: &[1, 2, 3, 3, 4, 5],
+        faults: (3, 14),
+        mix: EVERYTHING,
+        weights: &[1, 1, 1, 2],
+        drift_ppm: 1_000,
+        late_percent: 20,
+        ..PLAIN
+    },
+    Profile {
+        name: "two",
+        sizes: &[2],
+        mix: EVERYTHING,
+        ..PLAIN
+    },
+    Profile {
+        name: "large",
+        sizes: &[6, 7],
+        faults: (3, 14),
+        mix: EVERYTHING,
+        ..PLAIN
+    },
+];
+
+/// The profile with this name.
+pub fn named(name: &str) -> Option<&'static Profile> {
+    ALL.iter().find(|profile| profile.name == name)
+}
+
+/// The profile whose turn it is, if all take turns.
+pub fn by_turn(seed: u64) -> &'static Profile {
+    &ALL[(seed % ALL.len() as u64) as usize]
+}
+
+impl Profile {
+    /// Its sizes, for a person: "3, 4".
+    pub fn sizes_text(&self) -> String {
+        let sizes: std::collections::BTreeSet<_> = self.sizes.iter().collect();
+        let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
+        sizes.join(", ")
+    }
+
+    /// Makes up a fault, or a few that belong together.
+    pub fn add_fault(
+        &self,
+        size: usize,
+        calm_us: TimeUs,
+        random: &mut Random,
+        faults: &mut Vec<(TimeUs, Fault)>,
+    ) {
+        let total: usize = self.mix.iter().map(|(weight, _)| weight).sum();
+        let mut left = random.below(total.max(1));
+        let drawn = self.mix.iter().find(|(weight, _)| {
+            let found = left < *weight;
+            left = left.saturating_sub(*weight);
+            found
+        });
+        let Some((_, kind)) = drawn else {
+            return;
+        };
+        let mut at = random.within(500_000..=calm_us - 200_000);
+        let first = kind.fault(size, random);
+        if *kind == Override {
+            // Nobody has a majority; then the operator helps.
+            let for_us = random.within(2_500_000..=6_000_000);
+            let all: Vec<_> = (0..size).collect();
+            let shattered = Fault::Cut {
+                from: all.clone(),
+                to: all,
+                both: false,
+                reset: random.percent(50),
+                for_us,
+            };
+            at = at.min(calm_us.saturating_sub(for_us)).max(1);
+            faults.push((at, shattered));
+            faults.push((at + random.within(1_500_000..=for_us), first));
+        } else if *kind == Flapping {
+            for _ in 0..random.within(2..=8) {
+                let period_us = first.lasts_us() + random.within(10_000..=500_000);
+                faults.push((at, first.clone()));
+                at = (at + period_us).min(calm_us - 1);
+            }
+        } else {
+            faults.push((at, first));
+        }
+    }
+}
+
+impl Kind {
+    fn fault(self, size: usize, random: &mut Random) -> Fault {
+        let node = random.below(size);
+        let other = (node + 1 + random.below(size.max(2) - 1)) % size;
+        let for_us = 1000
+            * match random.within(0..=3) {
+                0 => random.within(20..=300),
+                1 | 2 => random.within(300..=2_000),
+                _ => random.within(2_000..=5_000),
+            };
+        match self {
+            Partition | OneWay => cut(size, node, self == Partition, for_us, random),
+            Flapping => {
+                let both = random.percent(50);
+                let for_us = random.within(10_000..=400_000);
+                cut(size, node, both, for_us, random)
+            }
+            Reset => Fault::Reset { a: node, b: other },
+            Overflow => Fault::Overflow {
+                from: node,
+                to: other,
+                for_us: for_us.min(1_000_000),
+            },
+            Duplicate => Fault::Duplicate {
+                from: node,
+                to: other,
+                for_us,
+            },
+            Delay => Fault::Delay {
+                node,
+                by_us: random.pick(&[2_000, 20_000, 200_000]),
+                for_us,
+            },
+            Pause => Fault::Pause { node, for_us },
+            Slow => Fault::Slow {
+                node,
+                factor: random.pick(&[5, 20, 100]),
+                for_us,
+            },
+            Crash | PowerLoss => Fault::Crash {
+                node,
+                power_loss: self == PowerLoss,
+                for_us,
+            },
+            CrashInTransfer => Fault::CrashInTransfer {
+                donor: random.percent(50),
+                for_us,
+            },
+            Leave => Fault::Leave { node, for_us },
+            Isolate => Fault::Isolate { node, for_us },
+            Weight => Fault::Weight {
+                node,
+                weight: random.within(1..=3) as u8,
+            },
+            ClockJump => Fault::ClockJump {
+                node,
+                by_us: random.pick(&[500_000, 5_000_000, 60_000_000, 3_600_000_000]),
+            },
+            Override => Fault::Override { node },
+            Blackout => Fault::Blackout {
+                power_loss: random.percent(50),
+                for_us,
+            },
+        }
+    }
+}
+
+fn cut(size: usize, node: usize, both: bool, for_us: TimeUs, random: &mut Random) -> Fault {
+    let inside: Vec<bool> = (0..size).map(|n| n == node || random.percent(35)).collect();
+    let (from, to) = (0..size).partition(|n| inside[*n]);
+    Fault::Cut {
+        from,
+        to,
+        both,
+        reset: random.percent(50),
+        for_us,
+    }
+}

@@ -1,0 +1,175 @@
+//! One schedule from its beginning to its end: with faults, then without, then at rest.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use crate::coverage::Coverage;
+use crate::invariants;
+use crate::plan::Plan;
+use crate::seen::{Seen, TimeUs};
+use crate::watch::Watch;
+use crate::world::World;
+
+/// Between two looks at the whole.
+const LOOK_US: TimeUs = 50_000;
+/// Faults have stopped: by then everybody must be synced.
+const SETTLE_US: TimeUs = 60_000_000;
+/// Everybody has recovered: for this long there is load on all nodes without faults.
+const BUSY_US: TimeUs = 600_000;
+/// By then every node's clients must have committed something.
+const SERVE_US: TimeUs = 5_000_000;
+/// Clients begin nothing more: by then nobody may wait any more.
+const REST_US: TimeUs = 10_000_000;
+
+/// What broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The invariant, `panic`, or `liveness`.
+    pub what: String,
+    /// For a person.
+    pub text: String,
+}
+
+/// How a schedule went.
+pub struct Outcome {
+    /// What broke.
+    pub violation: Option<Violation>,
+    /// What it came upon.
+    pub coverage: Coverage,
+    /// How many events there were.
+    pub events: u64,
+    /// When it ended.
+    pub ended_us: TimeUs,
+    /// The watch that saw it all.
+    pub watch: Watch,
+}
+
+/// Plays a plan with all invariants.
+pub fn run(plan: Plan) -> Outcome {
+    run_watched(plan, Watch::new(invariants::all()))
+}
+
+/// Plays a plan.
+pub fn run_watched(plan: Plan, watch: Watch) -> Outcome {
+    let mut world = World::new(plan, watch);
+    let played = quietly(|| play(&mut world));
+    let broken = world.watch.violation.take();
+    let violation = match (broken, played) {
+        (Some((name, text)), _) => Some(Violation {
+            what: name.to_owned(),
+            text,
+        }),
+        (None, Ok(Err(text))) => Some(Violation {
+            what: "liveness".to_owned(),
+            text,
+        }),
+        (None, Err(text)) => Some(Violation {
+            what: "panic".to_owned(),
+            text,
+        }),
+        (None, Ok(Ok(()))) => None,
+    };
+    let ended_us = world.now_us;
+    if let Some(violation) = &violation {
+        world.tell_waiting();
+        let line = || format!("VIOLATION of {}: {}", violation.what, violation.text);
+        world.watch.tell(ended_us, line);
+    }
+    world.count();
+    Outcome {
+        violation,
+        coverage: world.coverage,
+        events: world.events,
+        ended_us,
+        watch: world.watch,
+    }
+}
+
+/// Err: no liveness.
+fn play(world: &mut World) -> Result<(), String> {
+    while world.now_us < world.plan.calm_us && world.watch.violation.is_none() {
+        world.run_until((world.now_us + LOOK_US).min(world.plan.calm_us));
+        world.look();
+    }
+    world.calm_down();
+    wait(world, SETTLE_US, "after the last fault", World::recovered)?;
+    rest(world)?;
+    world.set_busy(true);
+    let before = world.acknowledged();
+    let until = world.now_us + BUSY_US;
+    while world.now_us < until && world.watch.violation.is_none() {
+        world.run_until(world.now_us + LOOK_US);
+        world.look();
+    }
+    wait(world, SERVE_US, "after everybody has recovered", |world| {
+        let now = world.acknowledged();
+        match (0..now.len()).find(|node| now[*node] <= before[*node]) {
+            Some(node) => Err(format!("n{}'s clients commit nothing", node + 1)),
+            None => Ok(()),
+        }
+    })?;
+    rest(world)?;
+    for node in 0..world.machines.len() {
+        world.show_control(node);
+    }
+    world.watch.end();
+    Ok(())
+}
+
+/// Clients begin nothing more: everything must come to rest.
+fn rest(world: &mut World) -> Result<(), String> {
+    world.set_busy(false);
+    let quiet = wait(world, REST_US, "while clients rest", |world| world.quiet());
+    if let Err(what) = &quiet {
+        let what = what.clone();
+        world.watch.see(world.now_us, 0, Seen::Waiting { what });
+    }
+    quiet
+}
+
+fn wait(
+    world: &mut World,
+    within_us: TimeUs,
+    when: &str,
+    mut holds: impl FnMut(&mut World) -> Result<(), String>,
+) -> Result<(), String> {
+    let deadline = world.now_us + within_us;
+    loop {
+        if world.watch.violation.is_some() {
+            return Ok(());
+        }
+        match holds(world) {
+            Ok(()) => return Ok(()),
+            Err(reason) if world.now_us >= deadline => {
+                let s = within_us / 1_000_000;
+                return Err(format!("{when}, for {s} s: {reason}"));
+            }
+            Err(_) => world.run_until(world.now_us + LOOK_US),
+        }
+    }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Err: it panicked, and what it said.
+fn quietly<T>(what: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if QUIET.get() {
+                PANIC.set(info.to_string());
+            } else {
+                default(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(what));
+    QUIET.set(false);
+    outcome.map_err(|_| PANIC.take())
+}

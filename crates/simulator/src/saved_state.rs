@@ -1,0 +1,97 @@
+//! What `grastate.dat` holds (contract 2.1), without the file.
+
+use trireme_replicator::{Gtid, Seqno};
+
+/// A node's saved state.
+#[derive(Clone, Debug)]
+pub struct SavedState {
+    position: Gtid,
+    written: Gtid,
+    safe_to_bootstrap: bool,
+    unsafe_count: u32,
+    corrupt: bool,
+}
+
+impl Default for SavedState {
+    fn default() -> Self {
+        SavedState {
+            position: Gtid::UNDEFINED,
+            written: Gtid::UNDEFINED,
+            safe_to_bootstrap: true,
+            unsafe_count: 0,
+            corrupt: false,
+        }
+    }
+}
+
+const UNKNOWN: Seqno = -1;
+
+impl SavedState {
+    /// A process ended, however: what it had in memory is gone.
+    pub fn reopened(&self) -> SavedState {
+        SavedState {
+            position: self.written,
+            unsafe_count: 0,
+            corrupt: false,
+            ..self.clone()
+        }
+    }
+
+    /// The node may found a cluster without an operator's edit.
+    pub fn safe_to_bootstrap(&self) -> bool {
+        self.safe_to_bootstrap
+    }
+
+    /// Where the database stands, given what the server recovered (`--wsrep-start-position`), or None
+    /// if it was started without.
+    pub fn starting_position(&self, server: Option<Gtid>) -> Gtid {
+        match server {
+            _ if self.written.uuid.is_nil() => Gtid::UNDEFINED,
+            // The database knows best: a pause saves a position that it may not have flushed.
+            Some(server) if server.uuid == self.written.uuid => server,
+            _ => self.written,
+        }
+    }
+
+    /// SaveState.
+    pub fn set(&mut self, gtid: Gtid, safe_to_bootstrap: bool) {
+        if self.corrupt {
+            return;
+        }
+        self.position = gtid;
+        self.safe_to_bootstrap = safe_to_bootstrap;
+        if self.unsafe_count == 0 {
+            self.written = gtid;
+        }
+    }
+
+    /// MarkUnsafe.
+    pub fn mark_unsafe(&mut self) {
+        self.unsafe_count += 1;
+        self.written = Gtid::UNDEFINED;
+    }
+
+    /// MarkSafe.
+    pub fn mark_safe(&mut self) {
+        let was_last = self.unsafe_count == 1;
+        self.unsafe_count = self.unsafe_count.saturating_sub(1);
+        if was_last && !self.corrupt {
+            self.written = Gtid {
+                uuid: self.position.uuid,
+                seqno: UNKNOWN,
+            };
+        }
+    }
+
+    /// MarkCorrupt.
+    pub fn mark_corrupt(&mut self) {
+        self.corrupt = true;
+        self.position = Gtid::UNDEFINED;
+        self.written = Gtid::UNDEFINED;
+    }
+
+    /// MarkUncorrupt.
+    pub fn mark_uncorrupt(&mut self) {
+        self.corrupt = false;
+    }
+}

@@ -1,0 +1,134 @@
+//! An administrator at work: KILL, FLUSH TABLES WITH READ LOCK, pauses as for an RSU, desync.
+
+use trireme_replicator::{Code, Event};
+
+use super::conflict::NO_SEQNO;
+use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
+use super::pause::{Pause, PauseStage};
+use super::server::Server;
+
+/// What it is at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Stage {
+    #[default]
+    Away,
+    /// Comes to hold everything still.
+    Pausing(Pause),
+    /// Looks at the still server.
+    Holding(Pause),
+    Desyncing,
+    Desynced,
+}
+
+/// The administrator.
+#[derive(Debug, Default)]
+pub(super) struct Admin {
+    pub stage: Stage,
+    /// Has looked around once already.
+    awake: bool,
+}
+
+impl Admin {
+    /// In the middle of something.
+    pub fn is_busy(&self) -> bool {
+        !matches!(self.stage, Stage::Away)
+    }
+}
+
+impl Server {
+    pub(super) fn step_admin(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
+        loop {
+            if let Stride::Break(next) = self.admin_stride(who, ctx) {
+                return next;
+            }
+        }
+    }
+
+    fn admin_stride(&mut self, who: ThreadId, ctx: &mut Ctx) -> Stride {
+        match self.admin.stage {
+            Stage::Away => self.think_of_something(who, ctx),
+            Stage::Pausing(mut pause) => {
+                let stride = self.pursue_pause(who, &mut pause, ctx);
+                self.admin.stage = match pause.stage {
+                    PauseStage::Held => Stage::Holding(pause),
+                    PauseStage::Failed => Stage::Away,
+                    _ => Stage::Pausing(pause),
+                };
+                stride?;
+                ctx.sleep(self.plan.admin.hold_us)
+            }
+            Stage::Holding(mut pause) => {
+                self.end_pause(&mut pause, ctx);
+                self.admin.stage = Stage::Away;
+                self.sleep_as_admin(ctx)
+            }
+            Stage::Desyncing => {
+                let code = self.await_answer(who)?.code;
+                self.admin.stage = Stage::Away;
+                if code == Code::Ok {
+                    self.admin.stage = Stage::Desynced;
+                }
+                ctx.sleep(self.plan.admin.hold_us)
+            }
+            Stage::Desynced => {
+                self.tell(ctx, |ticket| Event::Resync { ticket });
+                self.admin.stage = Stage::Away;
+                self.sleep_as_admin(ctx)
+            }
+        }
+    }
+
+    fn sleep_as_admin(&mut self, ctx: &mut Ctx) -> Stride {
+        match self.plan.admin.every_us {
+            Some(span) => ctx.sleep(span),
+            None => Stride::Break(Next::Ended),
+        }
+    }
+
+    fn think_of_something(&mut self, who: ThreadId, ctx: &mut Ctx) -> Stride {
+        let first = !std::mem::replace(&mut self.admin.awake, true);
+        if first || self.is_idle || !self.ready {
+            return self.sleep_as_admin(ctx);
+        }
+        let weights = self.plan.admin.weights;
+        let mut at = ctx
+            .random
+            .below(weights.iter().sum::<u64>().max(1) as usize) as u64;
+        let mut what = 0;
+        while what < 3 && at >= weights[what] {
+            at -= weights[what];
+            what += 1;
+        }
+        match what {
+            0 => {
+                self.kill(ctx);
+                return self.sleep_as_admin(ctx);
+            }
+            1 | 2 => {
+                self.admin.stage = Stage::Pausing(Pause {
+                    blocks_commits: what == 1,
+                    desyncs: true,
+                    ..Pause::default()
+                });
+            }
+            _ => {
+                self.admin.stage = Stage::Desyncing;
+                return self.ask(who, "desync", ctx, |ticket| Event::Desync { ticket });
+            }
+        }
+        GO_ON
+    }
+
+    /// KILL CONNECTION of somebody with an open transaction.
+    fn kill(&mut self, ctx: &mut Ctx) {
+        let open = |c: &usize| self.clients[*c].may_be_aborted() && !self.clients[*c].must_abort;
+        let open: Vec<usize> = (0..self.clients.len()).filter(open).collect();
+        if open.is_empty() {
+            return;
+        }
+        let c = open[ctx.random.below(open.len())];
+        self.clients[c].gone = true;
+        let victim = self.thread_of_client(c);
+        self.abort(victim, NO_SEQNO, ctx);
+    }
+}

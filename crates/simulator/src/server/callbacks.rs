@@ -1,0 +1,150 @@
+//! What an applier does beside applying: connected, views, synced, state transfer (contract 3.1).
+
+use trireme_replicator::{Event, Gtid, Task, View};
+
+use super::applier::Stage;
+use super::ctx::{Ctx, Stride, ThreadId};
+use super::server::Server;
+use super::transfer::{read_request, request};
+use crate::seen::view_digest;
+
+impl Server {
+    pub(super) fn begin_callback(&mut self, a: ThreadId, task: Task, ctx: &mut Ctx) -> Stride {
+        let stage = match task {
+            Task::Connected(view) => {
+                let index = view
+                    .my_index
+                    .is_some_and(|index| index < view.members.len());
+                assert!(
+                    index && view.primary,
+                    "connected() without a place in the view: {view:?}"
+                );
+                Stage::Answering
+            }
+            Task::View(view) => return self.begin_view(a, view, ctx),
+            Task::Synced => {
+                self.ready = self.initialized && !self.leaving && !self.db.has_diverged();
+                self.wake_clients();
+                Stage::Answering
+            }
+            Task::SstRequest => {
+                self.in_snapshot = true;
+                Stage::Requesting
+            }
+            Task::Donate {
+                request,
+                gtid,
+                bypass,
+            } => {
+                self.begin_donation(a, &request, gtid, bypass, ctx);
+                Stage::Donating
+            }
+            Task::Apply(_) | Task::Exit { .. } => unreachable!("not given here"),
+        };
+        self.appliers[a].stage = stage;
+        ctx.sleep(self.plan.speed.stage_us)
+    }
+
+    /// A view is a transaction of the server's own, with nothing else under way.
+    fn begin_view(&mut self, a: ThreadId, view: View, ctx: &mut Ctx) -> Stride {
+        let (primary, seqno) = (view.primary, view.gtid.seqno);
+        let last_words = !primary && (self.leaving || view.members.is_empty());
+        assert!(
+            !self.in_snapshot || last_words,
+            "a view between sst_request and sst_received: the only applier would wait for ever"
+        );
+        if primary {
+            let last = ctx.last_committed();
+            assert!(
+                last == seqno - 1,
+                "last_committed is {last} in the callback of view {seqno}"
+            );
+            if view.gtid != self.db.ordered() {
+                let (number, before) = (view.number, self.last_view);
+                assert!(number > before, "view {number} after {before}");
+                self.last_view = number;
+            }
+        } else {
+            self.ready = false;
+        }
+        let applier = &mut self.appliers[a];
+        applier.gtid = Some(view.gtid);
+        applier.view = Some(view);
+        if primary && !self.initialized {
+            applier.stage = Stage::Initializing;
+            return ctx.sleep(self.plan.speed.start_us);
+        }
+        applier.stage = Stage::Viewing;
+        ctx.sleep(self.plan.speed.view_us)
+    }
+
+    pub(super) fn step_callback(&mut self, a: ThreadId, ctx: &mut Ctx) -> Stride {
+        let work = self.appliers[a].work;
+        match self.appliers[a].stage {
+            Stage::Initializing => {
+                self.storage_is_up();
+                self.appliers[a].stage = Stage::Viewing;
+                ctx.sleep(self.plan.speed.view_us)
+            }
+            Stage::Viewing => {
+                if let Some(view) = self.appliers[a].view.take().filter(|view| view.primary) {
+                    self.db.view(view.gtid, view_digest(&view), ctx);
+                }
+                self.work_done(a, ctx)
+            }
+            Stage::Requesting => {
+                // A running server cannot take a snapshot under itself (contract 3.1).
+                let request = if self.initialized {
+                    self.in_snapshot = false;
+                    Vec::new()
+                } else {
+                    request(self.node, self.start)
+                };
+                let request = Some(request.into());
+                self.return_from_callback(a, Event::SstRequested { work, request }, ctx)
+            }
+            Stage::Donating => {
+                if self.donates_within(a) {
+                    self.appliers[a].stage = Stage::Sending;
+                    return self.park(a, "for its own state transfer");
+                }
+                let ok = self.has_donation(a);
+                self.return_from_callback(a, Event::Donated { work, ok }, ctx)
+            }
+            Stage::Sending => {
+                if self.donates_within(a) {
+                    return self.park(a, "for its own state transfer");
+                }
+                self.return_from_callback(a, Event::Donated { work, ok: true }, ctx)
+            }
+            Stage::Answering => self.work_done(a, ctx),
+            stage => unreachable!("{stage:?} is no callback"),
+        }
+    }
+
+    /// The storage engine is up: the other appliers start.
+    pub(super) fn storage_is_up(&mut self) {
+        self.initialized = true;
+        for a in 0..self.appliers.len() {
+            self.start_applier(a);
+        }
+    }
+
+    fn begin_donation(
+        &mut self,
+        a: ThreadId,
+        request: &[u8],
+        gtid: Gtid,
+        bypass: bool,
+        ctx: &mut Ctx,
+    ) {
+        let at = self.db.ordered();
+        assert!(
+            at == gtid && self.db.queued() == 0,
+            "asked to donate its state at {gtid}, which is at {at}"
+        );
+        assert!(!bypass, "a donor is asked for nothing but its position");
+        let (to, to_start) = read_request(request);
+        self.prepare_donation(a, to, to_start, ctx);
+    }
+}

@@ -1,0 +1,104 @@
+//! Brute-force aborts: an applier, a replay or DDL needs what a client's transaction holds.
+//!
+//! The holder is aborted at once, if its state allows; the aborter then waits until it has let go.
+
+use trireme_replicator::{Answer, Code, Event, Seqno, Ticket};
+
+use super::ctx::{BLOCKED, Ctx, GO_ON, Stride, ThreadId};
+use super::server::Server;
+use super::thread::Waits;
+
+/// abort_certification() is told this when the aborter has no seqno of its own: a total-order action,
+/// KILL (contract 2.11).
+pub(super) const NO_SEQNO: Seqno = -1;
+
+impl Server {
+    /// A brute-force thread locks a row; goes on when it has it.
+    ///
+    /// # Panics
+    /// If another brute-force thread holds it: dependencies should have kept them apart.
+    pub(super) fn seize_row(
+        &mut self,
+        who: ThreadId,
+        key: u32,
+        seqno: Seqno,
+        ctx: &mut Ctx,
+    ) -> Stride {
+        let Err(holder) = self.locks.row(key, who, true) else {
+            return GO_ON;
+        };
+        assert!(
+            !self.is_brute_force(holder),
+            "BF-BF conflict over row {key}: seqno {seqno} meets {}",
+            self.describe(holder)
+        );
+        self.abort(holder, seqno, ctx);
+        self.threads[who].waits = Some(Waits::Row(key));
+        BLOCKED
+    }
+
+    /// DDL takes a table; goes on when it has it.
+    pub(super) fn seize_table(&mut self, who: ThreadId, table: u32, ctx: &mut Ctx) -> Stride {
+        if self.locks.take_table(table, who) {
+            return GO_ON;
+        }
+        for holder in self.locks.sharing(table).to_vec() {
+            assert!(
+                !self.is_brute_force(holder),
+                "BF-BF conflict over table {table}: an action meets {}",
+                self.describe(holder)
+            );
+            self.abort(holder, NO_SEQNO, ctx);
+        }
+        self.threads[who].waits = Some(Waits::Table(table));
+        BLOCKED
+    }
+
+    fn is_brute_force(&self, who: ThreadId) -> bool {
+        match self.client_of(who) {
+            Some(client) => self.clients[client].replaying,
+            None => true,
+        }
+    }
+
+    /// Asks the provider whether a client's transaction may be aborted, unless it is already on its
+    /// way out, or past where it can be.
+    pub(super) fn abort(&mut self, victim: ThreadId, bf_seqno: Seqno, ctx: &mut Ctx) {
+        let Some(client) = self.client_of(victim) else {
+            return;
+        };
+        let client = &self.clients[client];
+        if client.must_abort || !client.may_be_aborted() {
+            return;
+        }
+        let (id, executing) = (client.id, client.is_executing());
+        let ticket = self.tell(ctx, |ticket| Event::Abort {
+            ticket,
+            bf_seqno,
+            victim: id,
+            executing,
+        });
+        self.aborts.push((ticket, victim, id));
+    }
+
+    /// The answer to an abort comes while the victim stands where it stood: in a server the aborter
+    /// holds the victim's mutex meanwhile.
+    pub(super) fn abort_answered(&mut self, ticket: Ticket, answer: &Answer) {
+        let Some(at) = self.aborts.iter().position(|(asked, ..)| *asked == ticket) else {
+            return;
+        };
+        let (_, victim, id) = self.aborts.swap_remove(at);
+        let (Code::Ok, Some(client)) = (answer.code, self.client_of(victim)) else {
+            return;
+        };
+        let client = &mut self.clients[client];
+        assert!(
+            client.id == id,
+            "the victim has gone while it was being aborted"
+        );
+        client.must_abort = true;
+        if client.is_interruptible() {
+            self.wake(victim);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The storage engine of a running server: group commit, positions, and what is told of them.
+
+use std::collections::VecDeque;
+
+use trireme_replicator::{Gtid, Seqno};
+
+use super::ctx::Ctx;
+use super::datadir::{Datadir, Snapshot};
+use super::plan::Flush;
+use super::rows::Image;
+use crate::seen::{ClientTrx, Seen};
+
+/// The writes of a transaction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Writes {
+    /// Who.
+    pub writer: ClientTrx,
+    /// The rows, as they are afterwards.
+    pub rows: Vec<(u32, Image)>,
+}
+
+/// A transaction that has left commit order and is not visible yet: the server leaves when it has
+/// queued for the group commit (contract 2.8).
+#[derive(Debug)]
+struct Queued {
+    gtid: Gtid,
+    writes: Writes,
+    applied: bool,
+}
+
+/// A database in use.
+#[derive(Debug)]
+pub struct Database {
+    pub datadir: Datadir,
+    flush: Flush,
+    queue: VecDeque<Queued>,
+    /// The last seqno that passed commit order; it may be above the position (contract 2.16: a
+    /// total-order action that failed sets none).
+    ordered: Gtid,
+    /// While the server holds still: nothing may commit.
+    frozen: bool,
+    /// Something failed to apply: what is in here is not what the cluster has, and nobody is told.
+    diverged: bool,
+}
+
+impl Database {
+    /// Opens a data directory.
+    pub fn new(datadir: Datadir, flush: Flush) -> Database {
+        let ordered = datadir.position();
+        Database {
+            datadir,
+            flush,
+            queue: VecDeque::new(),
+            ordered,
+            frozen: false,
+            diverged: false,
+        }
+    }
+
+    /// Everything up to here is committed.
+    pub fn position(&self) -> Gtid {
+        self.datadir.position()
+    }
+
+    /// A committed row.
+    pub fn row(&self, key: u32) -> Image {
+        self.datadir.rows().row(key)
+    }
+
+    /// Digest of the committed rows.
+    pub fn digest(&self) -> u64 {
+        self.datadir.rows().digest()
+    }
+
+    /// How many wait for the group commit.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Nothing may commit from here on; returns the last that passed commit order.
+    pub fn freeze(&mut self) -> Gtid {
+        self.frozen = true;
+        self.ordered
+    }
+
+    /// The write-set here was not applied, and the position passes over it all the same.
+    pub fn diverge(&mut self, gtid: Gtid) {
+        self.diverged = true;
+        self.datadir.diverge(gtid.seqno);
+    }
+
+    /// True from [`Database::diverge`] on.
+    pub fn has_diverged(&self) -> bool {
+        self.diverged
+    }
+
+    /// The last that passed commit order.
+    pub fn ordered(&self) -> Gtid {
+        self.ordered
+    }
+
+    /// Ends [`Database::freeze`].
+    pub fn thaw(&mut self) {
+        self.frozen = false;
+    }
+
+    /// A transaction queues for the group commit; its owner is inside commit order.
+    pub fn queue(&mut self, gtid: Gtid, writes: Writes, applied: bool, ctx: &Ctx) {
+        self.pass(gtid, ctx);
+        self.queue.push_back(Queued {
+            gtid,
+            writes,
+            applied,
+        });
+    }
+
+    /// The group commit: whoever comes first commits for all before it too.
+    pub fn commit_upto(&mut self, seqno: Seqno, ctx: &mut Ctx) {
+        while self.queue.front().is_some_and(|q| q.gtid.seqno <= seqno) {
+            let Some(next) = self.queue.pop_front() else {
+                break;
+            };
+            self.write(next.gtid, &next.writes, ctx);
+            let Queued {
+                gtid,
+                writes,
+                applied,
+            } = next;
+            self.tell(gtid, Some(writes), None, applied, ctx);
+        }
+    }
+
+    /// A dummy: only the position moves. Everything before must be visible, else a crash would
+    /// recover a position that is not true.
+    pub fn dummy(&mut self, gtid: Gtid, applied: bool, ctx: &mut Ctx) {
+        self.pass(gtid, ctx);
+        self.must_be_visible(gtid);
+        self.write(gtid, &Writes::default(), ctx);
+        self.tell(gtid, None, None, applied, ctx);
+    }
+
+    /// A total-order action that failed: it passes, without a position.
+    pub fn failed_action(&mut self, gtid: Gtid, ctx: &mut Ctx) {
+        self.pass(gtid, ctx);
+        self.must_be_visible(gtid);
+        self.tell(gtid, None, None, false, ctx);
+    }
+
+    /// A total-order action, first half: it is executed. Where it was already (a crash took its
+    /// position only) that is an error which the server ignores.
+    pub fn execute(&mut self, table: u32, writer: ClientTrx, ctx: &mut Ctx) {
+        assert!(
+            !self.frozen,
+            "an action is executed during a pause at {}",
+            self.position()
+        );
+        let row = self.row(table);
+        if row.last != Some(writer) {
+            let (rows, position) = ([(table, row.with(writer))], self.position());
+            self.datadir.commit(ctx.now_us, self.flush, &rows, position);
+        }
+        self.datadir.flush();
+    }
+
+    /// A total-order action, second half: its position is set.
+    pub fn executed(
+        &mut self,
+        gtid: Gtid,
+        table: u32,
+        writer: ClientTrx,
+        applied: bool,
+        ctx: &mut Ctx,
+    ) {
+        self.pass(gtid, ctx);
+        self.must_be_visible(gtid);
+        self.write(gtid, &Writes::default(), ctx);
+        let rows = vec![(table, self.row(table))];
+        self.tell(gtid, Some(Writes { writer, rows }), None, applied, ctx);
+    }
+
+    /// A primary view: the server writes it down and sets the position.
+    pub fn view(&mut self, gtid: Gtid, digest: u64, ctx: &mut Ctx) {
+        if gtid == self.ordered && gtid == self.position() {
+            return; // the first view after a restart: what the database holds already
+        }
+        if gtid.uuid == self.ordered.uuid {
+            self.pass(gtid, ctx);
+        } else {
+            self.ordered = gtid;
+        }
+        self.must_be_visible(gtid);
+        self.write(gtid, &Writes::default(), ctx);
+        self.tell(gtid, None, Some(digest), true, ctx);
+    }
+
+    /// A snapshot takes the place of everything.
+    pub fn replace(&mut self, snapshot: Snapshot, ctx: &mut Ctx) {
+        self.datadir.replace(snapshot);
+        let Gtid { uuid, seqno } = self.position();
+        self.ordered = self.position();
+        ctx.see(Seen::Snapshot {
+            history: uuid,
+            seqno,
+            digest: self.digest(),
+        });
+    }
+
+    /// Every seqno passes once, in order. On a node that was found inconsistent some are left out.
+    fn pass(&mut self, gtid: Gtid, ctx: &Ctx) {
+        let next = self.ordered.seqno + 1;
+        if gtid.uuid != self.ordered.uuid || gtid.seqno != next {
+            let thrown_out = gtid.seqno > next && (self.diverged || ctx.is_inconsistent());
+            assert!(
+                thrown_out,
+                "{gtid} passes commit order after {}",
+                self.ordered
+            );
+            self.diverge(Gtid {
+                seqno: next,
+                ..gtid
+            });
+        }
+        self.ordered = gtid;
+    }
+
+    fn must_be_visible(&self, gtid: Gtid) {
+        assert!(
+            self.queue.is_empty(),
+            "the position is set to {gtid} while {} is not visible yet",
+            self.queue[0].gtid
+        );
+    }
+
+    fn write(&mut self, gtid: Gtid, writes: &Writes, ctx: &Ctx) {
+        assert!(
+            !self.frozen,
+            "{gtid} commits during a pause at {}",
+            self.position()
+        );
+        self.datadir
+            .commit(ctx.now_us, self.flush, &writes.rows, gtid);
+    }
+
+    fn tell(
+        &self,
+        gtid: Gtid,
+        writes: Option<Writes>,
+        view: Option<u64>,
+        applied: bool,
+        ctx: &mut Ctx,
+    ) {
+        if self.diverged {
+            return;
+        }
+        let Gtid {
+            uuid: history,
+            seqno,
+        } = gtid;
+        let keys = |w: &Writes| w.rows.iter().map(|(key, _)| *key).collect();
+        ctx.see(Seen::Ordered {
+            history,
+            seqno,
+            writer: writes.as_ref().map(|w| w.writer),
+            view,
+            writes: writes.as_ref().map(keys).unwrap_or_default(),
+            applied,
+        });
+        if self.position() == gtid {
+            let digest = self.digest();
+            ctx.see(Seen::Database {
+                history,
+                seqno,
+                digest,
+            });
+        }
+    }
+}

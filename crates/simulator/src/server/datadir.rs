@@ -1,0 +1,219 @@
+//! What of a server survives its process: rows and position, and how much of them a crash takes.
+//!
+//! The storage engine's redo log is sequential: a crash takes a suffix of the commits, so what is
+//! recovered is a prefix. DDL flushes the log by itself, but its position follows as a commit of its
+//! own (contract 2.16): a crash between the two leaves an executed action above the position.
+
+use std::collections::VecDeque;
+
+use trireme_replicator::{Gtid, Seqno};
+
+use super::plan::Flush;
+use super::rows::{Image, Rows};
+use crate::random::Random;
+use crate::seen::TimeUs;
+
+/// How old a commit is at most before it is flushed in the background.
+const FLUSHED_AFTER_US: TimeUs = 1_000_000;
+
+/// A copy of a database at a position.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(super) rows: Rows,
+    pub(super) position: Gtid,
+}
+
+/// One commit in the redo log, as far as it can still be lost.
+#[derive(Clone, Debug)]
+struct Redo {
+    at_us: TimeUs,
+    /// The rows it changed, as they were.
+    before: Vec<(u32, Image)>,
+    /// The position before.
+    position: Gtid,
+}
+
+/// A data directory's database.
+#[derive(Clone, Debug)]
+pub struct Datadir {
+    rows: Rows,
+    position: Gtid,
+    unflushed: VecDeque<Redo>,
+    /// A write-set at this seqno was not applied, though the position goes on.
+    diverged_at: Option<Seqno>,
+}
+
+impl Default for Datadir {
+    fn default() -> Self {
+        Datadir::new()
+    }
+}
+
+impl Datadir {
+    /// An empty one: no rows, no position.
+    pub fn new() -> Datadir {
+        Datadir {
+            rows: Rows::default(),
+            position: Gtid::UNDEFINED,
+            unflushed: VecDeque::new(),
+            diverged_at: None,
+        }
+    }
+
+    /// What `--wsrep-recover` finds.
+    pub fn position(&self) -> Gtid {
+        self.position
+    }
+
+    /// What it really holds: everything up to here; undefined if it has diverged.
+    pub fn holds(&self) -> Gtid {
+        match self.diverged_at {
+            None => self.position,
+            Some(_) => Gtid::UNDEFINED,
+        }
+    }
+
+    /// The write-set at this seqno is not applied here; the position passes over it.
+    pub(super) fn diverge(&mut self, seqno: Seqno) {
+        self.diverged_at = self.diverged_at.or(Some(seqno));
+    }
+
+    /// The rows.
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Changes rows and moves the position, at once or not at all.
+    pub(super) fn commit(
+        &mut self,
+        now_us: TimeUs,
+        flush: Flush,
+        writes: &[(u32, Image)],
+        position: Gtid,
+    ) {
+        let put = |(key, image): &(u32, Image)| (*key, self.rows.put(*key, *image));
+        let before = writes.iter().map(put).collect();
+        let redo = Redo {
+            at_us: now_us,
+            before,
+            position: std::mem::replace(&mut self.position, position),
+        };
+        let is_old = |redo: &Redo| redo.at_us + FLUSHED_AFTER_US <= now_us;
+        while self.unflushed.front().is_some_and(is_old) {
+            self.unflushed.pop_front();
+        }
+        if flush != Flush::EachCommit {
+            self.unflushed.push_back(redo);
+        }
+    }
+
+    /// Everything is on disk.
+    pub(super) fn flush(&mut self) {
+        self.unflushed.clear();
+    }
+
+    /// A snapshot takes the place of everything.
+    pub(super) fn replace(&mut self, snapshot: Snapshot) {
+        self.rows = snapshot.rows;
+        self.position = snapshot.position;
+        self.diverged_at = None;
+        self.unflushed.clear();
+    }
+
+    /// A copy.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            rows: self.rows.clone(),
+            position: self.position,
+        }
+    }
+
+    /// The process was killed, or the machine lost power: a suffix of what was not flushed is gone.
+    pub(super) fn crash(
+        &mut self,
+        now_us: TimeUs,
+        flush: Flush,
+        power_loss: bool,
+        random: &mut Random,
+    ) {
+        let is_young = |redo: &&Redo| redo.at_us + FLUSHED_AFTER_US > now_us;
+        let at_risk = match (flush, power_loss) {
+            (Flush::EachCommit, _) | (Flush::WriteEachCommit, false) => 0,
+            _ => self.unflushed.iter().rev().take_while(is_young).count(),
+        };
+        for _ in 0..random.below(at_risk + 1) {
+            let Some(redo) = self.unflushed.pop_back() else {
+                break;
+            };
+            for (key, image) in redo.before {
+                self.rows.put(key, image);
+            }
+            self.position = redo.position;
+        }
+        // It may have forgotten that it went astray.
+        let seqno = self.position.seqno;
+        self.diverged_at = self.diverged_at.filter(|at| *at <= seqno);
+        self.unflushed.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trireme_group::Uuid;
+
+    fn gtid(seqno: i64) -> Gtid {
+        Gtid {
+            uuid: Uuid([1; 16]),
+            seqno,
+        }
+    }
+
+    /// Commits 1 to 20, one each 100 ms, all in one row; the digest after each.
+    fn filled(flush: Flush) -> (Datadir, Vec<u64>) {
+        let (mut dir, mut digests) = (Datadir::new(), vec![0]);
+        for n in 1..=20 {
+            let image = dir.rows().row(5).with(n);
+            dir.commit(n * 100_000, flush, &[(5, image)], gtid(n as i64));
+            digests.push(dir.rows().digest());
+        }
+        (dir, digests)
+    }
+
+    #[test]
+    fn a_crash_leaves_a_prefix_and_takes_at_most_a_second() {
+        let mut lost = [0; 2];
+        for seed in 0..200 {
+            for (flush, power_loss) in [
+                (Flush::EachSecond, false),
+                (Flush::EachSecond, true),
+                (Flush::WriteEachCommit, true),
+            ] {
+                let (mut dir, digests) = filled(flush);
+                dir.crash(2_000_000, flush, power_loss, &mut Random::new(seed, 0));
+                let at = dir.position().seqno;
+                assert!((10..=20).contains(&at), "{at}");
+                assert_eq!(dir.rows().digest(), digests[at as usize]);
+                lost[usize::from(at < 20)] += 1;
+            }
+        }
+        assert!(lost[0] > 0 && lost[1] > 0, "{lost:?}");
+    }
+
+    #[test]
+    fn what_was_flushed_or_written_stays() {
+        for (flush, power_loss) in [
+            (Flush::EachCommit, true),
+            (Flush::EachCommit, false),
+            (Flush::WriteEachCommit, false),
+        ] {
+            let (mut dir, _) = filled(flush);
+            dir.crash(2_000_000, flush, power_loss, &mut Random::new(1, 0));
+            assert_eq!(dir.position(), gtid(20));
+        }
+        let (mut dir, _) = filled(Flush::EachSecond);
+        dir.flush();
+        dir.crash(2_000_000, Flush::EachSecond, true, &mut Random::new(1, 0));
+        assert_eq!(dir.position(), gtid(20));
+    }
+}

@@ -1,0 +1,226 @@
+//! Row locks and table (metadata) locks.
+//!
+//! Rows are locked exclusively. Tables are shared by all who work with their rows, and taken
+//! exclusively by DDL. Brute-force threads (appliers, replays) stand before all others in a queue; a
+//! lock that becomes free goes to the first of the queue at once.
+
+use super::ctx::ThreadId;
+
+#[derive(Clone, Debug, Default)]
+struct RowLock {
+    holder: Option<ThreadId>,
+    /// Brute-force threads first, else as they came: (is brute-force, who).
+    queue: Vec<(bool, ThreadId)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct TableLock {
+    sharing: Vec<ThreadId>,
+    exclusive: Option<ThreadId>,
+    /// Waits for all who share it to let go; nobody new gets in.
+    wants: Option<ThreadId>,
+    /// Wait to share it.
+    queue: Vec<ThreadId>,
+}
+
+/// All locks of a server.
+#[derive(Debug, Default)]
+pub struct Locks {
+    rows: Vec<RowLock>,
+    tables: Vec<TableLock>,
+    /// The row that a thread waits for, by thread.
+    waits: Vec<Option<u32>>,
+    /// Got what they waited for.
+    pub granted: Vec<ThreadId>,
+}
+
+impl Locks {
+    /// Locks of so many tables, used by so many threads.
+    pub fn new(tables: u32, threads: usize) -> Locks {
+        Locks {
+            tables: vec![TableLock::default(); tables as usize],
+            waits: vec![None; threads],
+            ..Locks::default()
+        }
+    }
+
+    /// Takes a row; Err: held by that thread, the caller stands in the queue.
+    pub fn row(&mut self, key: u32, who: ThreadId, brute_force: bool) -> Result<(), ThreadId> {
+        let at = key as usize;
+        if at >= self.rows.len() {
+            self.rows.resize_with(at + 1, RowLock::default);
+        }
+        let lock = &mut self.rows[at];
+        match lock.holder {
+            None => {
+                lock.holder = Some(who);
+                Ok(())
+            }
+            Some(holder) if holder == who => Ok(()),
+            Some(holder) => {
+                let behind = lock.queue.iter().position(|(bf, _)| brute_force && !bf);
+                let place = behind.unwrap_or(lock.queue.len());
+                lock.queue.insert(place, (brute_force, who));
+                self.waits[who] = Some(key);
+                Err(holder)
+            }
+        }
+    }
+
+    /// True if `who` holds it.
+    pub fn holds_row(&self, key: u32, who: ThreadId) -> bool {
+        (self.rows.get(key as usize)).is_some_and(|lock| lock.holder == Some(who))
+    }
+
+    /// True if whoever `who` waits for waits, over whatever corners, for `who`.
+    pub fn is_deadlock(&self, who: ThreadId) -> bool {
+        let mut at = who;
+        for _ in 0..self.waits.len() {
+            let Some(holder) = self.waits[at].and_then(|key| self.rows[key as usize].holder) else {
+                return false;
+            };
+            if holder == who {
+                return true;
+            }
+            at = holder;
+        }
+        false
+    }
+
+    /// Lets go of these rows, and of the place in a queue.
+    pub fn release_rows(&mut self, keys: impl Iterator<Item = u32>, who: ThreadId) {
+        if let Some(key) = self.waits[who].take() {
+            self.rows[key as usize]
+                .queue
+                .retain(|(_, waiter)| *waiter != who);
+        }
+        for key in keys {
+            let Some(lock) = self.rows.get_mut(key as usize) else {
+                continue;
+            };
+            if lock.holder != Some(who) {
+                continue;
+            }
+            lock.holder = None;
+            if !lock.queue.is_empty() {
+                let (_, next) = lock.queue.remove(0);
+                lock.holder = Some(next);
+                self.waits[next] = None;
+                self.granted.push(next);
+            }
+        }
+    }
+
+    /// Shares a table; false: the caller stands in the queue.
+    pub fn share_table(&mut self, table: u32, who: ThreadId, brute_force: bool) -> bool {
+        let lock = &mut self.tables[table as usize];
+        if lock.sharing.contains(&who) {
+            return true;
+        }
+        let is_closed = lock.exclusive.is_some() || (lock.wants.is_some() && !brute_force);
+        if is_closed {
+            assert!(
+                !brute_force,
+                "a write-set is applied during a total-order action"
+            );
+            if !lock.queue.contains(&who) {
+                lock.queue.push(who);
+            }
+        } else {
+            lock.sharing.push(who);
+        }
+        !is_closed
+    }
+
+    /// Takes a table for DDL; false: it will be [`Locks::granted`] when all who share it let go.
+    pub fn take_table(&mut self, table: u32, who: ThreadId) -> bool {
+        let lock = &mut self.tables[table as usize];
+        let taken = lock.exclusive.or(lock.wants);
+        assert!(
+            taken.is_none_or(|other| other == who),
+            "two total-order actions at once"
+        );
+        if lock.sharing.is_empty() {
+            (lock.exclusive, lock.wants) = (Some(who), None);
+        } else {
+            lock.wants = Some(who);
+        }
+        lock.exclusive == Some(who)
+    }
+
+    /// Who shares a table.
+    pub fn sharing(&self, table: u32) -> &[ThreadId] {
+        &self.tables[table as usize].sharing
+    }
+
+    /// Lets go of all tables, in whatever way they are held or waited for.
+    pub fn release_tables(&mut self, who: ThreadId) {
+        for lock in &mut self.tables {
+            lock.queue.retain(|waiter| *waiter != who);
+            lock.sharing.retain(|sharer| *sharer != who);
+            if lock.exclusive == Some(who) || lock.wants == Some(who) {
+                (lock.exclusive, lock.wants) = (None, None);
+            }
+            if let (true, Some(next)) = (lock.sharing.is_empty(), lock.wants) {
+                (lock.exclusive, lock.wants) = (Some(next), None);
+                self.granted.push(next);
+            }
+            if lock.exclusive.is_none() && lock.wants.is_none() {
+                for waiter in lock.queue.drain(..) {
+                    lock.sharing.push(waiter);
+                    self.granted.push(waiter);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brute_force_stands_first_and_gets_the_lock_at_once() {
+        let mut locks = Locks::new(1, 5);
+        assert_eq!(locks.row(7, 0, false), Ok(()));
+        assert_eq!(locks.row(7, 0, false), Ok(()));
+        assert_eq!(locks.row(7, 1, false), Err(0));
+        assert_eq!(locks.row(7, 2, true), Err(0));
+        assert_eq!(locks.row(7, 3, true), Err(0));
+        locks.release_rows([7].into_iter(), 0);
+        assert_eq!(std::mem::take(&mut locks.granted), [2]);
+        assert!(locks.holds_row(7, 2));
+        locks.release_rows([].into_iter(), 3); // has left the queue
+        locks.release_rows([7].into_iter(), 2);
+        assert_eq!(locks.granted, [1]);
+    }
+
+    #[test]
+    fn a_circle_is_a_deadlock() {
+        let mut locks = Locks::new(1, 3);
+        for (key, who) in [(0, 0), (1, 1), (2, 2)] {
+            assert_eq!(locks.row(key, who, false), Ok(()));
+        }
+        assert_eq!(locks.row(1, 0, false), Err(1));
+        assert_eq!(locks.row(2, 1, false), Err(2));
+        assert!(!locks.is_deadlock(1));
+        assert_eq!(locks.row(0, 2, false), Err(0));
+        assert!(locks.is_deadlock(2));
+    }
+
+    #[test]
+    fn ddl_waits_for_all_and_keeps_out_the_next() {
+        let mut locks = Locks::new(2, 5);
+        assert!(locks.share_table(1, 0, false) && locks.share_table(1, 1, false));
+        assert!(!locks.take_table(1, 2));
+        assert!(!locks.share_table(1, 3, false));
+        assert!(locks.share_table(0, 3, false), "another table");
+        locks.release_tables(0);
+        assert!(locks.granted.is_empty());
+        locks.release_tables(1);
+        assert_eq!(std::mem::take(&mut locks.granted), [2]);
+        locks.release_tables(2);
+        assert_eq!(locks.granted, [3]);
+        assert!(locks.share_table(1, 4, false));
+    }
+}

@@ -1,0 +1,40 @@
+//! A database server in memory, as MariaDB behaves above a wsrep provider.
+//!
+//! The database is a set of rows, each an append-only list of the client transactions that wrote it.
+//! Everything that threads do in a real server is done by step machines here: client sessions
+//! (`session.rs`, `commit.rs`, `toi.rs`), appliers (`applier.rs`, `callbacks.rs`), the state transfer's
+//! thread (`transfer.rs`) and an administrator (`admin.rs`). They wait for answers of the node, for
+//! locks (`locks.rs`), for time; the world steps them ([`Server::step`]) in any order.
+//!
+//! The contract between server and provider that this follows is `wsrep-contract.md`; numbers such as
+//! "contract 2.7" in the comments point there. What the server finds broken (a callback at the wrong
+//! time, a seqno twice) it answers with a panic, which the run reports as a violation.
+
+mod admin;
+mod applier;
+mod callbacks;
+mod client;
+mod commit;
+mod conflict;
+mod ctx;
+mod database;
+mod datadir;
+mod locks;
+mod pause;
+mod plan;
+mod rows;
+#[allow(clippy::module_inception)] // its main type
+mod server;
+mod session;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod toi;
+mod transfer;
+mod writeset;
+
+pub use ctx::{Ctx, Next, ThreadId};
+pub use datadir::{Datadir, Snapshot};
+pub use plan::{AdminPlan, Flush, ServerPlan, Span, Speed, Workload};
+pub use server::Server;
+pub use transfer::Transfer;

@@ -1,0 +1,256 @@
+//! The server as the world sees it.
+
+use trireme_group::Uuid;
+use trireme_replicator::{Seqno, Ticket, TrxId};
+
+use super::admin::Admin;
+use super::applier::Applier;
+use super::client::Client;
+use super::ctx::{Ctx, Next, ThreadId};
+use super::database::Database;
+use super::datadir::Datadir;
+use super::locks::Locks;
+use super::plan::ServerPlan;
+use super::thread::{Thread, Waits};
+use super::transfer::TransferThread;
+use super::writeset::TABLES;
+use crate::random::Random;
+use crate::seen::{ClientTrx, NodeId, TimeUs};
+use crate::watch::Watch;
+
+/// How many state transfers a server can have under way: one, and another whose joiner has gone.
+const TRANSFERS: usize = 2;
+
+/// One process of a database server.
+pub struct Server {
+    pub(super) node: NodeId,
+    pub(super) start: u64,
+    pub(super) plan: ServerPlan,
+    pub(super) db: Database,
+    pub(super) locks: Locks,
+    pub(super) threads: Vec<Thread>,
+    pub(super) appliers: Vec<Applier>,
+    pub(super) clients: Vec<Client>,
+    pub(super) admin: Admin,
+    pub(super) transfers: Vec<TransferThread>,
+
+    pub(super) runnable: Vec<ThreadId>,
+    /// abort_certification() calls of this moment: ticket, the victim's thread and transaction.
+    pub(super) aborts: Vec<(Ticket, ThreadId, TrxId)>,
+    pub(super) last_ticket: u64,
+    pub(super) last_trx: TrxId,
+    pub(super) last_client_trx: ClientTrx,
+    pub(super) acknowledged: u64,
+
+    /// Clients begin nothing new.
+    pub(super) is_idle: bool,
+    /// Being stopped.
+    pub(super) leaving: bool,
+    /// `wsrep_ready`.
+    pub(super) ready: bool,
+    /// The storage engine is up.
+    pub(super) initialized: bool,
+    /// Between sst_request and sst_received.
+    pub(super) in_snapshot: bool,
+    /// The last primary view's number.
+    pub(super) last_view: i64,
+    /// Clients and DDL between the first step of a commit and the last.
+    pub(super) committing: usize,
+    /// Who holds the provider still, or is about to.
+    pub(super) pauser: Option<ThreadId>,
+    /// FLUSH TABLES WITH READ LOCK: no commit begins.
+    pub(super) commits_blocked: bool,
+}
+
+impl Server {
+    /// A server starts on a data directory; `start` counts its processes from 1.
+    pub fn new(
+        datadir: Datadir,
+        plan: ServerPlan,
+        node: NodeId,
+        start: u64,
+        random: &mut Random,
+    ) -> Server {
+        let (appliers, clients) = (plan.appliers.max(1), plan.load.clients);
+        let count = appliers + clients + 1 + TRANSFERS;
+        assert!(count < 200, "more threads than a ticket can name");
+        let admin = appliers + clients;
+        let mut server = Server {
+            node,
+            start,
+            db: Database::new(datadir, plan.flush),
+            locks: Locks::new(TABLES, count),
+            threads: (0..count).map(|_| Thread::default()).collect(),
+            appliers: (0..appliers).map(|_| Applier::default()).collect(),
+            clients: (0..clients).map(|_| Client::default()).collect(),
+            admin: Admin::default(),
+            transfers: (0..TRANSFERS).map(|_| TransferThread::default()).collect(),
+            runnable: Vec::new(),
+            aborts: Vec::new(),
+            last_ticket: 0,
+            last_trx: random.within(0..=20),
+            last_client_trx: (node as u64) << 48 | start << 32,
+            acknowledged: 0,
+            is_idle: false,
+            leaving: false,
+            ready: false,
+            initialized: false,
+            in_snapshot: false,
+            last_view: -1,
+            committing: 0,
+            pauser: None,
+            commits_blocked: false,
+            plan,
+        };
+        server.runnable.extend(appliers..=admin);
+        server
+    }
+
+    /// connect() has returned OK: the first applier begins; the others follow when the storage engine
+    /// is up (contract 2.4).
+    pub fn admitted(&mut self) {
+        self.start_applier(0);
+    }
+
+    /// The server is told to stop, just before it calls disconnect(): statements are refused.
+    pub fn disconnecting(&mut self) {
+        self.ready = false;
+        self.leaving = true;
+    }
+
+    /// False: the clients finish what they do and begin nothing new.
+    pub fn set_busy(&mut self, busy: bool) {
+        self.is_idle = !busy;
+        if busy {
+            self.wake_clients();
+        }
+    }
+
+    /// Nothing fails to apply any more.
+    pub fn calm(&mut self) {
+        self.plan.apply_errors_per_million = 0;
+    }
+
+    /// Threads that have become runnable since the last call.
+    pub fn take_runnable(&mut self, into: &mut Vec<ThreadId>) {
+        into.append(&mut self.runnable);
+    }
+
+    /// A thread takes its next step.
+    ///
+    /// # Panics
+    /// When the provider has broken the contract.
+    pub fn step(&mut self, thread: ThreadId, ctx: &mut Ctx) -> Next {
+        let (appliers, clients) = (self.appliers.len(), self.clients.len());
+        let next = match thread {
+            _ if thread < appliers => self.step_applier(thread, ctx),
+            _ if thread < appliers + clients => self.step_client(thread, ctx),
+            _ if thread == appliers + clients => self.step_admin(thread, ctx),
+            _ => self.step_transfer(thread, ctx),
+        };
+        self.wake_granted();
+        next
+    }
+
+    /// How many client transactions of this process were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Position of the database.
+    pub fn position(&self) -> (Uuid, Seqno) {
+        let position = self.db.position();
+        (position.uuid, position.seqno)
+    }
+
+    /// Digest of the rows.
+    pub fn digest(&self) -> u64 {
+        self.db.digest()
+    }
+
+    /// After a clean leave: everything is flushed; who still had a transaction open sees its
+    /// connection break.
+    pub fn stop(mut self, now_us: TimeUs, watch: &mut Watch) -> Datadir {
+        self.break_connections(now_us, watch);
+        // With the last applier gone, the node has said that all is released. Else patience has ended.
+        let queued = self.db.queued();
+        assert!(
+            queued == 0 || self.appliers_running() > 0,
+            "stopped with {queued} commits that are not visible"
+        );
+        self.db.datadir.flush();
+        self.db.datadir
+    }
+
+    /// Killed, or the machine lost power.
+    pub fn crash(
+        mut self,
+        power_loss: bool,
+        now_us: TimeUs,
+        random: &mut Random,
+        watch: &mut Watch,
+    ) -> Datadir {
+        self.break_connections(now_us, watch);
+        let mut datadir = self.db.datadir;
+        datadir.crash(now_us, self.plan.flush, power_loss, random);
+        datadir
+    }
+
+    /// Who waits for something that somebody else must do, for a person to read.
+    pub fn waiting(&self) -> Vec<String> {
+        let asks = |who: &ThreadId| match self.threads[*who].waits {
+            None => false,
+            Some(Waits::Server(_)) => self.is_in_the_middle(*who),
+            Some(_) => true,
+        };
+        (0..self.threads.len())
+            .filter(asks)
+            .map(|who| self.describe(who))
+            .collect()
+    }
+
+    fn is_in_the_middle(&self, who: ThreadId) -> bool {
+        let (appliers, clients) = (self.appliers.len(), self.clients.len());
+        match who {
+            _ if who < appliers => self.appliers[who].is_busy(),
+            _ if who < appliers + clients => self.clients[who - appliers].is_busy(),
+            _ if who == appliers + clients => self.admin.is_busy(),
+            _ => self.transfers[who - appliers - clients - 1].is_busy(),
+        }
+    }
+
+    /// A thread, for a person to read.
+    pub fn describe(&self, thread: ThreadId) -> String {
+        let (appliers, clients) = (self.appliers.len(), self.clients.len());
+        let what = match thread {
+            _ if thread < appliers => {
+                format!("applier {thread} {}", self.appliers[thread].describe())
+            }
+            _ if thread < appliers + clients => {
+                let client = thread - appliers;
+                format!("client {client} {}", self.clients[client].describe())
+            }
+            _ if thread == appliers + clients => format!("admin {:?}", self.admin.stage),
+            _ => {
+                let transfer = thread - appliers - clients - 1;
+                format!(
+                    "transfer {transfer} {}",
+                    self.transfers[transfer].describe()
+                )
+            }
+        };
+        match self.threads[thread].waits {
+            None => what,
+            Some(Waits::Answer(_, call)) => format!("{what}, waits in {call}"),
+            Some(Waits::Row(key)) => format!("{what}, waits for row {key}"),
+            Some(Waits::Table(table)) => format!("{what}, waits for table {table}"),
+            Some(Waits::Server(why)) => format!("{what}, waits: {why}"),
+        }
+    }
+
+    /// Index of a client by its thread.
+    pub(super) fn client_of(&self, who: ThreadId) -> Option<usize> {
+        let client = who.checked_sub(self.appliers.len())?;
+        (client < self.clients.len()).then_some(client)
+    }
+}

@@ -1,0 +1,4 @@
+//! One server on one engine, which bootstraps: no network.
+
+mod behaviour;
+mod solo;

@@ -1,0 +1,318 @@
+//! State snapshot transfer, as the scripts do it: the donor's threads, the joiner's (contract 2.18, 2.19).
+
+use trireme_replicator::{Event, Gtid};
+
+use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
+use super::datadir::Snapshot;
+use super::pause::{Pause, PauseStage};
+use super::server::Server;
+use super::thread::Waits;
+use crate::seen::{NodeId, TimeUs};
+
+/// First bytes of a state request: the method's name.
+const METHOD: &[u8] = b"sim\0";
+/// What a script that failed reports (-ECANCELED).
+const CANCELED: i32 = -125;
+
+/// A transfer that has begun: the world carries it to the joiner.
+#[derive(Debug)]
+pub struct Transfer {
+    /// Whose data directory it is for.
+    pub to: NodeId,
+    /// Which process of it asked.
+    pub to_start: u64,
+    /// What is sent.
+    pub snapshot: Snapshot,
+    /// How long it takes.
+    pub takes_us: TimeUs,
+    /// To be handed to [`Server::donation_ended`].
+    pub thread: ThreadId,
+}
+
+/// How a donor sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// As rsync: everything is held still from the copy to the end of the transfer.
+    HoldAll,
+    /// As mariabackup: held still for a moment, when nearly all is over.
+    HoldAtEnd,
+    /// As mysqldump: sent within the callback.
+    Within,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Off,
+    /// Donor: copies what others may still change; the rest follows.
+    Streaming,
+    /// Donor: comes to hold everything still.
+    Pausing(Pause),
+    /// Donor: it is on its way. The pause, if it holds until the end.
+    Sending(Option<Pause>),
+    /// Donor: it is over, well or not.
+    Sent(Option<Pause>, bool),
+    /// Joiner: the snapshot is here; the storage engine starts on it.
+    Starting(Box<Snapshot>),
+    Started(Box<Snapshot>),
+    /// Joiner: what was asked for will not come.
+    Broken,
+}
+
+/// A thread that sends or receives.
+#[derive(Debug)]
+pub(super) struct TransferThread {
+    stage: Stage,
+    method: Method,
+    to: NodeId,
+    to_start: u64,
+    /// The applier in whose callback it began.
+    applier: ThreadId,
+    sent: Gtid,
+}
+
+impl Default for TransferThread {
+    fn default() -> Self {
+        TransferThread {
+            stage: Stage::Off,
+            method: Method::HoldAll,
+            to: 0,
+            to_start: 0,
+            applier: 0,
+            sent: Gtid::UNDEFINED,
+        }
+    }
+}
+
+impl TransferThread {
+    /// Sends or receives.
+    pub fn is_busy(&self) -> bool {
+        !matches!(self.stage, Stage::Off)
+    }
+
+    /// For a person to read.
+    pub fn describe(&self) -> String {
+        match &self.stage {
+            Stage::Off => "off".to_owned(),
+            Stage::Starting(_) | Stage::Started(_) => {
+                "starts the storage engine on the snapshot".to_owned()
+            }
+            Stage::Broken => "gives up".to_owned(),
+            Stage::Streaming => format!("streams to n{}#{}", self.to, self.to_start),
+            Stage::Pausing(pause) => {
+                format!("{:?} for n{}#{}", pause.stage, self.to, self.to_start)
+            }
+            Stage::Sending(_) => format!("sends {} to n{}#{}", self.sent, self.to, self.to_start),
+            Stage::Sent(_, ok) => format!("has sent to n{}#{}: {ok}", self.to, self.to_start),
+        }
+    }
+}
+
+/// What a joiner's server asks with: whereto.
+pub(super) fn request(node: NodeId, start: u64) -> Vec<u8> {
+    [METHOD, &(node as u64).to_le_bytes(), &start.to_le_bytes()].concat()
+}
+
+/// Reads a request.
+pub(super) fn read_request(request: &[u8]) -> (NodeId, u64) {
+    let number = |at: usize| {
+        let bytes = request
+            .get(at..at + 8)
+            .expect("a request that a server made");
+        u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
+    };
+    assert!(request.starts_with(METHOD), "not a request: {request:?}");
+    (number(METHOD.len()) as NodeId, number(METHOD.len() + 8))
+}
+
+impl Server {
+    fn first_transfer(&self) -> ThreadId {
+        self.appliers.len() + self.clients.len() + 1
+    }
+
+    // --- the joiner
+
+    /// What this server asked for has arrived; None: the donor, or the connection to it, died.
+    pub fn snapshot_ended(&mut self, snapshot: Option<Snapshot>) {
+        if !self.in_snapshot {
+            return;
+        }
+        self.transfers[0].stage = match snapshot {
+            Some(snapshot) => Stage::Starting(Box::new(snapshot)),
+            None => Stage::Broken,
+        };
+        self.runnable.push(self.first_transfer());
+    }
+
+    // --- the donor
+
+    /// Within the donate callback: a script is started. Not if all threads still send.
+    pub(super) fn prepare_donation(
+        &mut self,
+        a: ThreadId,
+        to: NodeId,
+        to_start: u64,
+        ctx: &mut Ctx,
+    ) {
+        let Some(t) = self.transfers.iter().position(|thread| !thread.is_busy()) else {
+            return;
+        };
+        let methods = [Method::HoldAll, Method::HoldAtEnd, Method::Within];
+        let method = ctx.random.pick(&methods);
+        let thread = self.first_transfer() + t;
+        self.transfers[t] = TransferThread {
+            stage: Stage::Streaming,
+            method,
+            to,
+            to_start,
+            applier: a,
+            sent: Gtid::UNDEFINED,
+        };
+        if method == Method::Within {
+            let stage = self.send(t, None, ctx);
+            self.transfers[t].stage = stage;
+        } else {
+            self.runnable.push(thread);
+        }
+    }
+
+    fn donation_of(&self, a: ThreadId) -> Option<&TransferThread> {
+        self.transfers
+            .iter()
+            .find(|thread| thread.is_busy() && thread.applier == a)
+    }
+
+    /// The applier's callback has started a script.
+    pub(super) fn has_donation(&self, a: ThreadId) -> bool {
+        self.donation_of(a).is_some()
+    }
+
+    /// The applier's callback lasts until all is sent.
+    pub(super) fn donates_within(&self, a: ThreadId) -> bool {
+        self.donation_of(a)
+            .is_some_and(|thread| thread.method == Method::Within)
+    }
+
+    /// The donor's script has ended: `ok` if the joiner has everything. `thread` as in [`Transfer`].
+    pub fn donation_ended(&mut self, thread: ThreadId, ok: bool) {
+        let t = thread - self.first_transfer();
+        if let Stage::Sending(pause) = self.transfers[t].stage {
+            self.transfers[t].stage = Stage::Sent(pause, ok);
+            self.threads[thread].waits = None;
+            self.runnable.push(thread);
+        }
+    }
+
+    /// Copies the database and hands it to the world. The scripts have the engine's log flushed first.
+    fn send(&mut self, t: usize, pause: Option<Pause>, ctx: &mut Ctx) -> Stage {
+        self.db.datadir.flush();
+        let thread = self.first_transfer() + t;
+        let snapshot = self.db.datadir.snapshot();
+        let span = self.plan.speed.transfer_us;
+        let takes_us = match self.transfers[t].method {
+            Method::HoldAtEnd => self.plan.speed.stage_us.draw(ctx.random),
+            Method::HoldAll | Method::Within => span.draw(ctx.random),
+        };
+        let donation = &mut self.transfers[t];
+        donation.sent = snapshot.position;
+        ctx.transfers.push(Transfer {
+            to: donation.to,
+            to_start: donation.to_start,
+            snapshot,
+            takes_us,
+            thread,
+        });
+        self.threads[thread].waits = Some(Waits::Server("for the joiner to have everything"));
+        Stage::Sending(pause)
+    }
+
+    pub(super) fn step_transfer(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
+        loop {
+            if let Stride::Break(next) = self.transfer_stride(who, ctx) {
+                return next;
+            }
+        }
+    }
+
+    fn transfer_stride(&mut self, who: ThreadId, ctx: &mut Ctx) -> Stride {
+        let t = who - self.first_transfer();
+        match std::mem::take(&mut self.transfers[t].stage) {
+            Stage::Off => Stride::Break(Next::Blocked),
+            Stage::Streaming => {
+                let span = match self.transfers[t].method {
+                    Method::HoldAtEnd => self.plan.speed.transfer_us,
+                    Method::HoldAll | Method::Within => self.plan.speed.stage_us,
+                };
+                self.transfers[t].stage = Stage::Pausing(Pause {
+                    blocks_commits: true,
+                    ..Pause::default()
+                });
+                ctx.sleep(span)
+            }
+            Stage::Pausing(mut pause) => {
+                let stride = self.pursue_pause(who, &mut pause, ctx);
+                self.transfers[t].stage = match (pause.stage, self.transfers[t].method) {
+                    (PauseStage::Failed, _) => Stage::Sent(None, false),
+                    (PauseStage::Held, Method::HoldAtEnd) => {
+                        let sending = self.send(t, None, ctx);
+                        self.end_pause(&mut pause, ctx);
+                        sending
+                    }
+                    (PauseStage::Held, _) => self.send(t, Some(pause), ctx),
+                    _ => Stage::Pausing(pause),
+                };
+                stride
+            }
+            Stage::Sending(pause) => {
+                self.transfers[t].stage = Stage::Sending(pause);
+                Stride::Break(Next::Blocked)
+            }
+            Stage::Sent(pause, ok) => {
+                if let Some(mut pause) = pause {
+                    self.end_pause(&mut pause, ctx);
+                }
+                let (gtid, rcode) = match ok {
+                    true => (self.transfers[t].sent, 0),
+                    false => (Gtid::UNDEFINED, CANCELED),
+                };
+                self.tell(ctx, |ticket| Event::SstSent {
+                    ticket,
+                    gtid,
+                    rcode,
+                });
+                let TransferThread {
+                    method, applier, ..
+                } = self.transfers[t];
+                if method == Method::Within {
+                    self.wake_if_parked(applier);
+                }
+                GO_ON
+            }
+            Stage::Starting(snapshot) => {
+                self.transfers[t].stage = Stage::Started(snapshot);
+                ctx.sleep(self.plan.speed.start_us)
+            }
+            Stage::Started(snapshot) => {
+                self.db.replace(*snapshot, ctx);
+                let gtid = self.db.position();
+                self.in_snapshot = false;
+                self.tell(ctx, |ticket| Event::SstReceived {
+                    ticket,
+                    gtid,
+                    rcode: 0,
+                });
+                self.storage_is_up();
+                GO_ON
+            }
+            Stage::Broken => {
+                self.in_snapshot = false;
+                self.tell(ctx, |ticket| Event::SstReceived {
+                    ticket,
+                    gtid: Gtid::UNDEFINED,
+                    rcode: CANCELED,
+                });
+                GO_ON
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Keys and data of a write-set.
+
+use bytes::Bytes;
+use trireme_certification::{KeySetBuilder, KeyType};
+use trireme_replicator::{ConnId, TrxId, WriteSetDraft, flags};
+
+use super::database::Writes;
+use super::rows::Image;
+use crate::seen::ClientTrx;
+
+/// The server's transaction id of what is no transaction (contract 2.16).
+const NO_TRX: TrxId = u64::MAX;
+const ROW_BYTES: usize = 4 + 4 + 8;
+
+/// How many tables there are, on all nodes.
+pub const TABLES: u32 = 4;
+
+/// The table of a row. Rows 0.. below the number of tables stand for the tables themselves.
+pub fn table_of(key: u32) -> u32 {
+    key % TABLES
+}
+
+/// The write-set of a transaction that updates rows.
+pub fn of_rows(trx: TrxId, conn: ConnId, writes: &Writes) -> WriteSetDraft {
+    let mut keys = KeySetBuilder::new();
+    for (key, image) in &writes.rows {
+        let table = table_of(*key).to_be_bytes();
+        // The first write of a row creates it.
+        let kind = if image.len == 1 {
+            KeyType::Exclusive
+        } else {
+            KeyType::Update
+        };
+        keys.append(&[b"db", &table, &key.to_be_bytes()], kind);
+    }
+    let both = flags::TRX_START | flags::TRX_END;
+    WriteSetDraft::new(both, trx, conn, &keys, &[&encode(writes)])
+}
+
+/// A total-order action on a table; `fails` if it is one that no node can execute.
+pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, fails: bool) -> WriteSetDraft {
+    let mut keys = KeySetBuilder::new();
+    keys.append(&[b"db", &table.to_be_bytes()], KeyType::Exclusive);
+    let image = Image {
+        len: u32::from(fails),
+        ..Image::default()
+    };
+    let rows = vec![(table, image)];
+    let data = encode(&Writes { writer, rows });
+    let both = flags::TRX_START | flags::TRX_END;
+    WriteSetDraft::new(both, NO_TRX, conn, &keys, &[&data])
+}
+
+/// The table of an action, and whether it fails.
+pub fn action(writes: &Writes) -> (u32, bool) {
+    let (table, image) = writes.rows[0];
+    (table, image.len > 0)
+}
+
+/// What a failed action reports: of DDL only the error's number, since texts depend on the locale
+/// (contract 5).
+pub fn action_error() -> Bytes {
+    Bytes::from_static(b"1050")
+}
+
+/// The server's own bytes.
+pub fn encode(writes: &Writes) -> Vec<u8> {
+    let mut data = Vec::with_capacity(8 + writes.rows.len() * ROW_BYTES);
+    data.extend_from_slice(&writes.writer.to_le_bytes());
+    for (key, image) in &writes.rows {
+        data.extend_from_slice(&key.to_le_bytes());
+        data.extend_from_slice(&image.len.to_le_bytes());
+        data.extend_from_slice(&image.digest.to_le_bytes());
+    }
+    data
+}
+
+/// Reads them. The server trusts what it once wrote.
+pub fn decode(data: &[u8]) -> Writes {
+    let u64_at = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().expect("8 bytes"));
+    let u32_at = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().expect("4 bytes"));
+    assert!(
+        data.len() >= 8 && (data.len() - 8) % ROW_BYTES == 0,
+        "a write-set lost its data"
+    );
+    let writer = u64_at(0);
+    let row = |at: usize| {
+        let (key, len, digest) = (u32_at(at), u32_at(at + 4), u64_at(at + 8));
+        let last = Some(writer);
+        (key, Image { len, digest, last })
+    };
+    let rows = (8..data.len()).step_by(ROW_BYTES).map(row).collect();
+    Writes { writer, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_come_back() {
+        let writer = 77;
+        let rows = vec![
+            (3, Image::default().with(writer)),
+            (9, Image::default().with(1).with(writer)),
+        ];
+        let writes = Writes { writer, rows };
+        assert_eq!(decode(&encode(&writes)), writes);
+    }
+}

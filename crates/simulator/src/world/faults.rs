@@ -1,0 +1,243 @@
+//! Faults begin and end.
+
+use trireme_group::{Event, Standing, Uuid};
+
+use super::{Happening, World};
+use crate::fault::Fault;
+use crate::machine::Input;
+use crate::seen::{NodeId, Seen, TimeUs};
+
+impl World {
+    /// A fault of the plan begins, if it can.
+    pub(crate) fn fault(&mut self, index: usize) {
+        let fault = self.plan.faults[index].1.clone();
+        if !self.begin(index, &fault) {
+            return;
+        }
+        self.tell(|| format!("FAULT {fault}"));
+        self.coverage.fault(fault.kind());
+        let lasts_us = fault.lasts_us();
+        if lasts_us > 0 {
+            let at = (self.now_us + lasts_us).min(self.plan.calm_us.max(self.now_us));
+            self.queue.push(at, Happening::FaultEnds(index));
+        }
+        self.strike(&fault);
+    }
+
+    /// The group's cores have no way back from some faults yet: a process has forgotten its log when it
+    /// starts again.
+    fn begin(&self, index: usize, fault: &Fault) -> bool {
+        let runs = |node: NodeId| self.machines[node].process.is_some();
+        match *fault {
+            Fault::Crash { node, .. } | Fault::Leave { node, .. } => {
+                runs(node) && self.survivable(node)
+            }
+            Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
+            Fault::Slow { node, .. } => self.machines[node].slow == 1,
+            Fault::Override { node } => self.operator_would(node),
+            Fault::Blackout { .. } => self.formed && !self.dark,
+            Fault::CrashInTransfer { .. } => index < self.plan.faults.len(),
+            _ => true,
+        }
+    }
+
+    /// A sane operator makes a node primary that has a database and knows of all earlier overrides,
+    /// and only if no other is primary: two forks refuse each other for good (rule 11).
+    fn operator_would(&self, node: NodeId) -> bool {
+        let process = |node: NodeId| self.machines[node].process.as_deref();
+        let nodes = || 0..self.machines.len();
+        let knows = |node: NodeId, id: &Uuid| {
+            process(node).is_some_and(|process| process.engine.replicator.overrides().contains(id))
+        };
+        // One that was asked for may still come to pass, as long as its process lives.
+        let lives = |(on, start, id): &(NodeId, u64, Uuid)| {
+            process(*on).is_some_and(|process| process.start == *start)
+                || nodes().any(|node| knows(node, id))
+        };
+        let mut earlier = self.overrides.iter().filter(|asked| lives(asked));
+        let knows_all = earlier.all(|(_, _, id)| knows(node, id));
+        let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
+        let elsewhere = nodes().any(|other| other != node && primary(other));
+        knows_all && !elsewhere && process(node).is_some_and(|process| process.voter)
+    }
+
+    /// What it does at once.
+    fn strike(&mut self, fault: &Fault) {
+        let now = self.now_us;
+        match *fault {
+            Fault::Cut {
+                ref from,
+                ref to,
+                both,
+                ..
+            } => {
+                for (from, to) in directions(from, to, both) {
+                    self.network.cut(from, to);
+                }
+            }
+            Fault::Reset { a, b } => self.break_link(a, b),
+            Fault::Overflow { from, to, .. } => self.network.stuff(from, to, true),
+            Fault::Duplicate { from, to, .. } => self.network.double(from, to, true),
+            Fault::Delay { node, by_us, .. } => {
+                for (a, b) in self.around(node) {
+                    self.network.slow_down(a, b, by_us);
+                }
+            }
+            Fault::Pause { node, for_us } => self.pause(node, for_us),
+            Fault::Slow { node, factor, .. } => self.machines[node].slow = factor,
+            Fault::Crash {
+                node,
+                power_loss,
+                for_us,
+            } => {
+                self.machines[node].back_us = now + for_us;
+                self.crash(node, power_loss);
+            }
+            Fault::CrashInTransfer { .. } => {
+                let same = |(_, planned): &(TimeUs, Fault)| planned == fault;
+                self.transfer_fault = self.plan.faults.iter().position(same);
+            }
+            Fault::Leave { node, for_us } => {
+                self.machines[node].back_us = now + for_us;
+                self.leave(node);
+            }
+            Fault::Isolate { node, .. } => {
+                self.machines[node].isolated += 1;
+                for other in (0..self.machines.len()).filter(|other| *other != node) {
+                    self.break_link(node, other);
+                }
+            }
+            Fault::Weight { node, weight } => {
+                self.machines[node].weight = weight;
+                self.tell_group(node, Event::SetWeight { weight });
+            }
+            Fault::ClockJump { node, by_us } => {
+                self.machines[node].clock.jump(by_us);
+                self.plan_tick(node);
+            }
+            Fault::Override { node } => {
+                let override_id = self.random.uuid();
+                let start = self.machines[node].starts();
+                self.overrides.push((node, start, override_id));
+                self.watch.see(now, node, Seen::Overridden { override_id });
+                self.tell_group(node, Event::ForcePrimary { override_id });
+            }
+            Fault::Blackout { power_loss, for_us } => {
+                self.dark = true;
+                for node in 0..self.machines.len() {
+                    self.crash(node, power_loss);
+                }
+                let at = (now + for_us).min(self.plan.calm_us.max(now + 1));
+                self.queue.push(at, Happening::Bootstrap);
+            }
+        }
+    }
+
+    /// A fault of the plan ends.
+    pub(crate) fn fault_ends(&mut self, index: usize) {
+        let fault = self.plan.faults[index].1.clone();
+        self.tell(|| format!("ENDS {fault}"));
+        match fault {
+            Fault::Cut {
+                from,
+                to,
+                both,
+                reset,
+                ..
+            } => {
+                for (from, to) in directions(&from, &to, both) {
+                    if reset {
+                        self.break_link(from, to);
+                    }
+                    self.heal(from, to);
+                }
+            }
+            Fault::Overflow { from, to, .. } => {
+                self.network.stuff(from, to, false);
+                self.drain(from, to);
+            }
+            Fault::Duplicate { from, to, .. } => self.network.double(from, to, false),
+            Fault::Delay { node, by_us, .. } => {
+                for (a, b) in self.around(node) {
+                    self.network.speed_up(a, b, by_us);
+                }
+            }
+            Fault::Slow { node, .. } => self.machines[node].slow = 1,
+            Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
+            _ => {}
+        }
+    }
+
+    /// All directions from and to a node.
+    fn around(&self, node: NodeId) -> Vec<(NodeId, NodeId)> {
+        let others = (0..self.machines.len()).filter(|other| *other != node);
+        others.flat_map(|o| [(node, o), (o, node)]).collect()
+    }
+
+    fn pause(&mut self, node: NodeId, for_us: TimeUs) {
+        let until = (self.now_us + for_us).min(self.plan.calm_us.max(self.now_us));
+        if let Some(process) = &mut self.machines[node].process {
+            process.free_us = process.free_us.max(until);
+        }
+    }
+
+    fn tell_group(&mut self, node: NodeId, event: Event) {
+        let start = self.machines[node].starts();
+        self.input(node, start, Input::Group(Box::new(event)));
+    }
+
+    /// A state transfer has begun, and its donor or its joiner is to die before it ends.
+    pub(crate) fn crash_in_transfer(
+        &mut self,
+        index: usize,
+        donor: NodeId,
+        joiner: NodeId,
+        ends_us: TimeUs,
+    ) {
+        let Fault::CrashInTransfer {
+            donor: whether_donor,
+            for_us,
+        } = self.plan.faults[index].1
+        else {
+            return;
+        };
+        let node = if whether_donor { donor } else { joiner };
+        let power_loss = self.random.percent(30);
+        let crash = Fault::Crash {
+            node,
+            power_loss,
+            for_us,
+        };
+        let at = self.random.within(self.now_us..=ends_us);
+        self.plan.faults.push((at, crash));
+        let index = self.plan.faults.len() - 1;
+        self.queue.push(at, Happening::Fault(index));
+    }
+
+    /// After a blackout, the operator bootstraps the node whose database is furthest.
+    pub(crate) fn bootstrap(&mut self) {
+        let furthest = |node: &NodeId| {
+            let machine = &self.machines[*node];
+            let database = machine.datadir.as_ref().map(|datadir| datadir.position());
+            let known = machine.saved.reopened().starting_position(database);
+            (!known.uuid.is_nil(), known.seqno)
+        };
+        let best = (0..self.machines.len()).rev().max_by_key(furthest);
+        self.dark = false;
+        if let Some(node) = best {
+            self.machines[node].bootstrap = true;
+            self.start(node);
+        }
+        for node in 0..self.machines.len() {
+            let at = self.now_us + self.random.within(1_000..=2_000_000);
+            self.queue.push(at, Happening::Start(node));
+        }
+    }
+}
+
+fn directions(from: &[NodeId], to: &[NodeId], both: bool) -> Vec<(NodeId, NodeId)> {
+    let there = from.iter().flat_map(|a| to.iter().map(move |b| (*a, *b)));
+    let back = to.iter().flat_map(|a| from.iter().map(move |b| (*a, *b)));
+    let all = there.chain(back.filter(|_| both));
+    all.filter(|(a, b)| a != b).collect()
+}

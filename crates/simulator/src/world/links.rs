@@ -1,0 +1,196 @@
+//! Connections come up, break, and heal; state transfers travel beside them.
+
+use trireme_group::Event;
+
+use super::{Happening, World};
+use crate::machine::Input;
+use crate::network::ConnectionId;
+use crate::seen::NodeId;
+use crate::server::Transfer;
+
+impl World {
+    /// The two try to connect, and will try again until they are.
+    pub(crate) fn connect(&mut self, a: NodeId, b: NodeId) {
+        let again = self.now_us + self.random.within(20_000..=200_000);
+        self.queue.push(again, Happening::Connect(a, b));
+        let isolated = self.machines[a].isolated + self.machines[b].isolated > 0;
+        if self.network.is_connected(a, b)
+            || self.network.is_cut(a, b)
+            || self.network.is_cut(b, a)
+            || isolated
+        {
+            return;
+        }
+        match (self.listening(a), self.listening(b)) {
+            (Some((a_start, false)), Some((b_start, false))) => {
+                if self.are_strangers(a, b) {
+                    return;
+                }
+                let (id, a_up, b_up) =
+                    self.network
+                        .connect(self.now_us, (a, a_start), (b, b_start));
+                let up = |node, start, input| Happening::To(node, start, input);
+                self.queue.push(a_up, up(a, a_start, Input::LinkUp(b, id)));
+                self.queue.push(b_up, up(b, b_start, Input::LinkUp(a, id)));
+            }
+            // Connection refused: nobody listens there.
+            (Some((start, _)), None) => self.refused(a, start, b),
+            (None, Some((start, _))) => self.refused(b, start, a),
+            _ => {}
+        }
+    }
+
+    /// The process of a node, and if it is paused.
+    fn listening(&self, node: NodeId) -> Option<(u64, bool)> {
+        let process = self.machines[node].process.as_ref()?;
+        Some((process.start, process.free_us > self.now_us + 20_000))
+    }
+
+    /// The handshake turns away whoever is known to be of another history (rule 11).
+    fn are_strangers(&self, a: NodeId, b: NodeId) -> bool {
+        let history = |node: NodeId| {
+            let process = self.machines[node].process.as_ref()?;
+            Some(process.progress.history).filter(|history| !history.is_nil())
+        };
+        matches!((history(a), history(b)), (Some(a), Some(b)) if a != b)
+    }
+
+    fn refused(&mut self, node: NodeId, start: u64, by: NodeId) {
+        if let Some(incarnation) = self.machines[by].incarnations.last().copied() {
+            let at = self.now_us + self.network.delay_us(by, node);
+            let input = Input::Group(Box::new(Event::PeerDead { incarnation }));
+            self.queue.push(at, Happening::To(node, start, input));
+        }
+    }
+
+    pub(crate) fn link_up(&mut self, node: NodeId, other: NodeId, id: ConnectionId) {
+        let Some(start) = self.network.set_up(node, other, id) else {
+            return;
+        };
+        self.tell(|| format!("n{} is connected to n{}", node + 1, other + 1));
+        let event = Event::PeerUp {
+            replica: self.machines[other].replica,
+            incarnation: self.machines[other].incarnation(start),
+        };
+        self.group(node, event);
+    }
+
+    pub(crate) fn link_down(&mut self, node: NodeId, other: NodeId, id: ConnectionId) {
+        let Some(start) = self.network.set_down(node, other, id) else {
+            return;
+        };
+        self.tell(|| format!("n{} has lost its connection to n{}", node + 1, other + 1));
+        let incarnation = self.machines[other].incarnation(start);
+        self.group(node, Event::PeerDown { incarnation });
+    }
+
+    /// What was meant for a process that is gone.
+    pub(crate) fn missed(&mut self, node: NodeId, input: Input) {
+        if let Input::LinkUp(other, id) | Input::LinkDown(other, id) = input {
+            self.network.set_down(node, other, id);
+        }
+    }
+
+    /// Breaks the connection between two nodes; both will notice.
+    pub(crate) fn break_link(&mut self, a: NodeId, b: NodeId) {
+        let Some((id, a_at, b_at)) = self.network.break_connection(self.now_us, a, b) else {
+            return;
+        };
+        self.coverage.breaks += 1;
+        for (node, other, at) in [(a, b, a_at), (b, a, b_at)] {
+            self.notice(node, other, id, at);
+        }
+    }
+
+    /// The process of a node notices, then, that its connection is broken.
+    fn notice(&mut self, node: NodeId, other: NodeId, id: ConnectionId, at: u64) {
+        match self.listening(node) {
+            Some((start, _)) => {
+                let input = Input::LinkDown(other, id);
+                self.queue.push(at, Happening::To(node, start, input));
+            }
+            None => {
+                self.network.set_down(node, other, id);
+            }
+        }
+    }
+
+    /// A process is gone; its kernel closes its connections.
+    pub(crate) fn close_links(&mut self, node: NodeId) {
+        for other in 0..self.machines.len() {
+            if other == node {
+                continue;
+            }
+            let broken = self.network.break_connection(self.now_us, node, other);
+            if let Some((id, _, at)) = broken {
+                self.network.set_down(node, other, id);
+                self.notice(other, node, id, at);
+            } else if let Some(id) = self.network.is_broken(node, other) {
+                self.network.set_down(node, other, id);
+            }
+        }
+    }
+
+    /// A cut ends.
+    pub(crate) fn heal(&mut self, from: NodeId, to: NodeId) {
+        for (at, parcel) in self.network.heal(self.now_us, from, to) {
+            let start = self.machines[to].starts();
+            let input = Input::Frame(from, parcel);
+            self.queue.push(at, Happening::To(to, start, input));
+        }
+        if let Some(id) = self.network.is_broken(from, to) {
+            let at = self.now_us + self.network.notice_us(from, to);
+            self.notice(to, from, id, at);
+        }
+        self.drain(from, to);
+    }
+
+    /// A queue that had overflowed is empty again: its process is told.
+    pub(crate) fn drain(&mut self, from: NodeId, to: NodeId) {
+        if !self.network.drained(from, to) {
+            return;
+        }
+        if let (Some((start, _)), Some(incarnation)) =
+            (self.listening(from), self.machines[to].incarnations.last())
+        {
+            let incarnation = *incarnation;
+            let input = Input::Group(Box::new(Event::PeerDrained { incarnation }));
+            self.queue
+                .push(self.now_us, Happening::To(from, start, input));
+        }
+    }
+
+    /// A donor starts to send a snapshot.
+    pub(crate) fn begin_transfer(&mut self, donor: NodeId, transfer: Transfer) {
+        self.coverage.transfers += 1;
+        let joiner = transfer.to;
+        self.tell(|| format!("n{} sends its database to n{}", donor + 1, joiner + 1));
+        let at = self.now_us + transfer.takes_us.max(1);
+        let start = self.machines[donor].starts();
+        let happening = Happening::TransferEnds(donor, start, Box::new(transfer));
+        self.queue.push(at, happening);
+        if let Some(index) = self.transfer_fault.take() {
+            self.crash_in_transfer(index, donor, joiner, at);
+        }
+    }
+
+    /// It has arrived, if both ends still live and nothing cuts them off from one another.
+    pub(crate) fn transfer_ends(&mut self, donor: NodeId, start: u64, transfer: Transfer) {
+        let Transfer {
+            to,
+            to_start,
+            snapshot,
+            thread,
+            ..
+        } = transfer;
+        let cut = self.network.is_cut(donor, to) || self.network.is_cut(to, donor);
+        let alive = self.machines[donor].running(start).is_some();
+        let ok = alive && !cut && self.machines[to].running(to_start).is_some();
+        self.coverage.transfers_broken += u64::from(!ok);
+        let result = if ok { "has arrived" } else { "broke off" };
+        self.tell(|| format!("the database of n{} for n{} {result}", donor + 1, to + 1));
+        let snapshot = ok.then(|| Box::new(snapshot));
+        self.input(donor, start, Input::DonationEnded(thread, ok));
+        self.input(to, to_start, Input::SnapshotEnded(snapshot));
+    }
+}

@@ -1,0 +1,186 @@
+//! Simulated time and everything in it. [`World::run_until`] is the loop: what is planned happens,
+//! to the world or to a process; what comes of it is planned in turn.
+
+mod faults;
+mod links;
+mod outlet;
+mod process;
+mod start_stop;
+mod survey;
+
+use bytes::Bytes;
+use trireme_group::{Configuration, Incarnation, Position, Uuid};
+
+use crate::clock::Clock;
+use crate::coverage::Coverage;
+use crate::machine::{Input, Machine};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::queue::Queue;
+use crate::random::Random;
+use crate::saved_state::SavedState;
+use crate::seen::{NodeId, TimeUs};
+use crate::server::{Datadir, ThreadId, Transfer};
+use crate::watch::Watch;
+
+/// Something that is to happen.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A process starts on the node.
+    Start(NodeId),
+    /// A fault of the plan begins.
+    Fault(usize),
+    /// And ends.
+    FaultEnds(usize),
+    /// Two nodes try to connect.
+    Connect(NodeId, NodeId),
+    /// A process has been at work, or paused, and looks what has happened meanwhile.
+    React(NodeId, u64),
+    /// A process has a deadline.
+    Tick(NodeId, u64),
+    /// Something happens to a process, and not to its successor.
+    To(NodeId, u64, Input),
+    /// A leaving process has been patient enough.
+    LeaveEnds(NodeId, u64),
+    /// A state transfer is over.
+    TransferEnds(NodeId, u64, Box<Transfer>),
+    /// After a blackout, an operator looks at the databases and bootstraps.
+    Bootstrap,
+}
+
+/// The whole simulation of one plan.
+pub struct World {
+    /// What was decided before.
+    pub plan: Plan,
+    /// Now.
+    pub now_us: TimeUs,
+    /// The nodes.
+    pub machines: Vec<Machine>,
+    /// What has happened, as the invariants see it.
+    pub watch: Watch,
+    /// Counts.
+    pub coverage: Coverage,
+    /// Events so far.
+    pub events: u64,
+    pub(crate) queue: Queue<Happening>,
+    pub(crate) network: Network,
+    pub(crate) random: Random,
+    pub(crate) server_random: Random,
+    /// Clients begin new things.
+    pub(crate) busy: bool,
+    /// After the last fault: nothing goes wrong any more.
+    pub(crate) calm: bool,
+    /// Everybody was synced at once before.
+    pub(crate) formed: bool,
+    /// Operators are at work after a blackout: nothing starts by itself.
+    pub(crate) dark: bool,
+    /// Overrides that were asked for: of which process, and their ids.
+    pub(crate) overrides: Vec<(NodeId, u64, Uuid)>,
+    /// A fault waits for the next state transfer.
+    pub(crate) transfer_fault: Option<usize>,
+    /// Every configuration delivered so far, by position: which a crash must not leave without a
+    /// majority.
+    pub(crate) delivered: Vec<(Position, Configuration)>,
+    // Room that is used again and again.
+    pub(crate) outbox: Vec<(Incarnation, Bytes)>,
+    pub(crate) runnable: Vec<ThreadId>,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) views: Vec<(Position, Configuration)>,
+}
+
+impl World {
+    /// A world in which nothing has happened yet.
+    pub fn new(plan: Plan, watch: Watch) -> World {
+        let mut random = Random::new(plan.seed, 3);
+        let machines = plan
+            .nodes
+            .iter()
+            .map(|node| Machine {
+                replica: trireme_group::ReplicaId(random.uuid()),
+                promised: Default::default(),
+                saved: SavedState::default(),
+                disk: Default::default(),
+                datadir: Some(Datadir::new()),
+                clock: Clock::new(node.clock_offset_us, node.drift_ppm),
+                weight: node.weight,
+                process: None,
+                incarnations: Vec::new(),
+                bootstrap: false,
+                back_us: 0,
+                isolated: 0,
+                slow: 1,
+                was_synced: false,
+            })
+            .collect();
+        let mut world = World {
+            now_us: 0,
+            machines,
+            watch,
+            coverage: Coverage::default(),
+            events: 0,
+            queue: Queue::default(),
+            network: Network::new(&plan),
+            server_random: Random::new(plan.seed, 4),
+            random,
+            busy: true,
+            calm: false,
+            formed: false,
+            dark: false,
+            overrides: Vec::new(),
+            transfer_fault: None,
+            delivered: Vec::new(),
+            outbox: Vec::new(),
+            runnable: Vec::new(),
+            transfers: Vec::new(),
+            views: Vec::new(),
+            plan,
+        };
+        world.machines[0].bootstrap = true;
+        for node in 0..world.machines.len() {
+            let at = world.plan.nodes[node].start_us.min(world.plan.calm_us);
+            world.queue.push(at, Happening::Start(node));
+            for other in node + 1..world.machines.len() {
+                world.queue.push(0, Happening::Connect(node, other));
+            }
+        }
+        for (index, (at, _)) in world.plan.faults.iter().enumerate() {
+            world.queue.push(*at, Happening::Fault(index));
+        }
+        world
+    }
+
+    /// Runs until then, or until something is violated.
+    pub fn run_until(&mut self, until_us: TimeUs) {
+        while self.watch.violation.is_none() {
+            let Some((at, happening)) = self.queue.pop(until_us) else {
+                break;
+            };
+            self.now_us = at;
+            self.events += 1;
+            self.happens(happening);
+        }
+        self.now_us = until_us;
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        match happening {
+            Happening::To(node, start, input) => self.input(node, start, input),
+            Happening::React(node, start) => self.react(node, start),
+            Happening::Tick(node, start) => self.tick(node, start),
+            Happening::Start(node) => self.start(node),
+            Happening::Fault(index) => self.fault(index),
+            Happening::FaultEnds(index) => self.fault_ends(index),
+            Happening::Connect(a, b) => self.connect(a, b),
+            Happening::LeaveEnds(node, start) => self.leave_ends(node, start),
+            Happening::TransferEnds(node, start, transfer) => {
+                self.transfer_ends(node, start, *transfer)
+            }
+            Happening::Bootstrap => self.bootstrap(),
+        }
+    }
+
+    /// A line of the story, if anybody listens.
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        self.watch.tell(self.now_us, line);
+    }
+}

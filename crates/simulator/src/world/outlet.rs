@@ -1,0 +1,141 @@
+//! What a node's engine asks of its surroundings.
+
+use bytes::Bytes;
+use trireme_engine::{Channel, Outside};
+use trireme_group::{
+    Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
+};
+use trireme_replicator::Action;
+
+use crate::machine::Progress;
+use crate::saved_state::SavedState;
+use crate::seen::{NodeId, Seen, TimeUs};
+use crate::server::Server;
+use crate::watch::Watch;
+
+/// The parts of the world and of a node that its engine's requests concern.
+pub struct Outlet<'a> {
+    pub now_us: TimeUs,
+    pub node: NodeId,
+    pub server: &'a mut Server,
+    pub progress: &'a mut Progress,
+    pub promised: &'a mut Ballot,
+    pub saved: &'a mut SavedState,
+    pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
+    pub configurations: &'a mut Vec<(Position, Configuration)>,
+    /// Configurations delivered, for the world.
+    pub views: &'a mut Vec<(Position, Configuration)>,
+    pub watch: &'a mut Watch,
+}
+
+impl Outlet<'_> {
+    fn see(&mut self, what: Seen) {
+        self.watch.see(self.now_us, self.node, what);
+    }
+}
+
+impl Outside for Outlet<'_> {
+    fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
+        self.progress.acted = true;
+        let mut frame = Vec::with_capacity(1 + bytes.len());
+        frame.push(channel.byte());
+        frame.extend_from_slice(&bytes);
+        let frame = Bytes::from(frame);
+        for peer in to {
+            self.outbox.push((*peer, frame.clone()));
+        }
+    }
+
+    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
+        self.progress.promised = true;
+        *self.promised = ballot;
+        Ok(())
+    }
+
+    fn in_history(&mut self, history: Uuid) {
+        self.progress.history = history;
+    }
+
+    fn refused(&mut self, reason: String) {
+        self.progress.refused = Some(reason);
+    }
+
+    fn note(&mut self, text: &str) {
+        let node = self.node;
+        self.watch
+            .tell(self.now_us, || format!("n{} notes: {text}", node + 1));
+    }
+
+    fn fail(&mut self, text: &str) {
+        self.progress.fatal.get_or_insert_with(|| text.to_owned());
+    }
+
+    fn act(&mut self, action: Action) {
+        self.progress.acted = true;
+        match action {
+            Action::Answer { ticket, answer } => self.server.answered(ticket, answer),
+            Action::WakeAppliers { n } => self.server.wake_appliers(n),
+            Action::Log { level, text } => {
+                // There is no other sign of it.
+                self.progress.ists += u64::from(text.starts_with("Receiving IST"));
+                let node = self.node;
+                self.watch.tell(self.now_us, || {
+                    format!("n{} logs ({level:?}): {text}", node + 1)
+                });
+            }
+            Action::Fatal { text } => self.fail(&text),
+            Action::Admitted => {
+                self.progress.admitted = true;
+                self.server.admitted();
+            }
+            Action::Closed => self.progress.closed = true,
+            Action::SaveState {
+                gtid,
+                safe_to_bootstrap,
+            } => self.saved.set(gtid, safe_to_bootstrap),
+            Action::MarkUnsafe => self.saved.mark_unsafe(),
+            Action::MarkSafe => self.saved.mark_safe(),
+            Action::MarkCorrupt => self.saved.mark_corrupt(),
+            Action::MarkUncorrupt => self.saved.mark_uncorrupt(),
+            Action::Submit { .. }
+            | Action::SendTo { .. }
+            | Action::Read { .. }
+            | Action::SetJoined { .. }
+            | Action::RecordOutcome { .. }
+            | Action::PinLog { .. }
+            | Action::Leave => unreachable!("the engine handles these"),
+        }
+    }
+
+    fn appended(&mut self, entry: &Entry) {
+        self.progress.appended = true;
+        if let Body::Configuration(configuration) = &entry.body {
+            (self.configurations).push((entry.position, configuration.clone()));
+        }
+        self.see(Seen::Appended {
+            entry: entry.clone(),
+        });
+    }
+
+    fn truncated(&mut self, after: Position) {
+        self.configurations.retain(|(at, _)| *at <= after);
+        self.see(Seen::Truncated { after });
+    }
+
+    fn began_anew(&mut self, checkpoint: &Checkpoint) {
+        self.configurations.clear();
+        self.see(Seen::BeganAnew {
+            checkpoint: checkpoint.clone(),
+        });
+    }
+
+    fn delivered(&mut self, position: Position, delivery: &Delivery) {
+        if let Delivery::Configuration(configuration) = delivery {
+            self.views.push((position, configuration.clone()));
+        }
+        self.see(Seen::Delivered {
+            position,
+            delivery: delivery.clone(),
+        });
+    }
+}

@@ -1,0 +1,366 @@
+//! What happens to one process: one thing after the other, each carried out to its end, as the
+//! provider's lock does it. While a process is at work, or paused, what happens to it waits.
+
+use trireme_group::Event;
+use trireme_replicator::Seqno;
+
+use super::outlet::Outlet;
+use super::{Happening, World};
+use crate::machine::{Input, Machine};
+use crate::network::Sent;
+use crate::seen::{NodeId, Seen, TimeUs};
+use crate::server::{Ctx, Next};
+
+/// The control state is shown at every so many seqnos.
+const CONTROL_EVERY: Seqno = 32;
+
+/// Borrows the parts of a node that its engine's requests concern; evaluates to (process's engine, outlet).
+macro_rules! parts {
+    ($world:expr, $node:expr) => {{
+        let Machine {
+            process: Some(process),
+            promised,
+            saved,
+            ..
+        } = &mut $world.machines[$node]
+        else {
+            return;
+        };
+        let process = &mut **process;
+        let outlet = Outlet {
+            now_us: $world.now_us,
+            node: $node,
+            server: &mut process.server,
+            progress: &mut process.progress,
+            promised,
+            saved,
+            outbox: &mut $world.outbox,
+            configurations: &mut process.configurations,
+            views: &mut $world.views,
+            watch: &mut $world.watch,
+        };
+        (&mut process.engine, outlet)
+    }};
+}
+
+impl World {
+    /// Something happens to a process, now or as soon as it is free.
+    pub(crate) fn input(&mut self, node: NodeId, start: u64, input: Input) {
+        let now = self.now_us;
+        let Some(process) = self.machines[node].running(start) else {
+            return self.missed(node, input);
+        };
+        if process.free_us > now || process.reacting {
+            process.inbox.push_back(input);
+            if !process.reacting {
+                process.reacting = true;
+                let at = process.free_us;
+                self.queue.push(at, Happening::React(node, start));
+            }
+            return;
+        }
+        self.take(node, input);
+        self.settle(node);
+    }
+
+    /// The process is free: what has happened meanwhile is one batch, as for the reactor.
+    pub(crate) fn react(&mut self, node: NodeId, start: u64) {
+        let now = self.now_us;
+        let Some(process) = self.machines[node].running(start) else {
+            return;
+        };
+        if process.free_us > now {
+            let at = process.free_us;
+            return self.queue.push(at, Happening::React(node, start));
+        }
+        process.reacting = false;
+        let mut inbox = std::mem::take(&mut process.inbox);
+        for input in inbox.drain(..) {
+            self.take(node, input);
+            self.carry_out(node);
+        }
+        if let Some(process) = self.machines[node].running(start) {
+            process.inbox = inbox; // keeps its room
+        }
+        self.advance_time(node);
+        self.settle(node);
+    }
+
+    /// A deadline is due, if it is still the one planned.
+    pub(crate) fn tick(&mut self, node: NodeId, start: u64) {
+        let now = self.now_us;
+        let Some(process) = self.machines[node].running(start) else {
+            return;
+        };
+        if process.tick_us != now {
+            return;
+        }
+        process.tick_us = TimeUs::MAX;
+        if process.free_us > now || process.reacting {
+            // It looks at its clock when it is done.
+            if !process.reacting {
+                process.reacting = true;
+                let at = process.free_us;
+                self.queue.push(at, Happening::React(node, start));
+            }
+            return;
+        }
+        self.advance_time(node);
+        self.settle(node);
+    }
+
+    fn advance_time(&mut self, node: NodeId) {
+        let now_ms = self.now_ms(node);
+        if let Some(process) = &mut self.machines[node].process {
+            process.engine.tick(now_ms);
+        }
+    }
+
+    /// What the node's clock shows.
+    pub(crate) fn now_ms(&self, node: NodeId) -> u64 {
+        self.machines[node].clock.now_ms(self.now_us)
+    }
+
+    /// Hands one input to the process.
+    fn take(&mut self, node: NodeId, input: Input) {
+        let now_us = self.now_us;
+        let now_ms = self.now_ms(node);
+        match input {
+            Input::Frame(from, parcel) => {
+                let Some(start) = self.network.receive(now_us, from, node, &parcel) else {
+                    return;
+                };
+                let sender = self.machines[from].incarnation(start);
+                let Some(process) = &mut self.machines[node].process else {
+                    return;
+                };
+                let taken = process.engine.frame(now_ms, sender, &parcel.bytes);
+                if let Err(why) = taken {
+                    panic!("n{} {why}: all nodes are correct", from + 1);
+                }
+            }
+            Input::LinkUp(other, connection) => self.link_up(node, other, connection),
+            Input::LinkDown(other, connection) => self.link_down(node, other, connection),
+            Input::Group(event) => self.group(node, *event),
+            Input::Step(thread, at) => self.step(node, thread, at),
+            Input::SnapshotEnded(snapshot) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.server.snapshot_ended(snapshot.map(|s| *s));
+                }
+            }
+            Input::DonationEnded(thread, ok) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.server.donation_ended(thread, ok);
+                }
+            }
+            Input::Leave => {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.server.disconnecting();
+                    let event = trireme_replicator::Event::Disconnect;
+                    process.engine.node(now_ms, event);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn group(&mut self, node: NodeId, event: Event) {
+        let now_ms = self.now_ms(node);
+        if let Some(process) = &mut self.machines[node].process {
+            process.engine.group(now_ms, event);
+        }
+    }
+
+    fn step(&mut self, node: NodeId, thread: usize, at: TimeUs) {
+        let (now_us, now_ms) = (self.now_us, self.now_ms(node));
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if process.steps_us[thread] != at {
+            return;
+        }
+        process.steps_us[thread] = 0;
+        let mut ctx = Ctx {
+            now_us,
+            now_ms,
+            node,
+            engine: &mut process.engine,
+            random: &mut self.server_random,
+            watch: &mut self.watch,
+            transfers: &mut self.transfers,
+        };
+        let next = process.server.step(thread, &mut ctx);
+        self.coverage.steps += 1;
+        if let Next::After(us) = next {
+            self.plan_step(node, thread, now_us + us.max(1));
+        }
+    }
+
+    fn plan_step(&mut self, node: NodeId, thread: usize, at: TimeUs) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if process.steps_us.len() <= thread {
+            process.steps_us.resize(thread + 1, 0);
+        }
+        process.steps_us[thread] = at;
+        let happening = Happening::To(node, process.start, Input::Step(thread, at));
+        self.queue.push(at, happening);
+    }
+
+    /// Carries out the replicator's actions: it wants that before its next event.
+    fn carry_out(&mut self, node: NodeId) {
+        let now_ms = self.now_ms(node);
+        let (engine, mut outlet) = parts!(self, node);
+        engine.carry_out(now_ms, &mut outlet);
+    }
+
+    /// Ends a batch: everything is carried out; then it is seen what has come of it.
+    pub(crate) fn settle(&mut self, node: NodeId) {
+        let now_ms = self.now_ms(node);
+        {
+            let (engine, mut outlet) = parts!(self, node);
+            engine.pump(now_ms, &mut outlet);
+        }
+        self.charge(node);
+        self.release_frames(node);
+        self.plan_steps(node);
+        self.take_views(node);
+        self.show_standing(node);
+        self.plan_tick(node);
+        for transfer in std::mem::take(&mut self.transfers) {
+            self.begin_transfer(node, transfer);
+        }
+        self.meet_fate(node);
+    }
+
+    /// What was done took the node some time.
+    fn charge(&mut self, node: NodeId) {
+        let plan = &self.plan.nodes[node];
+        let durable = self.plan.durability == trireme_log::Durability::Disk;
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let progress = &mut process.progress;
+        let flushes = progress.promised || progress.appended && durable;
+        if progress.acted || flushes {
+            let mut us = self.random.within(1..=plan.work_us);
+            if flushes {
+                us += self.random.within(1..=plan.flush_us);
+            }
+            process.free_us = process.free_us.max(self.now_us + us * machine.slow);
+            (progress.acted, progress.appended, progress.promised) = (false, false, false);
+        }
+    }
+
+    fn release_frames(&mut self, node: NodeId) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        let sent_us = process.free_us.max(self.now_us);
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for (peer, bytes) in outbox.drain(..) {
+            let known = |machine: &Machine| machine.incarnations.last() == Some(&peer);
+            let Some(to) = self.machines.iter().position(known) else {
+                continue;
+            };
+            let to_start = self.machines[to].starts();
+            self.coverage.frames += 1;
+            match self.network.send(sent_us, node, (to, to_start), bytes) {
+                Sent::Arrives(parcel, at, again) => {
+                    if let Some(again) = again {
+                        let input = Input::Frame(node, parcel.clone());
+                        let happening = Happening::To(to, to_start, input);
+                        self.queue.push(again, happening);
+                        self.coverage.duplicates += 1;
+                    }
+                    let input = Input::Frame(node, parcel);
+                    self.queue.push(at, Happening::To(to, to_start, input));
+                }
+                Sent::Held => {}
+                Sent::Dropped => self.coverage.dropped += 1,
+            }
+        }
+        self.outbox = outbox; // keeps its room
+    }
+
+    fn plan_steps(&mut self, node: NodeId) {
+        let mut runnable = std::mem::take(&mut self.runnable);
+        if let Some(process) = &mut self.machines[node].process {
+            process.server.take_runnable(&mut runnable);
+            let from = process.free_us.max(self.now_us);
+            let slow = self.machines[node].slow;
+            for thread in runnable.drain(..) {
+                let delay = self.random.within(1..=self.plan.nodes[node].wake_us) * slow;
+                self.plan_step(node, thread, from + delay);
+            }
+        }
+        self.runnable = runnable; // keeps its room
+    }
+
+    /// A member's vote, and who has what in its log.
+    fn take_views(&mut self, node: NodeId) {
+        let mut views = std::mem::take(&mut self.views);
+        for (position, configuration) in views.drain(..) {
+            self.view_delivered(node, position, configuration);
+        }
+        self.views = views; // keeps its room
+    }
+
+    fn show_standing(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let Some(link) = process.engine.link() else {
+            return;
+        };
+        let standing = link.group.standing();
+        if process.standing != standing {
+            process.standing = standing;
+            let view = link.group.configuration().number;
+            let history = link.group.history();
+            let what = Seen::Standing {
+                standing,
+                view,
+                history,
+            };
+            self.watch.see(now, node, what);
+        }
+        let seqno = process.engine.replicator.last_seqno();
+        if let Some(seqno) = seqno.filter(|seqno| seqno % CONTROL_EVERY == 0) {
+            if process.control_shown != seqno {
+                process.control_shown = seqno;
+                self.show_control(node);
+            }
+        }
+    }
+
+    /// Shows the digest of the replicated control state.
+    pub(crate) fn show_control(&mut self, node: NodeId) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        if let Some((position, digest)) = process.engine.replicator.control_digest() {
+            let what = Seen::Control { position, digest };
+            self.watch.see(self.now_us, node, what);
+        }
+    }
+
+    pub(crate) fn plan_tick(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let Some(due_ms) = process.engine.next_deadline_ms() else {
+            return;
+        };
+        // A deadline that has passed is for the next millisecond: time passes in between.
+        let due = machine.clock.world_us(due_ms).max(now + 500);
+        if due < process.tick_us {
+            process.tick_us = due;
+            self.queue.push(due, Happening::Tick(node, process.start));
+        }
+    }
+}

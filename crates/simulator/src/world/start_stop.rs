@@ -1,0 +1,252 @@
+//! Processes start, leave, and die.
+
+use std::collections::VecDeque;
+
+use trireme_engine::{Engine, Start};
+use trireme_group::{Config, Incarnation, Member, Recovered, Standing};
+use trireme_log::{Disk, LogConfig};
+use trireme_replicator::{Gtid, Options, Replicator};
+
+use super::{Happening, World};
+use crate::machine::{Process, Progress};
+use crate::seen::{NodeId, Seen, TimeUs};
+use crate::server::Server;
+
+/// A leave that the cluster does not answer is given up after this time, as the provider does.
+const LEAVE_PATIENCE_US: TimeUs = 2_000_000;
+/// How long the server's threads get after that to take the final view.
+const CLOSE_PATIENCE_US: TimeUs = 10_000_000;
+/// A service that has failed is started again after this time.
+const RESTART_US: TimeUs = 1_000_000;
+
+impl World {
+    /// A process starts on the node's data directory, and connects.
+    pub(crate) fn start(&mut self, node: NodeId) {
+        let calm = self.calm;
+        let plan = &self.plan;
+        let now = self.now_us;
+        let incarnation = Incarnation(self.random.uuid());
+        let fresh = self.random.uuid();
+        let passed_position = calm || !self.random.percent(plan.unrecovered_percent);
+        let machine = &mut self.machines[node];
+        if machine.process.is_some() || self.dark && !machine.bootstrap {
+            return;
+        }
+        let Some(datadir) = machine.datadir.take() else {
+            return;
+        };
+        machine.incarnations.push(incarnation);
+        let start = machine.starts();
+        machine.saved = machine.saved.reopened();
+        let database = datadir.position();
+        let held = datadir.holds();
+        let bootstrap = std::mem::take(&mut machine.bootstrap);
+        let local =
+            (machine.saved).starting_position((bootstrap || passed_position).then_some(database));
+        let replica = machine.replica;
+        let me = Member {
+            replica,
+            incarnation,
+            full_weight: machine.weight,
+            name: format!("n{}", node + 1),
+            incoming: format!("n{}:3306", node + 1),
+            address: format!("n{}:4567", node + 1),
+            app_protocol: 4,
+            ..Member::default()
+        };
+        let server = Server::new(
+            datadir,
+            plan.nodes[node].server.clone(),
+            node,
+            start,
+            &mut self.server_random,
+        );
+        let options = Options {
+            fc_limit: plan.fc_limit,
+            ist_chunk_bytes: plan.ist_chunk_bytes,
+            ..Options::default()
+        };
+        let mut engine = Engine::new(Replicator::new(options.clone()));
+        let disk = machine.disk.clone();
+        let connect = Start {
+            config: Config {
+                suspect_timeout_ms: plan.suspect_timeout_ms,
+                tail_bytes: plan.tail_bytes,
+                window_bytes: plan.window_bytes,
+                ..Config::new(me)
+            },
+            // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
+            recovered: Recovered {
+                promised: machine.promised,
+                amnesiac: start > 1,
+            },
+            log: LogConfig {
+                segment_bytes: plan.segment_bytes,
+                ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
+            },
+            disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
+            local,
+            bootstrap: bootstrap.then_some(fresh),
+            server_running: false,
+            options,
+        };
+        let result = engine.connect(machine.clock.now_ms(now), connect);
+        result.expect("the simulated disk takes a new log");
+        machine.process = Some(Box::new(Process {
+            start,
+            incarnation,
+            engine,
+            server,
+            progress: Progress::default(),
+            inbox: VecDeque::new(),
+            reacting: false,
+            free_us: now,
+            tick_us: TimeUs::MAX,
+            steps_us: Vec::new(),
+            leaving_us: None,
+            standing: Standing::Outside,
+            voter: false,
+            intact: start == 1,
+            configurations: Vec::new(),
+            control_shown: 0,
+        }));
+        if let Some(trace) = &mut self.watch.trace {
+            trace.name(node, start, replica, incarnation);
+        }
+        self.tell(|| {
+            let how = if bootstrap { ", to bootstrap," } else { "" };
+            format!(
+                "n{} starts its process {start} ({incarnation}){how} with its database at {local}",
+                node + 1
+            )
+        });
+        let Gtid { uuid, seqno } = held;
+        let database = (uuid, seqno);
+        self.watch.see(now, node, Seen::Started { database });
+        if bootstrap {
+            let known = !local.uuid.is_nil() && local.seqno >= 0;
+            let history = if known { local.uuid } else { fresh };
+            self.watch.see(now, node, Seen::Founded { history });
+        }
+        let busy = self.busy;
+        if let Some(process) = &mut self.machines[node].process {
+            process.server.set_busy(busy);
+            if calm {
+                process.server.calm();
+            }
+        }
+        self.settle(node);
+    }
+
+    /// disconnect(): the process asks to be let go, and is patient for a while.
+    pub(crate) fn leave(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if process.leaving_us.is_some() {
+            return;
+        }
+        process.leaving_us = Some(now);
+        let start = process.start;
+        self.input(node, start, crate::machine::Input::Leave);
+        let at = now + LEAVE_PATIENCE_US;
+        self.queue.push(at, Happening::LeaveEnds(node, start));
+    }
+
+    /// The cluster has not let go in time: the process goes without its word.
+    pub(crate) fn leave_ends(&mut self, node: NodeId, start: u64) {
+        let (now, now_ms) = (self.now_us, self.now_ms(node));
+        let Some(process) = self.machines[node].running(start) else {
+            return;
+        };
+        let since = process.leaving_us.map_or(0, |at| now - at);
+        if since >= LEAVE_PATIENCE_US + CLOSE_PATIENCE_US {
+            return self.stop(node);
+        }
+        if !process.progress.closed && since < LEAVE_PATIENCE_US * 2 {
+            let event = trireme_replicator::Event::Left;
+            process.engine.node(now_ms, event);
+            self.settle(node);
+        }
+        let at = now + CLOSE_PATIENCE_US;
+        self.queue.push(at, Happening::LeaveEnds(node, start));
+    }
+
+    /// Sees whether the process ends now.
+    pub(crate) fn meet_fate(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let progress = &mut process.progress;
+        if let Some(text) = progress.fatal.take() {
+            self.coverage.fatals += 1;
+            self.tell(|| format!("n{} aborts: {text}", node + 1));
+            self.machines[node].back_us = now + RESTART_US;
+            return self.crash(node, false);
+        }
+        if let Some(reason) = progress.refused.take() {
+            self.coverage.refusals += 1;
+            self.tell(|| format!("n{} is refused: {reason}", node + 1));
+            self.machines[node].back_us = now + RESTART_US;
+            return self.crash(node, false);
+        }
+        if !progress.closed || process.server.appliers_running() > 0 {
+            return;
+        }
+        if process.leaving_us.is_none() {
+            // It left by itself: the server shuts down, as after an inconsistency.
+            self.coverage.expelled += 1;
+            self.machines[node].back_us = now + RESTART_US;
+        }
+        self.stop(node);
+    }
+
+    /// The process ends by itself.
+    fn stop(&mut self, node: NodeId) {
+        self.count_process(node);
+        let Some(mut process) = self.machines[node].process.take() else {
+            return;
+        };
+        process.engine.drop_link();
+        let datadir = process.server.stop(self.now_us, &mut self.watch);
+        self.gone(node, datadir, true);
+    }
+
+    /// The process dies, with what it had not written; with `power_loss`, with what it had not
+    /// flushed.
+    pub(crate) fn crash(&mut self, node: NodeId, power_loss: bool) {
+        self.count_process(node);
+        let now = self.now_us;
+        let Some(process) = self.machines[node].process.take() else {
+            return;
+        };
+        let random = &mut self.server_random;
+        let datadir = (process.server).crash(power_loss, now, random, &mut self.watch);
+        if power_loss {
+            let disk = &self.machines[node].disk;
+            disk.lose_power(|| self.server_random.percent(50));
+        }
+        self.gone(node, datadir, false);
+    }
+
+    /// What is left of a process.
+    fn gone(&mut self, node: NodeId, datadir: crate::server::Datadir, clean: bool) {
+        let how = if clean { "has stopped" } else { "is dead" };
+        self.tell(|| {
+            format!(
+                "n{} {how}, its database at {}",
+                node + 1,
+                datadir.position()
+            )
+        });
+        self.machines[node].datadir = Some(datadir);
+        self.watch.see(self.now_us, node, Seen::Stopped { clean });
+        self.close_links(node);
+        let back_us = self.machines[node].back_us.max(self.now_us + 1_000);
+        let latest_us = self.plan.calm_us.max(self.now_us + RESTART_US);
+        self.queue
+            .push(back_us.min(latest_us), Happening::Start(node));
+    }
+}

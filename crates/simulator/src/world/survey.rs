@@ -1,0 +1,272 @@
+//! Looks over the whole world: what must not happen, and whether all is well.
+
+use trireme_group::{Configuration, Position, Standing};
+use trireme_replicator::LocalState;
+
+use super::World;
+use crate::machine::Process;
+use crate::seen::{NodeId, Seen, TimeUs};
+
+/// A client was acknowledged not longer ago than this: there is load.
+const LOAD_US: TimeUs = 500_000;
+
+impl World {
+    /// A configuration was delivered on a node.
+    pub(crate) fn view_delivered(
+        &mut self,
+        node: NodeId,
+        position: Position,
+        configuration: Configuration,
+    ) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let seat = configuration.member(process.incarnation);
+        process.voter = seat.is_some_and(|member| member.voter);
+        process.intact |= process.voter;
+        let last = self.delivered.last();
+        if last.is_none_or(|(_, last)| last.number < configuration.number) {
+            self.coverage.views += 1;
+            let loaded = self.now_us < self.watch.acknowledged_us + LOAD_US;
+            self.coverage.loaded_views += u64::from(self.formed && loaded);
+        }
+        if last.is_none_or(|(at, _)| *at < position) {
+            self.delivered.push((position, configuration));
+        }
+    }
+
+    /// The group can lose this node's process for good and still go on, as long as a restarted
+    /// process has forgotten its log: enough votes are left, in every configuration that may be in
+    /// force, with members who have forgotten nothing.
+    pub(crate) fn survivable(&self, node: NodeId) -> bool {
+        let others = || {
+            let machines = self.machines.iter().enumerate();
+            machines
+                .filter(move |(index, _)| *index != node)
+                .filter_map(|(_, machine)| machine.process.as_deref())
+        };
+        let intact = |process: &&Process| process.intact && process.leaving_us.is_none();
+        let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
+        let Some(known) = others().filter(intact).map(commit).max() else {
+            return false;
+        };
+        let survives = |configuration: &Configuration| {
+            let seats = others()
+                .filter(intact)
+                .filter_map(|process| configuration.member(process.incarnation));
+            let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
+            weight > 0 && weight * 2 >= configuration.total_weight()
+        };
+        let from = self.delivered.partition_point(|(at, _)| *at <= known);
+        let delivered = self.delivered[from.saturating_sub(1)..].iter();
+        let processes = self.machines.iter().filter_map(|m| m.process.as_deref());
+        let logged = processes
+            .flat_map(|process| &process.configurations)
+            .filter(|(at, _)| *at > known);
+        delivered.chain(logged).all(|(_, c)| survives(c))
+    }
+
+    /// Everybody is a member with a vote. Err: who is not.
+    pub fn united(&self) -> Result<(), String> {
+        for (index, machine) in self.machines.iter().enumerate() {
+            let name = format!("n{}", index + 1);
+            let Some(process) = &machine.process else {
+                return Err(format!("{name} does not run"));
+            };
+            let Some(link) = process.engine.link() else {
+                return Err(format!("{name} is not connected"));
+            };
+            let standing = link.group.standing();
+            if standing != Standing::Primary || process.leaving_us.is_some() {
+                return Err(format!("{name} is {standing:?}"));
+            }
+            let configuration = link.group.configuration();
+            let missing = configuration.members.len() != self.machines.len();
+            let seat = configuration.member(process.incarnation);
+            if missing || seat.is_none_or(|member| !member.voter) {
+                return Err(format!("{name} is without a vote or a member is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a node that is not synced is instead.
+    fn unsynced(&self, node: NodeId) -> Option<&'static str> {
+        let process = self.machines[node].process.as_ref()?;
+        let link = process.engine.link()?;
+        let status = process.engine.replicator.status(&link.storage);
+        (status.local_state != LocalState::Synced).then_some(status.local_state_comment)
+    }
+
+    /// Everybody is a synced member with a vote. Err: who is not.
+    pub fn settled(&self) -> Result<(), String> {
+        self.united()?;
+        let nodes = 0..self.machines.len();
+        match nodes.filter_map(|n| Some((n, self.unsynced(n)?))).next() {
+            Some((node, state)) => Err(format!("n{} is {state}", node + 1)),
+            None => Ok(()),
+        }
+    }
+
+    /// Everybody is a member with a vote, and is or was synced since this was asked first: an
+    /// administrator may desync a node for a while.
+    pub fn recovered(&mut self) -> Result<(), String> {
+        self.united()?;
+        for node in 0..self.machines.len() {
+            match self.unsynced(node) {
+                None => self.machines[node].was_synced = true,
+                Some(state) if !self.machines[node].was_synced => {
+                    return Err(format!("n{} is {state}", node + 1));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody has applied everything, and nobody waits. Err: who has not, who does.
+    pub fn quiet(&self) -> Result<(), String> {
+        self.settled()?;
+        let position = |node: NodeId| {
+            let process = self.machines[node].process.as_ref()?;
+            Some(process.engine.replicator.last_committed())
+        };
+        for (node, machine) in self.machines.iter().enumerate() {
+            let Some(process) = &machine.process else {
+                continue;
+            };
+            if let Some(what) = process.server.waiting().first() {
+                return Err(format!("on n{}: {what}", node + 1));
+            }
+            let link = process.engine.link();
+            let (commit, end) = link.map_or((0, 0), |l| (l.group.commit(), l.group.end()));
+            if commit != end {
+                return Err(format!("n{} has committed {commit} of {end}", node + 1));
+            }
+            if position(node) != position(0) {
+                let [here, there] = [position(node), position(0)]
+                    .map(|gtid| gtid.map_or("nowhere".to_owned(), |gtid| gtid.to_string()));
+                return Err(format!("n{} is at {here}, n1 at {there}", node + 1));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Now and then: has the cluster formed, and does anything grow without bounds?
+    pub fn look(&mut self) {
+        self.formed = self.formed || self.settled().is_ok();
+        for node in 0..self.machines.len() {
+            let Some(process) = &self.machines[node].process else {
+                continue;
+            };
+            let Some(link) = process.engine.link() else {
+                continue;
+            };
+            let status = process.engine.replicator.status(&link.storage);
+            let sizes = [
+                ("apply queue", status.local_recv_queue.now, 20_000),
+                (
+                    "keys in the certification index",
+                    status.cert_index_size,
+                    50_000,
+                ),
+                ("open transactions", status.open_transactions, 200),
+                (
+                    "uncommitted entries",
+                    link.group.end() - link.group.commit(),
+                    5_000,
+                ),
+            ];
+            for (name, value, limit) in sizes {
+                self.watch
+                    .see(self.now_us, node, Seen::Size { name, value, limit });
+            }
+        }
+    }
+
+    /// The last fault is over.
+    pub fn calm_down(&mut self) {
+        self.tell(|| "CALM: nothing goes wrong from here on".to_owned());
+        self.calm = true;
+        self.transfer_fault = None;
+        for machine in &mut self.machines {
+            if let Some(process) = &mut machine.process {
+                process.server.calm();
+            }
+        }
+    }
+
+    /// Clients begin new things from here on, or nothing more.
+    pub fn set_busy(&mut self, busy: bool) {
+        self.tell(|| {
+            format!(
+                "CLIENTS begin {}",
+                if busy { "again" } else { "nothing more" }
+            )
+        });
+        self.busy = busy;
+        for node in 0..self.machines.len() {
+            if let Some(process) = &mut self.machines[node].process {
+                process.server.set_busy(busy);
+                self.settle(node);
+            }
+        }
+    }
+
+    /// Who waits for what, for the story.
+    pub fn tell_waiting(&mut self) {
+        for node in 0..self.machines.len() {
+            let Some(process) = &self.machines[node].process else {
+                continue;
+            };
+            let server = process.server.waiting().join("; ");
+            let link = process.engine.link();
+            let state = link.map(|link| {
+                let status = process.engine.replicator.status(&link.storage);
+                let (commit, end) = (link.group.commit(), link.group.end());
+                let (state, desyncs) = (status.local_state_comment, status.desync_count);
+                let queue = status.local_recv_queue.now;
+                let at = process.engine.replicator.last_committed();
+                format!(
+                    "{state}, {desyncs} desyncs, has committed {commit} of {end}, applied {at}, {queue} wait to be applied"
+                )
+            });
+            let state = state.unwrap_or_default();
+            self.tell(|| format!("n{} is {state}; waiting: {server}", node + 1));
+        }
+    }
+
+    /// How much each node's clients have been told that it is committed.
+    pub fn acknowledged(&self) -> Vec<u64> {
+        let of = |machine: &crate::machine::Machine| {
+            let process = machine.process.as_ref();
+            process.map_or(0, |process| process.server.acknowledged())
+        };
+        self.machines.iter().map(of).collect()
+    }
+
+    /// Counts what the processes that run have come upon.
+    pub fn count(&mut self) {
+        for node in 0..self.machines.len() {
+            self.count_process(node);
+        }
+    }
+
+    /// Counts what a process has come upon.
+    pub(crate) fn count_process(&mut self, node: NodeId) {
+        let Some(process) = &self.machines[node].process else {
+            return;
+        };
+        let Some(link) = process.engine.link() else {
+            return;
+        };
+        self.coverage.process(link.group.counters());
+        self.coverage.ists += process.progress.ists;
+        let status = process.engine.replicator.status(&link.storage);
+        self.coverage.commits += status.local_commits;
+        self.coverage.conflicts += status.local_cert_failures;
+        self.coverage.replays += status.local_replays;
+    }
+}

@@ -1,0 +1,54 @@
+//! A few schedules of each profile, and what `shrink` prints makes the same plan again.
+
+use clap::Parser;
+use simulator::edit::Edit;
+use simulator::run::run;
+use simulator::{profile, regressions};
+
+#[test]
+fn a_schedule_of_each_profile_is_clean_and_does_something() {
+    for profile in profile::ALL {
+        let edit = Edit::whole(3, Some(profile.name.to_owned()));
+        let outcome = run(edit.plan().expect("the profile exists"));
+        assert_eq!(outcome.violation, None, "{}", profile.name);
+        assert!(outcome.coverage.commits > 50, "{}", profile.name);
+    }
+}
+
+#[test]
+fn the_arguments_of_an_edit_make_it_again() {
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        edit: Edit,
+    }
+    let edit = Edit {
+        seed: 5,
+        profile: Some("two".to_owned()),
+        faults: Some(vec![0, 3]),
+        calm_ms: Some(4000),
+        clients: Some(1),
+        plain_load: true,
+        no_faults: false,
+    };
+    let arguments = format!("simulator {}", edit.arguments());
+    let line = Line::try_parse_from(arguments.split_whitespace()).expect("it parses");
+    assert_eq!(line.edit, edit);
+}
+
+#[test]
+fn fewer_faults_leave_the_rest_of_the_plan_as_it_is() {
+    let whole = Edit::whole(11, Some("mixed".to_owned()));
+    let some = Edit {
+        faults: Some(vec![1]),
+        ..whole.clone()
+    };
+    let (whole, some) = (whole.plan().expect("exists"), some.plan().expect("exists"));
+    assert_eq!(some.faults, whole.faults[1..2]);
+    assert_eq!(some.delay_us, whole.delay_us);
+}
+
+#[test]
+fn what_was_found_once_is_not_there_any_more() {
+    assert_eq!(regressions::run_all(regressions::LIST), Ok(true));
+}
