@@ -11,7 +11,7 @@ MINUTES ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test conformance soak bench lint fuzz clean
+.PHONY: help build demo test conformance soak bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -43,6 +43,21 @@ bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..." are
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme bench sysbench $(ARGS)
+
+sim:  ## one schedule of the simulator after the other (ARGS="--seeds 0..1000 --profile churn")
+	cargo run --release --package simulator -- run $(or $(ARGS),--seeds 0..1000)
+
+sim-soak:  ## COUNT=20000 more schedules, on from the last range in crates/simulator/ranges.txt
+	scripts/sim-soak.sh $(or $(COUNT),20000)
+
+mutants:  ## planted mistakes: in how many schedules the simulator finds each
+	cargo run --release --package simulator --features mutants -- mutants $(ARGS)
+
+model:  ## every interleaving of a small group (minutes, some GiB)
+	cargo run --release --package trireme-model -- --bound large $(ARGS)
+
+coverage:  ## what the simulator (SEEDS=2000) and the unit tests reach of the pure cores
+	scripts/coverage.sh $(or $(SEEDS),2000)
 
 lint:  ## formatting, clippy, licences and advisories
 	@scripts/packages.sh lint

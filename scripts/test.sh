@@ -21,6 +21,8 @@ step() {
 # The development profile checks debug assertions and arithmetic overflow.
 step "unit, property and simulation tests" cargo test --workspace --no-fail-fast
 
+step "simulation of whole nodes" cargo run --release --package simulator -- run --seeds 0..3000 --jobs "$(nproc)"
+
 if step "release build" make --no-print-directory build; then
     # Tests with real servers are the files crates/cli/tests/real_*.rs; they do nothing without TRIREME_REAL.
     if compgen -G 'crates/cli/tests/real_*.rs' >/dev/null; then

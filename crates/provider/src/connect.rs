@@ -370,12 +370,13 @@ fn close(node: &Node) {
     });
 }
 
-/// Position that the database holds, as far as grastate.dat and the server know (contract 2.1).
+/// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
+/// the server has recovered from the database itself counts more than the file's number.
 pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
     if state.uuid.is_nil() {
         return Gtid::UNDEFINED;
     }
-    if state.seqno == UNDEFINED_SEQNO && server.uuid == state.uuid {
+    if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
         return server;
     }
     state

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use trireme_cli::Sql;
 use trireme_cli::sql::SqlError;
 
-use super::trial::Trial;
+use super::trial::{Trial, await_true};
 
 /// A statement without answer for so long has failed.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -36,6 +36,16 @@ impl Load {
         let id = "id BIGINT AUTO_INCREMENT PRIMARY KEY";
         let table = format!("CREATE TABLE IF NOT EXISTS d.load ({id}, node INT, v INT)");
         trial.exec(nodes[0], &table);
+        for i in nodes {
+            let is_there = || {
+                let made = trial.client(*i).value("SELECT COUNT(*) FROM d.load");
+                made.is_ok()
+            };
+            assert!(
+                await_true(Duration::from_secs(10), is_there),
+                "d.load on node {i}"
+            );
+        }
         let stop = Arc::new(AtomicBool::new(false));
         let clients = nodes.iter().map(|i| {
             let (socket, stop, i) = (trial.node(*i).socket(), Arc::clone(&stop), *i);
