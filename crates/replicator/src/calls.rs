@@ -77,7 +77,9 @@ impl Replicator {
     pub(crate) fn grant_pause(&mut self) {
         let at_rest = match self.stage {
             Stage::Active => self.order.is_drained() && self.deliveries_stand_still(),
-            Stage::Closed | Stage::Final => true,
+            // What was certified before it left is still being applied.
+            Stage::Final => self.order.is_drained(),
+            Stage::Closed => true,
             Stage::Admission(_) | Stage::Transfer(_) => false,
         };
         if !at_rest {
