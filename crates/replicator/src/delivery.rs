@@ -19,13 +19,18 @@ use crate::writeset::WriteSet;
 impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
+        self.delivered_to = position;
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            return;
+        }
         // A peer's control state may be ahead of what the group has delivered here.
-        let is_known = self
-            .control
-            .as_ref()
-            .is_some_and(|c| position <= c.position);
-        if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
-            self.backlog.push_back((position, delivery));
+        let is_known = (self.control.as_ref()).is_some_and(|c| position <= c.position);
+        match delivery {
+            Delivery::Configuration(configuration) if is_known => {
+                self.primary = configuration.index_of(self.me).is_some();
+            }
+            _ if is_known => {}
+            delivery => self.backlog.push_back((position, delivery)),
         }
     }
 

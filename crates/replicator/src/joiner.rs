@@ -104,6 +104,7 @@ impl Replicator {
         self.founding = false;
         self.primary = false;
         self.joined_told = None;
+        self.delivered_to = checkpoint.position;
         self.synced_told = false;
         self.control = None;
         self.backlog.clear();

@@ -51,6 +51,7 @@ impl Replicator {
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
         self.interrupted = None;
+        self.delivered_to = 0;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let seqno = if self.local.uuid == history {
@@ -151,7 +152,10 @@ impl Replicator {
         // No view callback between sst_request and sst_received (rule 19).
         let in_snapshot = self.interrupted.is_some()
             || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
-        if self.connected && !in_snapshot {
+        // Nor of what lies before the control state that this node has from a peer: the view in which
+        // it is primary again is known already, and would not be shown after this one.
+        let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
+        if self.connected && !in_snapshot && !behind {
             let view = self.non_primary_view(component);
             self.push_task(Task::View(view), None);
         }

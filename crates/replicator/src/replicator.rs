@@ -87,6 +87,8 @@ pub struct Replicator {
     pub(crate) control: Option<Control>,
     /// Delivered, not processed: paused, or no control state yet.
     pub(crate) backlog: VecDeque<(Position, Delivery)>,
+    /// What the group has delivered here; the control state of a peer may be ahead of it.
+    pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,
     pub(crate) order: Order,
@@ -164,6 +166,7 @@ impl Replicator {
             donation_result: None,
             joined_told: None,
             interrupted: None,
+            delivered_to: 0,
         }
     }
 
