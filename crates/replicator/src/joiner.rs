@@ -166,6 +166,7 @@ impl Replicator {
             later: VecDeque::new(),
         });
         self.show_connected();
+        self.review_disputes();
         if needs_snapshot {
             self.request_snapshot();
         }

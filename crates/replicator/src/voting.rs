@@ -178,6 +178,22 @@ impl Replicator {
         self.answer(ticket, Answer::unordered(code));
     }
 
+    /// In step with the group again, which may have decided meanwhile, or forgotten the vote.
+    pub(crate) fn review_disputes(&mut self) {
+        let Some(control) = &self.control else { return };
+        let is_open = |seqno: &Seqno| control.votes.open().any(|open| open == *seqno);
+        let over = self.disputes.keys().filter(|seqno| !is_open(seqno));
+        let over: Vec<_> = over
+            .map(|seqno| (*seqno, control.votes.result(*seqno)))
+            .collect();
+        for (seqno, winner) in over {
+            if let Some(dispute) = self.disputes.remove(&seqno) {
+                self.settle_dispute(seqno, dispute, winner);
+                self.out.push(Action::MarkSafe);
+            }
+        }
+    }
+
     /// Nobody will decide any more what this node disputes: it cannot know whether it has diverged.
     pub(crate) fn abandon_disputes(&mut self) {
         for (seqno, dispute) in std::mem::take(&mut self.disputes) {
