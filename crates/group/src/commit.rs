@@ -216,9 +216,10 @@ impl Group {
     }
 
     /// This member is in a committed configuration: primary, unless it is one from before it
-    /// declared itself non-primary.
+    /// declared itself non-primary, or it has left without the cluster's word.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
-        if configuration.number > self.left_number && self.standing != Standing::Primary {
+        let stays = !self.gone && self.standing != Standing::Primary;
+        if configuration.number > self.left_number && stays {
             self.standing = Standing::Primary;
             self.primary_heard_at = self.now;
             self.resend_own(0);
