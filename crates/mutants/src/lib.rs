@@ -1,8 +1,8 @@
 //! Mistakes planted on purpose: a check that does not find them checks nothing.
 //!
 //! One line at the place of the mistake asks [`planted`]; without the feature `planted` that is
-//! constantly false and leaves nothing in the program. A new mutant is one line in the list below,
-//! one such line in the code, and a page in `simulator/src/mutants/`.
+//! constantly false and leaves nothing in the program. A new mutant is one line in the list below, and
+//! one such line in the code.
 
 macro_rules! mutants {
     ($($name:ident: $mistake:literal,)*) => {
