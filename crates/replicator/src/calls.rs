@@ -70,8 +70,8 @@ impl Replicator {
     /// needs them: a brute-force victim that waits for its place in the order holds locks that an
     /// applier needs, and who waits for a vote holds commit order.
     pub(crate) fn deliveries_stand_still(&self) -> bool {
-        let needed = self.transactions.victim_awaits_order() || !self.disputes.is_empty();
-        self.pauses > 0 && (self.pausing.is_empty() || !needed)
+        let needed = || self.transactions.victim_awaits_order() || !self.disputes.is_empty();
+        self.pauses > 0 && (self.pausing.is_empty() || !needed())
     }
 
     pub(crate) fn grant_pause(&mut self) {
@@ -123,12 +123,13 @@ impl Replicator {
         let Some(seat) = seat.filter(|seat| seat.state != NodeState::Joiner) else {
             return;
         };
-        if self.submissions.changes_desyncs() {
+        // Asked at every event: nearly always there is nothing to do.
+        if seat.desyncs == self.desyncs_granted || self.submissions.changes_desyncs() {
             return;
         }
         if seat.desyncs > self.desyncs_granted {
             self.submit(Sent::Resync, &Message::Resync);
-        } else if seat.desyncs < self.desyncs_granted {
+        } else {
             self.submit(Sent::UnheardDesync, &Message::Desync);
         }
     }

@@ -123,10 +123,7 @@ impl Replicator {
                 });
             }
         }
-        if let Some(dispute) = self.disputes.remove(&seqno) {
-            self.settle_dispute(seqno, dispute, Some(winner));
-            self.out.push(Action::MarkSafe);
-        } else if self.order.has_passed(seqno) {
+        if !self.end_dispute(seqno, Some(winner)) && self.order.has_passed(seqno) {
             self.check_success(seqno);
         }
     }
@@ -187,18 +184,25 @@ impl Replicator {
             .map(|seqno| (*seqno, control.votes.result(*seqno)))
             .collect();
         for (seqno, winner) in over {
-            if let Some(dispute) = self.disputes.remove(&seqno) {
-                self.settle_dispute(seqno, dispute, winner);
-                self.out.push(Action::MarkSafe);
-            }
+            self.end_dispute(seqno, winner);
         }
+    }
+
+    /// Ends an open dispute; false if there is none over `seqno`.
+    fn end_dispute(&mut self, seqno: Seqno, winner: Option<Ballot>) -> bool {
+        let Some(dispute) = self.disputes.remove(&seqno) else {
+            return false;
+        };
+        self.settle_dispute(seqno, dispute, winner);
+        self.out.push(Action::MarkSafe);
+        true
     }
 
     /// Nobody will decide any more what this node disputes: it cannot know whether it has diverged.
     pub(crate) fn abandon_disputes(&mut self) {
-        for (seqno, dispute) in std::mem::take(&mut self.disputes) {
-            self.settle_dispute(seqno, dispute, None);
-            self.out.push(Action::MarkSafe);
+        let open: Vec<Seqno> = self.disputes.keys().copied().collect();
+        for seqno in open {
+            self.end_dispute(seqno, None);
         }
     }
 }

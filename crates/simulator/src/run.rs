@@ -90,10 +90,7 @@ pub fn run_watched(plan: Plan, watch: Watch) -> Outcome {
 
 /// Err: no liveness.
 fn play(world: &mut World) -> Result<(), String> {
-    while world.now_us < world.plan.calm_us && world.watch.violation.is_none() {
-        world.run_until((world.now_us + LOOK_US).min(world.plan.calm_us));
-        world.look();
-    }
+    run_until(world, world.plan.calm_us);
     world.calm_down();
     if wait(world, SETTLE_US, "", World::recovered).is_err() {
         // A joiner slower than the load is the operator's matter, who lowers it.
@@ -103,11 +100,7 @@ fn play(world: &mut World) -> Result<(), String> {
     rest(world)?;
     world.set_busy(true);
     let before = world.acknowledged();
-    let until = world.now_us + BUSY_US;
-    while world.now_us < until && world.watch.violation.is_none() {
-        world.run_until(world.now_us + LOOK_US);
-        world.look();
-    }
+    run_until(world, world.now_us + BUSY_US);
     wait(world, SERVE_US, "after everybody has recovered", |world| {
         let now = world.acknowledged();
         match (0..now.len()).find(|node| now[*node] <= before[*node]) {
@@ -121,6 +114,14 @@ fn play(world: &mut World) -> Result<(), String> {
     }
     world.watch.end();
     Ok(())
+}
+
+/// Lets time pass, looking at the whole now and then.
+fn run_until(world: &mut World, end_us: TimeUs) {
+    while world.now_us < end_us && world.watch.violation.is_none() {
+        world.run_until((world.now_us + LOOK_US).min(end_us));
+        world.look();
+    }
 }
 
 /// Clients begin nothing more: everything must come to rest.
