@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_group::{self as group, Checkpoint, Group, Incarnation, Position, Recovered, Uuid};
 use trireme_log::{Durability, LogConfig, LogError};
-use trireme_replicator::{self as replicator, Connect, Gtid, Replicator};
+use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::outside::{Channel, Outside};
 use crate::storage::{OpenDisk, Storage};
@@ -213,6 +213,18 @@ impl Engine {
             }
         }
     }
+}
+
+/// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
+/// the server has recovered from the database itself counts more than the file's number.
+pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
+    if state.uuid.is_nil() {
+        return Gtid::UNDEFINED;
+    }
+    if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
+        return server;
+    }
+    state
 }
 
 /// What the replicator may read back.

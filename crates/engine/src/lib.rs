@@ -10,6 +10,6 @@ mod engine;
 mod outside;
 mod storage;
 
-pub use engine::{Engine, Link, Start};
+pub use engine::{Engine, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
 pub use storage::{OpenDisk, Storage};

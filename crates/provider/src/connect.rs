@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trireme_engine::Start;
 use trireme_group::{Ballot, Config, Incarnation, Member, Recovered, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
-use trireme_replicator::{Event, Gtid, UNDEFINED_SEQNO};
+use trireme_replicator::Event;
 use trireme_transport::{
     AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError,
 };
@@ -368,16 +368,4 @@ fn close(node: &Node) {
             line.mesh.close();
         }
     });
-}
-
-/// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
-/// the server has recovered from the database itself counts more than the file's number.
-pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
-    if state.uuid.is_nil() {
-        return Gtid::UNDEFINED;
-    }
-    if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
-        return server;
-    }
-    state
 }

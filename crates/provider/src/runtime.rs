@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_engine::Engine;
+use trireme_engine::{Engine, starting_position};
 use trireme_group::Event as GroupEvent;
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
 use trireme_wsrep_abi::InitSettings;
 
-use crate::connect::{random_uuid, starting_position};
+use crate::connect::random_uuid;
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
 use crate::grastate::{Found, Grastate};

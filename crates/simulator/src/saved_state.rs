@@ -45,12 +45,7 @@ impl SavedState {
     /// Where the database stands, given what the server recovered (`--wsrep-start-position`), or None
     /// if it was started without.
     pub fn starting_position(&self, server: Option<Gtid>) -> Gtid {
-        match server {
-            _ if self.written.uuid.is_nil() => Gtid::UNDEFINED,
-            // The database knows best: a pause saves a position that it may not have flushed.
-            Some(server) if server.uuid == self.written.uuid => server,
-            _ => self.written,
-        }
+        trireme_engine::starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED))
     }
 
     /// SaveState.
