@@ -56,4 +56,15 @@ mod tests {
             assert!(tags.len() > 100, "shift {shift}: {} tags", tags.len());
         }
     }
+
+    #[test]
+    fn keys_of_another_type_would_be_told_apart() {
+        let hash = |bytes: &[u8]| {
+            let mut hasher = KeyHasher::default();
+            hasher.write(bytes);
+            hasher.finish()
+        };
+        let hashes: HashSet<u64> = (0..=u16::MAX).map(|i| hash(&i.to_le_bytes())).collect();
+        assert_eq!(hashes.len(), 1 << 16);
+    }
 }

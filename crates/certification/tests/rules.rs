@@ -334,3 +334,34 @@ fn snapshots_with_impossible_headers_are_refused() {
         assert_eq!(header(max_length, position, floor, barrier), Err(error));
     }
 }
+
+#[test]
+fn an_index_says_what_it_holds() {
+    let mut node = Node::new();
+    assert!(node.0.is_empty());
+    node.write(A, 0, &[(ROW, Exclusive)]);
+    let keys = node.0.len();
+    assert!(!node.0.is_empty() && keys > 0);
+    let expected =
+        format!("Certification {{ position: 1, floor: 0, barrier: 0, keys: {keys}, .. }}");
+    assert_eq!(format!("{:?}", node.0), expected);
+    node.0.cut(1);
+    assert!(node.0.is_empty());
+}
+
+#[test]
+fn the_origin_is_known_of_what_passed_and_is_above_the_floor() {
+    let mut node = Node::new();
+    node.write(A, 0, &[(ROW, Exclusive)]);
+    node.write(B, 0, &[(ROW, Exclusive)]);
+    node.0.view(3);
+    node.write(B, 3, &[(OTHER_ROW, Exclusive)]);
+    let origins = |node: &Node| [0, 1, 2, 3, 4, 5, Seqno::MIN].map(|seqno| node.0.origin(seqno));
+    let none = None;
+    // The second failed, the third is a view, the fifth has not come.
+    let expected = [none, Some(A), none, none, Some(B), none, none];
+    assert_eq!(origins(&node), expected);
+    node.0.cut(2);
+    let expected = [none, none, none, none, Some(B), none, none];
+    assert_eq!(origins(&node), expected);
+}

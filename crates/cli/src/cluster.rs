@@ -2,6 +2,7 @@
 //!
 //! Nodes are numbered from 0 here; the node with index 0 is called `node1`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -61,10 +62,13 @@ impl Cluster {
         if Self::exists(&settings.dir) {
             return Err(ClusterError::Exists(settings.dir));
         }
-        let ports = match settings.base_port {
+        let mut ports = match settings.base_port {
             Some(base) => ports::from_base(base, settings.nodes)?,
             None => ports::find_free(settings.nodes)?,
         };
+        for (ports, host) in ports.iter_mut().zip(&settings.hosts) {
+            ports.host = *host;
+        }
         make_private_dir(&settings.dir)?;
         settings.dir = settings
             .dir
@@ -148,6 +152,11 @@ impl Cluster {
     /// If there is no such node.
     pub fn node(&self, i: usize) -> &Node {
         &self.nodes[i]
+    }
+
+    /// Sets a variable in the environment of node `i`, for its next starts by this value.
+    pub fn set_environment(&mut self, i: usize, name: &str, value: impl Into<OsString>) {
+        self.nodes[i].set_environment(name, value.into());
     }
 
     /// Starts all nodes: bootstraps the one that left last (a new cluster: the first), then joins the others one by one.

@@ -95,6 +95,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings::new(dir.path(), 1, Some("/lib/p.so".into()));
         let ports = NodePorts {
+            host: std::net::Ipv4Addr::LOCALHOST,
             mysql: 1000,
             group: 1001,
             sst: 1003,

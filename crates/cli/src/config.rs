@@ -52,15 +52,16 @@ pub fn my_cnf(
              wsrep_cluster_name=trireme-local\n\
              wsrep_cluster_address={address}\n\
              wsrep_node_name={name}\n\
-             wsrep_node_address=127.0.0.1:{group}\n\
-             wsrep_node_incoming_address=127.0.0.1:{port}\n\
+             wsrep_node_address={host}:{group}\n\
+             wsrep_node_incoming_address={host}:{port}\n\
              wsrep_slave_threads=4\n\
              wsrep_sst_method={sst_method}\n\
              wsrep_sst_auth=root:\n\
-             wsrep_sst_receive_address=127.0.0.1:{sst}\n\
+             wsrep_sst_receive_address={host}:{sst}\n\
              wsrep_provider_options=\"{options}\"\n",
             provider = provider.display(),
             address = cluster_address(all),
+            host = ports.host,
             group = ports.group,
             port = ports.mysql,
             sst_method = settings.sst_method,
@@ -91,14 +92,15 @@ pub fn option_line(arg: &str) -> Option<&str> {
 pub fn cluster_address(all: &[NodePorts]) -> String {
     let hosts: Vec<String> = all
         .iter()
-        .map(|ports| format!("127.0.0.1:{}", ports.group))
+        .map(|ports| format!("{}:{}", ports.host, ports.group))
         .collect();
     format!("gcomm://{}", hosts.join(","))
 }
 
 fn provider_options(ports: NodePorts, more: &str) -> String {
     let own = format!(
-        "base_port={group};gmcast.listen_addr=tcp://127.0.0.1:{group};ist.recv_addr=127.0.0.1:{ist}",
+        "base_port={group};gmcast.listen_addr=tcp://{host}:{group};ist.recv_addr={host}:{ist}",
+        host = ports.host,
         group = ports.group,
         ist = ports.ist(),
     );
@@ -111,13 +113,16 @@ fn provider_options(ports: NodePorts, more: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     const A: NodePorts = NodePorts {
+        host: Ipv4Addr::LOCALHOST,
         mysql: 1000,
         group: 1001,
         sst: 1003,
     };
     const B: NodePorts = NodePorts {
+        host: Ipv4Addr::LOCALHOST,
         mysql: 1010,
         group: 1011,
         sst: 1013,
@@ -129,6 +134,20 @@ mod tests {
             cluster_address(&[A, B]),
             "gcomm://127.0.0.1:1001,127.0.0.1:1011"
         );
+    }
+
+    #[test]
+    fn a_node_elsewhere_is_known_by_its_host() {
+        let far = NodePorts {
+            host: Ipv4Addr::new(10, 77, 0, 2),
+            ..B
+        };
+        let settings = Settings::new("/x", 2, Some("/lib/p.so".into()));
+        let text = my_cnf(&settings, "node2", Path::new("/x/node2"), far, &[A, far]);
+        assert!(text.contains("wsrep_cluster_address=gcomm://127.0.0.1:1001,10.77.0.2:1011\n"));
+        assert!(text.contains("wsrep_node_address=10.77.0.2:1011\n"));
+        assert!(text.contains("gmcast.listen_addr=tcp://10.77.0.2:1011;"));
+        assert_eq!(text.matches("127.0.0.1").count(), 2, "{text}");
     }
 
     #[test]

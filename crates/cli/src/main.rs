@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use trireme_cli::bench::latency;
 use trireme_cli::bench::sysbench::Plan;
 use trireme_cli::bench::system::System;
 use trireme_cli::demo::{self, DemoOptions};
@@ -139,6 +140,8 @@ enum BenchCommand {
         #[arg(long, value_name = "PATH")]
         provider: Option<PathBuf>,
     },
+    // Described where its arguments are.
+    Latency(latency::Plan),
 }
 
 fn parse_nodes(text: &str) -> Result<usize, String> {
@@ -203,6 +206,7 @@ fn run(command: Command) -> Result<(), AnyError> {
                 out,
             })?)
         }
+        Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench {
             systems,
             nodes,
@@ -228,7 +232,8 @@ fn run(command: Command) -> Result<(), AnyError> {
                 pairs,
                 out,
             };
-            Ok(bench::sysbench::run(&plan)?)
+            bench::sysbench::run(&plan)?;
+            Ok(())
         }
     }
 }

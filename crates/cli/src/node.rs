@@ -1,5 +1,6 @@
 //! One node: a `mariadbd` process with its own directory and ports.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -45,6 +46,9 @@ pub struct Node {
     /// The process as our child, when this very program started it; to be reaped.
     #[serde(skip)]
     child: Option<Child>,
+    /// Further variables of its environment.
+    #[serde(skip)]
+    environment: Vec<(String, OsString)>,
 }
 
 impl Node {
@@ -56,6 +60,7 @@ impl Node {
             pid: None,
             launched: false,
             child: None,
+            environment: Vec::new(),
         }
     }
 
@@ -172,6 +177,10 @@ impl Node {
                 tail: telling_lines(&lines),
             }
         })
+    }
+
+    pub(crate) fn set_environment(&mut self, name: &str, value: OsString) {
+        self.environment.push((name.to_string(), value));
     }
 
     /// Waits until the node is a synced, ready member (a plain server: until it answers).
@@ -298,6 +307,7 @@ impl Node {
     fn server_command(&self) -> Result<Command, NodeError> {
         let mut command = Command::new(packages::mariadbd()?);
         command.arg(self.defaults_argument());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         Ok(command)
     }
 
@@ -347,6 +357,7 @@ mod tests {
     #[test]
     fn a_node_that_was_never_started_is_not_running() {
         let ports = NodePorts {
+            host: std::net::Ipv4Addr::LOCALHOST,
             mysql: 1,
             group: 2,
             sst: 4,

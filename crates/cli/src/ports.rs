@@ -16,6 +16,9 @@ const SEARCH: Range<u16> = 10_000..32_000;
 /// The ports of one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePorts {
+    /// The address that the node tells the others; SQL is served on 127.0.0.1 in any case.
+    #[serde(default = "loopback")]
+    pub host: Ipv4Addr,
     /// Where SQL clients connect.
     pub mysql: u16,
     /// Where the provider's group communication listens; IST uses the next one, as Galera's default does.
@@ -64,6 +67,7 @@ pub enum PortError {
 impl NodePorts {
     fn at(first: u16) -> Self {
         Self {
+            host: Ipv4Addr::LOCALHOST,
             mysql: first,
             group: first + 1,
             sst: first + 3,
@@ -145,6 +149,11 @@ fn blocks(base: u16, nodes: usize) -> Option<Vec<NodePorts>> {
             .map(|i| NodePorts::at(base + i as u16 * BLOCK))
             .collect(),
     )
+}
+
+/// The host of nodes whose cluster file does not name one.
+fn loopback() -> Ipv4Addr {
+    Ipv4Addr::LOCALHOST
 }
 
 fn is_free(port: u16) -> bool {

@@ -1,6 +1,7 @@
 //! What the user chooses about a cluster.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Settings {
     pub provider_options: String,
     /// A data directory of a stopped server to copy for every node, in place of an empty database.
     pub template: Option<PathBuf>,
+    /// The nodes' addresses, when they do not all share 127.0.0.1; to be started where each address exists.
+    #[serde(default)]
+    pub hosts: Vec<Ipv4Addr>,
 }
 
 impl Settings {
@@ -58,6 +62,7 @@ impl Settings {
             sst_method: SstMethod::default(),
             provider_options: String::new(),
             template: None,
+            hosts: Vec::new(),
         }
     }
 }

@@ -54,7 +54,15 @@ impl Engine {
             }
             Action::Append { entry } => {
                 outside.appended(&entry);
-                let result = link.storage.append(&entry);
+                // Noted before anything above the fork is delivered; the fork itself follows.
+                let noted = match &entry.body {
+                    group::Body::Configuration(group::Configuration {
+                        override_id: Some(id),
+                        ..
+                    }) if self.replicator.database_follows() => link.storage.note_override(*id),
+                    _ => Ok(()),
+                };
+                let result = noted.and_then(|()| link.storage.append(&entry));
                 if link.flush_appends {
                     link.unflushed = Some(entry.position);
                 }
@@ -78,7 +86,11 @@ impl Engine {
             Action::Persist(state) => {
                 let promised = state.promised;
                 self.group_dirty = true;
-                match outside.promise(promised) {
+                let persisted = match planted(Mutant::PromiseNotPersisted) {
+                    true => Ok(()),
+                    false => outside.promise(promised),
+                };
+                match persisted {
                     Ok(()) => (link.group).handle(now_ms, group::Event::Persisted { promised }),
                     Err(error) => {
                         self.failed = true;
@@ -133,6 +145,8 @@ impl Engine {
                 | Action::Read { .. }
                 | Action::SetJoined { .. }
                 | Action::RecordOutcome { .. }
+                | Action::NoteAction { .. }
+                | Action::NoteOverrides { .. }
                 | Action::PinLog { .. } => {} // mean nothing without a connection
                 other => outside.act(other),
             }
@@ -164,6 +178,14 @@ impl Engine {
                     depends_on,
                 };
                 let result = link.storage.set_outcome(position, outcome);
+                self.must_write(result, outside);
+            }
+            Action::NoteAction { gtid } => {
+                let result = link.storage.note_action(gtid);
+                self.must_write(result, outside);
+            }
+            Action::NoteOverrides { overrides } => {
+                let result = link.storage.note_overrides(overrides);
                 self.must_write(result, outside);
             }
             Action::PinLog { keep_from } => {

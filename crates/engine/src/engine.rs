@@ -74,6 +74,7 @@ impl Engine {
         let flush_appends = start.log.durability == Durability::Disk;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk);
+        let (last_action, overrides) = storage.recall(start.local.uuid)?;
         if let Some(history) = founded {
             storage.begin(&Checkpoint {
                 history,
@@ -95,10 +96,11 @@ impl Engine {
             incarnation: me.incarnation,
             me,
             local: start.local,
+            last_action,
             bootstrap: founded,
             server_running: start.server_running,
             control: None,
-            overrides: Vec::new(),
+            overrides,
         };
         self.node(now_ms, replicator::Event::SetOptions(start.options));
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));

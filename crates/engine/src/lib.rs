@@ -8,8 +8,10 @@
 mod actions;
 mod engine;
 mod outside;
+mod session;
 mod storage;
 
 pub use engine::{Engine, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
+pub use session::Session;
 pub use storage::{OpenDisk, Storage};

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, Position, decode_entry, encode_entry,
+    Body, Checkpoint, Delivery, Entry, LogReader, Position, Uuid, decode_entry, encode_entry,
 };
 use trireme_log::{Disk, Log, LogConfig, LogError, Outcome};
-use trireme_replicator::{History, Recorded, Seqno};
+use trireme_replicator::{Gtid, History, Recorded, Seqno};
+
+use crate::session::Session;
 
 /// Opens the directory of the log; each call gives another handle on it.
 pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
@@ -15,6 +17,12 @@ pub struct Storage {
     config: LogConfig,
     disk: OpenDisk,
     log: Option<Log>,
+    /// The history that the following notes are of.
+    noted_in: Uuid,
+    /// The last total-order action that began (rule 13).
+    action: Gtid,
+    /// Overrides in the database's past, each above this seqno (rule 11).
+    overrides: Vec<(Uuid, Seqno)>,
 }
 
 impl Storage {
@@ -24,6 +32,64 @@ impl Storage {
             config,
             disk,
             log: None,
+            noted_in: Uuid::NIL,
+            action: Gtid::UNDEFINED,
+            overrides: Vec::new(),
+        }
+    }
+
+    /// What earlier processes noted of a database in this history: the last total-order action that
+    /// began, and the overrides in its past.
+    pub fn recall(&mut self, history: Uuid) -> Result<(Gtid, Vec<(Uuid, Seqno)>), LogError> {
+        let state = Log::state_on((self.disk)().as_ref(), history.0)?;
+        if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
+            (self.action, self.overrides) = (session.action, session.overrides);
+            self.noted_in = history;
+        }
+        Ok((self.action, self.overrides.clone()))
+    }
+
+    /// Notes, flushed, that a total-order action begins to execute (rule 13);
+    /// [`Gtid::UNDEFINED`]: the database holds none above its position.
+    pub fn note_action(&mut self, action: Gtid) -> Result<(), LogError> {
+        self.action = action;
+        self.save_session()
+    }
+
+    /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
+    pub fn note_override(&mut self, id: Uuid) -> Result<(), LogError> {
+        if self.overrides.iter().all(|(known, _)| *known != id) {
+            self.overrides.push((id, 0));
+        }
+        self.save_session()
+    }
+
+    /// Notes, flushed, which overrides the database's history includes (rule 11).
+    pub fn note_overrides(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
+        self.overrides = overrides;
+        self.save_session()
+    }
+
+    /// Costs nothing if it is saved already.
+    fn save_session(&mut self) -> Result<(), LogError> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let is_empty = self.action == Gtid::UNDEFINED && self.overrides.is_empty();
+        if is_empty && log.state().is_none() {
+            return Ok(());
+        }
+        let session = Session {
+            clean: false,
+            durability: self.config.durability,
+            boot_id: [0; 16],
+            action: self.action,
+            overrides: self.overrides.clone(),
+        };
+        let bytes = session.encode();
+        match log.state() == Some(bytes.as_slice()) {
+            true => Ok(()),
+            false => log.save_state(&bytes),
         }
     }
 
@@ -38,7 +104,12 @@ impl Storage {
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
-        Ok(())
+        if self.noted_in != checkpoint.history {
+            // With the state of the other history it is gone.
+            (self.action, self.overrides) = (Gtid::UNDEFINED, Vec::new());
+            self.noted_in = checkpoint.history;
+        }
+        self.save_session()
     }
 
     /// Buffers an entry; [`Storage::write_out`] makes it survive the process.

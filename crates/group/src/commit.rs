@@ -84,7 +84,7 @@ impl Group {
                 return position;
             }
         }
-        0
+        0 // not reached: every configuration has a vote in it (`propose_changes`)
     }
 
     /// Commits what the acknowledgements allow.
@@ -101,7 +101,10 @@ impl Group {
     /// need its majority and that of all before it (rule 3); an override needs its own only (rule 11).
     fn committable(&self) -> Option<Position> {
         let committed = self.committed.position;
-        let later: Vec<_> = self.tail.configurations(committed).collect();
+        let mut later: Vec<_> = self.tail.configurations(committed).collect();
+        if planted(Mutant::OutdatedViewElects) {
+            later.clear();
+        }
         let mut acked = self.quorum_position(&self.committed.configuration);
         let mut best = None;
         for index in 0..=later.len() {
@@ -109,7 +112,8 @@ impl Group {
             if let Some((at, configuration)) = index.checked_sub(1).map(|previous| later[previous])
             {
                 let quorum = self.quorum_position(configuration);
-                acked = if configuration.override_id.is_some() {
+                let alone = planted(Mutant::TwoPendingViews);
+                acked = if configuration.override_id.is_some() || alone {
                     quorum
                 } else {
                     acked.min(quorum)
@@ -131,7 +135,10 @@ impl Group {
 
     /// The sequencer says what is committed; true for this log as far as it matches.
     pub(crate) fn learn_commit(&mut self, commit: Position) {
-        let commit = commit.min(self.own_ack());
+        let commit = match planted(Mutant::UncommittedDelivered) {
+            true => self.own_ack(),
+            false => commit.min(self.own_ack()),
+        };
         if self.matched && commit > self.committed.position {
             self.commit_to(commit);
         }

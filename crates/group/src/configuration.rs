@@ -2,7 +2,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::ids::{Incarnation, ReplicaId, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Uuid};
 
 /// A member as the group and the server know it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
@@ -44,6 +44,9 @@ pub struct Configuration {
     pub members: Vec<Member>,
     /// Set when an operator's override made this view without a majority (rule 11).
     pub override_id: Option<Uuid>,
+    /// With `override_id`: the last position that its members knew to be committed. What they hold above
+    /// it the others may have dropped, and gone on from here without it. Else 0.
+    pub fork_after: Position,
 }
 
 impl Configuration {

@@ -141,7 +141,7 @@ impl Group {
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return;
+            return; // `message` has looked it up
         };
         if let Role::Candidate(candidacy) = &mut self.role {
             if candidacy.ballot == ballot && candidacy.promises.is_none() && granted {
@@ -153,7 +153,7 @@ impl Group {
 
     fn count_pre_votes(&mut self) {
         let Role::Candidate(candidacy) = &self.role else {
-            return;
+            return; // its callers have just seen it
         };
         if candidacy.promises.is_some() {
             return;
@@ -212,7 +212,7 @@ impl Group {
 
     pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return;
+            return; // `message` has looked it up
         };
         if ballot.replica != replica {
             return;
@@ -235,7 +235,7 @@ impl Group {
 
     pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return;
+            return; // `message` has looked it up
         };
         if let Role::Candidate(candidacy) = &mut self.role {
             if candidacy.ballot == promise.ballot {
@@ -280,8 +280,10 @@ impl Group {
 
     pub(crate) fn take_office(&mut self, number: u64, forced: Option<Uuid>) {
         // Whoever has the best log must lead, be it a restarted process whose admission is not
-        // committed yet, or one that is leaving (it hands the office over again).
-        let able = self.tail.end() > 0 && !self.gone && !self.is_overridden();
+        // committed yet, or one that is leaving (it hands the office over again). Who was removed, by
+        // a configuration that it has committed, could not lead: others have that log as well.
+        let seated = self.has_seat(self.my_replica());
+        let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
         if able && !matches!(self.role, Role::Sequencer(_)) {
             self.ask_promises(number, forced);
         }
@@ -345,7 +347,7 @@ impl Group {
             ..
         }) = std::mem::replace(&mut self.role, Role::Follower)
         else {
-            return;
+            return; // `count_promises` has just seen it
         };
         let commit = promises
             .values()
@@ -387,6 +389,7 @@ impl Group {
             }
             next.number += 1;
             next.override_id = Some(override_id);
+            next.fork_after = commit.max(self.committed.position);
             self.out.push(Action::Note {
                 text: format!(
                     "made {} members primary without a majority (override {override_id})",

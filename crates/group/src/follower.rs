@@ -38,7 +38,7 @@ impl Group {
     /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
     pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
         let Some(peer) = self.peers.get(&from) else {
-            return false;
+            return false; // `message` has looked it up
         };
         if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
             return false;
@@ -78,6 +78,10 @@ impl Group {
     }
 
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
+        let follows = self.tail.ballot_at(append.prev_position) == Some(append.prev_ballot);
+        if self.lacks_own_override(from) && !follows {
+            return;
+        }
         if !self.accept_ballot(from, append.ballot) {
             return;
         }
@@ -135,6 +139,8 @@ impl Group {
                     *known = entry;
                 }
             }
+            // From a correct sequencer only after a ballot that has cleared these: a position has one
+            // entry in each ballot's log.
             Some(_) => {
                 self.incoming.truncate(index);
                 self.incoming.push_back(entry);
@@ -215,7 +221,8 @@ impl Group {
         // A log that an override has forked gives way whatever its length (rule 11).
         let forked = checkpoint.overrides.len() > self.committed.overrides.len()
             && checkpoint.overrides.starts_with(&self.committed.overrides);
-        if !self.accept_ballot(from, ballot)
+        if !checkpoint.overrides.starts_with(&self.committed.overrides)
+            || !self.accept_ballot(from, ballot)
             || (checkpoint.position <= self.committed.position && !forked)
         {
             return;
@@ -277,7 +284,10 @@ impl Group {
 
     /// Sends the acknowledgement of this batch to whom it can matter.
     pub(crate) fn acknowledge(&mut self) {
-        let position = self.own_ack();
+        let mut position = self.own_ack();
+        if planted(Mutant::PayloadNotAwaited) {
+            position = position.max(self.incoming.back().map_or(0, |entry| entry.position));
+        }
         if matches!(self.role, Role::Sequencer(_))
             || !self.matched
             || self.last_ack_sent == (self.promised, position)

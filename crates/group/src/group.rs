@@ -99,6 +99,8 @@ pub(crate) struct PeerAck {
     pub position: Position,
 }
 
+/// What this member does in the group. A step that ends a borrow of it matches on it again; the
+/// other arm of such a second match is not reached.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Role {
     Follower,
@@ -296,6 +298,9 @@ impl Group {
             return;
         };
         peer.heard_at = self.now;
+        if message.claims_office() && self.is_of_older_branch(from) {
+            return;
+        }
         match message {
             Message::Status(status) => self.status(from, status),
             Message::Submit { number, payload } => self.take_submission(from, number, payload),
@@ -358,6 +363,12 @@ impl Group {
     /// The committed configuration and every later one in the log: what is ordered now needs a
     /// majority of each (rule 3).
     pub(crate) fn in_every_configuration(&self, holds: impl Fn(&Configuration) -> bool) -> bool {
+        if planted(Mutant::OutdatedViewElects) {
+            return holds(&self.committed.configuration);
+        }
+        if planted(Mutant::TwoPendingViews) {
+            return holds(self.latest());
+        }
         let mut later = self.tail.configurations(self.committed.position);
         holds(&self.committed.configuration) && later.all(|(_, configuration)| holds(configuration))
     }
@@ -390,6 +401,7 @@ impl Group {
 
     /// Sends once everything promised so far is on disk (rule 4).
     pub(crate) fn send_persisted(&mut self, to: Incarnation, message: Message) {
+        // Its callers have just promised: in truth it always waits.
         if self.persisted >= self.promised || planted(Mutant::PromiseNotPersisted) {
             self.send(to, message);
         } else {

@@ -134,6 +134,7 @@ mod tests {
             "",
             "3b1c",
             "3b1c0d9e-0a0b-11ef-8000-0123456789ag",
+            "gb1c0d9e-0a0b-11ef-8000-0123456789ab",
             "é3b1c0d9-0a0b-11ef-8000-0123456789a",
         ] {
             assert!(bad.parse::<Uuid>().is_err(), "{bad}");

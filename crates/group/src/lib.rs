@@ -30,6 +30,8 @@ mod read;
 mod standing;
 mod submissions;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use checkpoint::{Checkpoint, Numbers};
 pub use codec::{

@@ -6,7 +6,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::{Group, Peer, Role};
 use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
 use crate::message::{Join, Message, Standing};
 
@@ -54,7 +54,7 @@ impl Group {
         self.committed.configuration = Configuration {
             number: 0,
             members: vec![me.clone()],
-            override_id: None,
+            ..Configuration::default()
         };
         self.amnesiac = false;
         let number = self.promised.number + 1;
@@ -66,7 +66,7 @@ impl Group {
         self.put_configuration(Configuration {
             number: 1,
             members: vec![me],
-            override_id: None,
+            ..Configuration::default()
         });
     }
 
@@ -79,9 +79,13 @@ impl Group {
         if pending || self.committed.position < office.start() {
             return;
         }
-        let current = self.committed.configuration.clone();
+        let current = match planted(Mutant::TwoPendingViews) {
+            true => self.latest().clone(),
+            false => self.committed.configuration.clone(),
+        };
         let mut next = Configuration {
             override_id: None,
+            fork_after: 0,
             ..current.clone()
         };
         self.remove_the_dead(&mut next);
@@ -89,7 +93,8 @@ impl Group {
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let mut changes = std::mem::take(&mut office.changes);
+        let wishes = std::mem::take(&mut office.changes);
+        let mut changes = wishes.clone();
         if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
             // Elected for its log before its restarted process was admitted.
             changes.admit.insert(me.incarnation, me);
@@ -125,8 +130,15 @@ impl Group {
             self.out.push(Action::Note { text: text.into() });
             return;
         }
-        if next != current && next.members.iter().any(|m| m.incarnation == self.me()) {
+        if next == current || next.members.iter().all(|m| m.incarnation != self.me()) {
+            return;
+        }
+        if self.hears_majority(self.config.suspect_timeout_ms, &next) {
             self.put_configuration(next);
+        } else if let Role::Sequencer(office) = &mut self.role {
+            // Nobody could commit it: a restarted process that is admitted has no vote at first. When
+            // the others have been silent for long enough they are left out, and it is.
+            office.changes = wishes;
         }
     }
 
@@ -137,8 +149,15 @@ impl Group {
             return;
         };
         let since = office.since();
-        let gone = |incarnation: Incarnation| match self.peers.get(&incarnation) {
-            _ if incarnation == self.me() => false,
+        // A seat whose process has restarted is taken by the new one.
+        let restarted = |m: &Member| {
+            let up = |(known, peer): (&Incarnation, &Peer)| {
+                peer.up && peer.replica == m.replica && *known != m.incarnation
+            };
+            m.replica == self.my_replica() || self.peers.iter().any(up)
+        };
+        let gone = |m: &Member| match self.peers.get(&m.incarnation) {
+            _ if restarted(m) => false,
             Some(peer) if peer.dead => true,
             Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
             None => self.now >= since + self.config.suspect_timeout_ms,
@@ -146,11 +165,11 @@ impl Group {
         let stay = next
             .members
             .iter()
-            .filter(|m| !gone(m.incarnation))
+            .filter(|m| !gone(m))
             .map(|m| u64::from(m.weight))
             .sum();
         if next.is_majority(stay) {
-            next.members.retain(|m| !gone(m.incarnation));
+            next.members.retain(|m| !gone(m));
         }
     }
 
@@ -362,6 +381,8 @@ impl Group {
             self.out.push(Action::Left);
         } else {
             self.declare_non_primary();
+            // Any later view that seats it is its way back, also one that its log holds already.
+            self.left_number = self.committed.configuration.number;
         }
     }
 }

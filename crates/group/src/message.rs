@@ -229,6 +229,20 @@ pub struct Promise {
     pub withdrawn: Vec<SubmissionId>,
 }
 
+impl Message {
+    /// True if it speaks for a ballot of its sender's, or asks for one.
+    pub(crate) fn claims_office(&self) -> bool {
+        matches!(
+            self,
+            Message::Append(_)
+                | Message::Install { .. }
+                | Message::PreVote { .. }
+                | Message::Prepare { .. }
+                | Message::TakeOffice { .. }
+        )
+    }
+}
+
 /// Request for admission.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {

@@ -184,12 +184,16 @@ impl Group {
         let fresh = self.tail.end() + 1;
         self.propose_changes();
         if self.standing == Standing::Primary {
-            let origins: Vec<_> = self
+            let mut origins: Vec<_> = self
                 .latest()
                 .members
                 .iter()
                 .map(|m| (m.replica, m.incarnation))
                 .collect();
+            if planted(Mutant::EvictedDelivered) {
+                let known = self.peers.iter();
+                origins.extend(known.map(|(incarnation, peer)| (peer.replica, *incarnation)));
+            }
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);
             }
@@ -202,7 +206,7 @@ impl Group {
     fn order_submissions_of(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         loop {
             let Role::Sequencer(office) = &self.role else {
-                return;
+                return; // its caller holds the office
             };
             let last = match office.numbers.get(&replica) {
                 Some((known, last)) if *known == incarnation => *last,
@@ -234,7 +238,7 @@ impl Group {
         for member in members {
             // New members have told already where their logs end.
             let Role::Sequencer(office) = &mut self.role else {
-                return;
+                return; // its callers hold the office
             };
             if let Some(summary) = office.waiting.remove(&member) {
                 self.start_feeding(member, &summary);
@@ -255,12 +259,13 @@ impl Group {
 
     pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
         let Some(peer) = self.peers.get(&member) else {
-            return;
+            return; // whoever sent a summary has been looked up
         };
         let forked = peer
             .status
             .as_ref()
-            .is_some_and(|status| status.overrides != self.committed.overrides);
+            .is_some_and(|status| status.overrides != self.committed.overrides)
+            && !planted(Mutant::OverridesIgnored);
         // Nothing that both logs have for certain: the member gets a checkpoint.
         let next = if summary.end == 0 || forked {
             0
@@ -336,6 +341,7 @@ impl Group {
             };
             let (entries, bytes) = self.collect(next, next >= fresh, log);
             let Some(last) = entries.last().map(|entry| entry.position) else {
+                // Not without a gap: the log holds the one before.
                 self.install_at(members);
                 return;
             };
@@ -419,7 +425,7 @@ impl Group {
     /// Members whose logs end below everything that can be read here begin anew at the commit point.
     fn install_at(&mut self, members: Vec<Incarnation>) {
         if self.committed.position == 0 {
-            return;
+            return; // nothing is committed: every log begins at the start
         }
         let checkpoint = self.committed.clone();
         let intact_at = self.tail.end();

@@ -104,7 +104,7 @@ impl Group {
         end: Position,
     ) {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return;
+            return; // `message` has looked it up
         };
         if ballot != self.promised {
             return;

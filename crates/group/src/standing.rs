@@ -85,7 +85,7 @@ impl Group {
 
     pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
         let Some(peer) = self.peers.get_mut(&from) else {
-            return;
+            return; // `message` has looked it up
         };
         let replica = peer.replica;
         let news = peer.status.as_ref().is_none_or(|known| {
@@ -185,6 +185,21 @@ impl Group {
             self.declare_non_primary();
         }
         true
+    }
+
+    /// True if the peer has not committed an override that this log includes. If it is on a branch
+    /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
+    /// hears of the override by this process's status.
+    pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
+        let status = (self.peers.get(&from)).and_then(|peer| peer.status.as_ref());
+        let own = &self.committed.overrides;
+        status.is_some_and(|status| !status.overrides.starts_with(own))
+    }
+
+    /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
+    pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
+        let seated = |peer: &Peer| self.has_seat(peer.replica);
+        self.lacks_own_override(from) && !self.peers.get(&from).is_some_and(seated)
     }
 
     /// True if this component was overruled by an override that it has not taken over yet: it

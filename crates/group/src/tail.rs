@@ -101,7 +101,7 @@ impl Tail {
     pub fn trim(&mut self, upto: Position) {
         while self.base < upto {
             let Some(entry) = self.entries.pop_front() else {
-                return;
+                return; // `upto` is committed, and nothing beyond the end is
             };
             self.size_bytes -= entry.size_bytes();
             if self.configurations.front() == Some(&entry.position) {
@@ -136,7 +136,7 @@ impl Tail {
             .filter(move |position| **position > from);
         above.filter_map(|position| match &self.get(*position)?.body {
             Body::Configuration(configuration) => Some((*position, configuration)),
-            _ => None,
+            _ => None, // not reached: `configurations` holds the positions of such
         })
     }
 

@@ -37,8 +37,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts a new, empty log; segments and state in the directory, of whatever history, are removed. The first
-    /// entry may have any position.
+    /// Starts a new, empty log; segments in the directory, of whatever history, are removed, and so is the state of
+    /// another history. The first entry may have any position.
     pub fn create(config: LogConfig) -> Result<Log, LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::create_on(disk, config)
@@ -60,7 +60,11 @@ impl Log {
     pub fn create_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Log, LogError> {
         let old = recovery::segment_numbers(disk.as_ref())?;
         let number = old.last().map_or(1, |last| last + 1);
-        let state = StateFile::absent(config.identity);
+        let mut state = StateFile::open(disk.as_ref(), config.identity)?;
+        let keeps_state = state.get().is_some();
+        if !keeps_state {
+            state = StateFile::absent(config.identity);
+        }
         let mut log = Log::begin(disk, config, state, number)?;
         log.remove_segments(&old)?;
         for name in log
@@ -68,11 +72,17 @@ impl Log {
             .list()
             .map_err(|e| log.directory_error("list", e))?
         {
-            if name == STATE_NAME || format::is_damaged_name(&name) {
+            if name == STATE_NAME && !keeps_state || format::is_damaged_name(&name) {
                 log.remove_file(&name)?;
             }
         }
         Ok(log)
+    }
+
+    /// The state that the last owner of the log of this identity saved, without opening the log; `None`: none.
+    pub fn state_on(disk: &dyn Disk, identity: [u8; 16]) -> Result<Option<Vec<u8>>, LogError> {
+        let state = StateFile::open(disk, identity)?;
+        Ok(state.get().map(<[u8]>::to_vec))
     }
 
     /// [`Log::open`] on any [`Disk`]; `config.dir` is not used.
@@ -263,7 +273,7 @@ impl Log {
         result
     }
 
-    /// The state saved last; it outlives [`Log::reset`], not [`Log::create`].
+    /// The state saved last; it outlives [`Log::reset`], and [`Log::create`] with the same identity.
     pub fn state(&self) -> Option<&[u8]> {
         self.state.get()
     }

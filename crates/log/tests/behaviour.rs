@@ -138,6 +138,13 @@ fn reset_and_create_begin_anew() {
         Some((999, b"from the donor".to_vec()))
     );
     std::fs::write(dir.path().join("other.log"), "not ours").unwrap();
+    let mut log = Log::create(config(dir.path(), 1 << 20)).unwrap();
+    assert_eq!(log.state(), Some(b"ballot".as_slice()), "the same history");
+    log.save_state(b"ballot 2").unwrap();
+    let disk = OsDisk::new(dir.path());
+    let saved = |identity| Log::state_on(&disk, identity).unwrap();
+    assert_eq!(saved([7; 16]), Some(b"ballot 2".to_vec()));
+    assert_eq!(saved([8; 16]), None);
     Log::create(stranger.clone()).unwrap();
     let (log, _) = Log::open(stranger).unwrap();
     assert_eq!((log.next_position(), log.state()), (None, None));

@@ -101,6 +101,8 @@ impl Outside for Outlet<'_> {
             | Action::Read { .. }
             | Action::SetJoined { .. }
             | Action::RecordOutcome { .. }
+            | Action::NoteAction { .. }
+            | Action::NoteOverrides { .. }
             | Action::PinLog { .. }
             | Action::Leave => unreachable!("the engine handles these"),
         }

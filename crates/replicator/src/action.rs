@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Incarnation, Position};
+use trireme_group::{Incarnation, Position, Uuid};
 
 use crate::event::Ticket;
 use crate::gtid::Gtid;
@@ -65,6 +65,19 @@ pub enum Action {
     PinLog {
         /// First position kept.
         keep_from: Position,
+    },
+    /// Note, flushed in every durability mode, before anything that follows: this total-order action
+    /// begins to execute here (rule 13). [`Gtid::UNDEFINED`]: a snapshot has replaced the database, it
+    /// holds none that its position does not tell.
+    NoteAction {
+        /// Its position.
+        gtid: Gtid,
+    },
+    /// Note, flushed in every durability mode, before anything that follows: the database's history
+    /// includes these overrides of an operator, each above this seqno, and no others (rule 11).
+    NoteOverrides {
+        /// For [`crate::Connect::overrides`].
+        overrides: Vec<(Uuid, Seqno)>,
     },
     /// Write grastate.dat. Seqno -1 while running.
     SaveState {

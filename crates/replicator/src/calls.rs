@@ -1,7 +1,5 @@
 //! Calls of client threads that concern the whole node: reads, pause, desync, flow control.
 
-use trireme_certification::Seqno;
-
 use crate::action::{Action, Answer, Code};
 use crate::control::NodeState;
 use crate::direct::Direct;
@@ -13,6 +11,7 @@ use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
+use trireme_mutants::{Mutant, planted};
 
 impl Replicator {
     /// sync_wait()
@@ -34,12 +33,12 @@ impl Replicator {
     /// Answers the reads whose point is released here.
     pub(crate) fn grant_reads(&mut self) {
         if let Some(control) = &self.control {
-            // Positions that are not remembered any more are below the low-water mark.
-            let positions = &self.positions;
+            let (positions, seqno) = (&self.positions, control.seqno());
             self.causal.processed(control.position, |at| {
-                let count = positions.partition_point(|(position, _)| *position <= at);
-                let last = count.checked_sub(1).and_then(|last| positions.get(last));
-                last.map_or(Seqno::MIN, |(_, seqno)| *seqno)
+                // What is not remembered is released, or this node has not got so far yet: its control
+                // state came from elsewhere.
+                let next = positions.partition_point(|(position, _)| *position <= at);
+                positions.get(next).map_or(seqno, |(_, next)| *next - 1)
             });
         }
         while let Some(ticket) = self.causal.next_done(self.order.low()) {
@@ -62,6 +61,10 @@ impl Replicator {
 
     /// pause(): nothing more is certified; answered when all that was is released.
     pub(crate) fn pause(&mut self, ticket: Ticket) {
+        if self.inconsistent && !planted(Mutant::InconsistentDonates) {
+            // A donor's script pauses before it copies: nobody is to be given these data.
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
         self.pauses += 1;
         self.pausing.insert(ticket);
     }
@@ -128,6 +131,9 @@ impl Replicator {
             return;
         }
         if seat.desyncs > self.desyncs_granted {
+            if planted(Mutant::DesyncNeverLifted) {
+                return;
+            }
             self.submit(Sent::Resync, &Message::Resync);
         } else {
             self.submit(Sent::UnheardDesync, &Message::Desync);
@@ -170,6 +176,7 @@ impl Replicator {
             }
             match held.sent {
                 Sent::Trx(id) => {
+                    // Whoever forgets a held transaction takes it from the list as well (`abort`).
                     let Some(trx) = self.transactions.get_mut(id) else {
                         continue;
                     };
@@ -189,7 +196,7 @@ impl Replicator {
                     self.isolations
                         .insert(conn, Isolation::Replicating { ticket });
                 }
-                _ => continue,
+                _ => continue, // nothing else is held
             }
             self.replicate(held.sent, held.draft);
         }

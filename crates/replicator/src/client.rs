@@ -274,7 +274,7 @@ impl Replicator {
             ..
         } = isolation
         else {
-            return;
+            return; // see `first_waiting`
         };
         let alone = self.order.low() == seqno - 1 || planted(Mutant::ToiNotAlone);
         if !alone || !self.order.try_enter(seqno) {
@@ -282,10 +282,11 @@ impl Replicator {
         }
         self.isolations
             .insert(conn, Isolation::Holding { seqno, code });
+        let gtid = self.gtid_of(seqno);
         if code == Code::Ok {
+            self.out.push(Action::NoteAction { gtid });
             self.out.push(Action::MarkUnsafe);
         }
-        let gtid = self.gtid_of(seqno);
         self.answer(ticket, Answer::at(code, gtid, depends_on));
     }
 
@@ -325,7 +326,7 @@ impl Replicator {
                 if isolation {
                     self.out.push(Action::MarkSafe);
                 }
-                if !ok {
+                if !ok && !planted(Mutant::VoteLoserStays) {
                     self.become_inconsistent(&format!("applying seqno {seqno} failed"));
                 }
                 if self.order.is_inside(seqno) {

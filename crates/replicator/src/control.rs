@@ -9,6 +9,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::effect::{Effect, Lost};
 use crate::gtid::Gtid;
 use crate::message::Message;
+use crate::seqno_runs::SeqnoRuns;
 use crate::votes::{Ballot, Votes};
 use crate::writeset::WriteSet;
 
@@ -58,6 +59,7 @@ impl MemberState {
         self.state = state;
         match state {
             NodeState::Synced | NodeState::Donor => self.counts = true,
+            // Not reached: a seat begins so and never becomes so.
             NodeState::Joiner => self.counts = false,
             NodeState::Joined => {}
         }
@@ -75,8 +77,10 @@ pub(crate) struct Control {
     pub configuration: Configuration,
     /// Exactly the members of the configuration.
     pub members: BTreeMap<Incarnation, MemberState>,
-    /// Operator's overrides, and the last seqno before each (rule 11).
+    /// Operator's overrides, and for each the last seqno that is the same on all branches (rule 11).
     pub forks: Vec<(Uuid, Seqno)>,
+    /// Where in the log the last seqnos are.
+    pub runs: SeqnoRuns,
     /// The last views and their seqnos, oldest first.
     pub views: VecDeque<(Seqno, Configuration)>,
     /// On apply errors.
@@ -85,7 +89,12 @@ pub(crate) struct Control {
 
 impl Control {
     /// The state of a component that begins with one member, above `seqno`.
-    pub(crate) fn found(history: Uuid, seqno: Seqno, max_length: u64) -> Self {
+    pub(crate) fn found(
+        history: Uuid,
+        seqno: Seqno,
+        forks: Vec<(Uuid, Seqno)>,
+        max_length: u64,
+    ) -> Self {
         let max_length = i64::try_from(max_length).unwrap_or(i64::MAX).max(1);
         Control {
             history,
@@ -93,7 +102,8 @@ impl Control {
             certification: Certification::new(seqno, max_length),
             configuration: Configuration::default(),
             members: BTreeMap::new(),
-            forks: Vec::new(),
+            forks,
+            runs: SeqnoRuns::default(),
             views: VecDeque::new(),
             votes: Votes::default(),
         }
@@ -157,6 +167,15 @@ impl Control {
             self.position
         );
         self.position = position;
+        let before = self.seqno();
+        let effect = self.take_in(delivery);
+        if self.seqno() > before {
+            self.runs.took(position, self.seqno());
+        }
+        effect
+    }
+
+    fn take_in(&mut self, delivery: Delivery) -> Effect {
         match delivery {
             Delivery::Configuration(configuration) => self.reconfigure(configuration),
             Delivery::Submission { id, payload } => match Message::decode(&payload) {
@@ -180,7 +199,12 @@ impl Control {
         let seqno = self.seqno() + 1;
         if let Some(id) = self.configuration.override_id {
             if self.forks.iter().all(|(known, _)| *known != id) {
-                self.forks.push((id, self.seqno()));
+                let after = self.configuration.fork_after;
+                let fork = match planted(Mutant::ForkNotedTooHigh) {
+                    true => self.seqno(),
+                    false => self.runs.last_upto(after, self.seqno()),
+                };
+                self.forks.push((id, fork));
             }
         }
         self.certification.view(seqno);
@@ -225,7 +249,8 @@ impl Control {
 
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
         let from = id.incarnation;
-        let Some(state) = self.state_of(from) else {
+        let anybody = planted(Mutant::EvictedDelivered).then_some(NodeState::Synced);
+        let Some(state) = self.state_of(from).or(anybody) else {
             return Effect::Void {
                 id,
                 reason: "the origin is not a member".into(),
@@ -332,7 +357,7 @@ impl Control {
     /// A member's own change of state; false if it is not possible.
     fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
         let Some(seat) = self.members.get_mut(&from) else {
-            return false;
+            return false; // `submission` has looked it up
         };
         match (message, state) {
             (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
@@ -389,11 +414,12 @@ impl Control {
             .map(|(id, m)| (*id, m.cut))
             .collect();
         let certification = &self.certification;
-        self.votes.decide(&voters, |seqno| {
-            certification
-                .origin(seqno)
-                .map(|o| Incarnation(trireme_group::Uuid(o)))
-        })
+        let origin = |seqno| {
+            let origin = certification.origin(seqno);
+            origin.map(|o| Incarnation(trireme_group::Uuid(o)))
+        };
+        // Behind the floor nobody knows the origin any more.
+        self.votes.decide(&voters, origin, certification.floor())
     }
 
     /// The group's cut follows the least of those that count.

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::{Control, MemberState, NodeState};
 use crate::message::{MessageError, VERSION};
+use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
 
 impl Control {
@@ -31,6 +32,11 @@ impl Control {
         put_count(&mut out, self.forks.len());
         for (id, seqno) in &self.forks {
             out.extend_from_slice(&id.0);
+            out.extend_from_slice(&seqno.to_le_bytes());
+        }
+        put_count(&mut out, self.runs.first.len());
+        for (position, seqno) in &self.runs.first {
+            out.extend_from_slice(&position.to_le_bytes());
             out.extend_from_slice(&seqno.to_le_bytes());
         }
         put_count(&mut out, self.views.len());
@@ -65,6 +71,10 @@ impl Control {
         for _ in 0..reader.count(24)? {
             forks.push((reader.uuid()?, reader.i64()?));
         }
+        let mut runs = SeqnoRuns::default();
+        for _ in 0..reader.count(16)? {
+            runs.first.push_back((reader.u64()?, reader.i64()?));
+        }
         let mut views = std::collections::VecDeque::new();
         for _ in 0..reader.count(21)? {
             views.push_back((reader.i64()?, reader.configuration()?));
@@ -78,6 +88,7 @@ impl Control {
             configuration,
             members,
             forks,
+            runs,
             views,
             votes,
         })

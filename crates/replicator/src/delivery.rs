@@ -46,7 +46,7 @@ impl Replicator {
 
     fn process(&mut self, position: Position, delivery: Delivery) {
         let Some(control) = &mut self.control else {
-            return;
+            return; // `process_backlog` has seen it
         };
         let effect = control.process(position, delivery);
         let decided = control.decide_votes();
@@ -211,6 +211,10 @@ impl Replicator {
             }
             self.begin_founded(seqno);
         }
+        let replaced = matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
+        if configuration.override_id.is_some() && !replaced {
+            self.note_overrides();
+        }
         let view = self.primary_view(seqno, &configuration);
         self.push_task(Task::View(view), Some(seqno));
         self.tell_synced();
@@ -222,6 +226,14 @@ impl Replicator {
         self.log(Level::Debug, format!("submission {id} is void: {reason}"));
         if let Some(sent) = self.own(id) {
             self.give_up(sent, false);
+        }
+    }
+
+    /// The database's history is the group's from here on.
+    pub(crate) fn note_overrides(&mut self) {
+        if let Some(control) = &self.control {
+            let overrides = control.forks.clone();
+            self.out.push(Action::NoteOverrides { overrides });
         }
     }
 

@@ -59,7 +59,7 @@ impl Replicator {
     pub(crate) fn begin_donation(&mut self, request: Bytes) {
         self.synced_told = false;
         let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
-            return;
+            return; // who was chosen by the order has its state
         };
         if !planted(Mutant::DonorStateMoves) {
             self.order.hold(gtid.seqno);
@@ -101,7 +101,15 @@ impl Replicator {
         }
     }
 
+    /// In step with the group again: it may count on a donation that the server was never asked for.
+    pub(crate) fn review_donation(&mut self) {
+        if self.donates_to().is_some() && !self.works.donates && self.donation_result.is_none() {
+            self.end_donation(CANCELED);
+        }
+    }
+
     fn end_donation(&mut self, rcode: i32) {
+        self.works.donates = false;
         self.donation_result = Some(rcode);
         self.owed_donation();
     }
@@ -125,7 +133,7 @@ impl Replicator {
     /// "index (name)" as the log lines have it.
     pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
         let Some(control) = &self.control else {
-            return incarnation.to_string();
+            return incarnation.to_string(); // only what was delivered is spoken of
         };
         let configuration = &control.configuration;
         match (

@@ -263,6 +263,8 @@ pub struct Connect {
     /// What the database holds: from grastate.dat and --wsrep-start-position, or, when the server
     /// runs already, whatever (this process's own last committed counts then). Nil: unknown.
     pub local: Gtid,
+    /// The last [`crate::Action::NoteAction`] of the processes before, as far as `local`'s history goes.
+    pub last_action: Gtid,
     /// Set if the group was told to bootstrap: the history it founds or continues. Continues
     /// `local` if that has the same uuid.
     pub bootstrap: Option<Uuid>,
@@ -273,5 +275,5 @@ pub struct Connect {
     pub control: Option<Bytes>,
     /// Operator's overrides that the database's history includes, as far as the own log knows
     /// (rule 11). A database beyond a fork that it does not know needs a snapshot.
-    pub overrides: Vec<Uuid>,
+    pub overrides: Vec<(Uuid, Seqno)>,
 }

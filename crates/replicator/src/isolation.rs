@@ -28,7 +28,7 @@ pub(crate) enum Isolation {
 /// At most one per connection.
 pub(crate) type Isolations = BTreeMap<ConnId, Isolation>;
 
-/// The action that waits for its turn and stands first.
+/// The action that waits for its turn and stands first; always [`Isolation::Waiting`].
 pub(crate) fn first_waiting(isolations: &Isolations) -> Option<(ConnId, Isolation, Seqno)> {
     let waiting = |(conn, isolation): (&ConnId, &Isolation)| match isolation {
         Isolation::Waiting { seqno, .. } => Some((*conn, *isolation, *seqno)),

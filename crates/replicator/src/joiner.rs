@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Checkpoint, Incarnation};
+use trireme_group::{Checkpoint, Incarnation, Uuid};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Code, Level};
 use crate::gtid::Gtid;
@@ -89,11 +90,7 @@ impl Replicator {
         if self.connected && !self.applied_history.is_nil() {
             // The queue will bring the database there.
             self.local = self.gtid_of(self.order.top());
-            self.overrides = self
-                .control
-                .iter()
-                .flat_map(|c| c.forks.iter().map(|(id, _)| *id))
-                .collect();
+            self.overrides = (self.control.as_ref()).map_or(Vec::new(), |c| c.forks.clone());
         }
         for sent in self.submissions.take_all() {
             self.give_up(sent, true);
@@ -106,7 +103,9 @@ impl Replicator {
         self.joined_told = None;
         self.delivered_to = checkpoint.position;
         self.synced_told = false;
-        self.control = None;
+        if let Some(control) = self.control.take() {
+            self.forks_before_reset = control.forks;
+        }
         self.backlog.clear();
         self.positions.clear();
         self.order.unhold_all();
@@ -127,15 +126,14 @@ impl Replicator {
         let Some(control) = &self.control else { return };
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.connected;
-        let unknown_fork = |(id, _): &&(trireme_group::Uuid, Seqno)| !self.overrides.contains(id);
-        let fork = control
-            .forks
-            .iter()
-            .filter(unknown_fork)
-            .map(|(_, seqno)| *seqno)
-            .min();
+        // Those that only one side knows (rule 11): beyond the first of them the two are different.
+        let lacks = |forks: &[(Uuid, Seqno)], id| forks.iter().all(|(known, _)| *known != id);
+        let only_here = (self.overrides.iter()).filter(|(id, _)| lacks(&control.forks, *id));
+        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
+        let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let local = self.local;
-        let forked = fork.is_some_and(|fork| local.seqno > fork);
+        let forked =
+            fork.is_some_and(|fork| local.seqno > fork) && !planted(Mutant::ForkedDatabaseUsed);
         let usable = local.uuid == history && (0..=upto).contains(&local.seqno) && !forked;
         let sources = self.ist_sources(sender);
         self.primary = true;
@@ -155,6 +153,7 @@ impl Replicator {
             ist.own_log = fork.is_none();
             ist.begun = is_resumed && self.server_running;
             ist.synthetic_view = !self.server_running;
+            self.note_overrides();
             TransferPhase::Ist(ist)
         } else {
             TransferPhase::Requesting
@@ -167,6 +166,7 @@ impl Replicator {
         });
         self.show_connected();
         self.review_disputes();
+        self.review_donation();
         if needs_snapshot {
             self.request_snapshot();
         }
@@ -184,7 +184,7 @@ impl Replicator {
     /// The database has caught up with the order: what was delivered meanwhile follows.
     pub(crate) fn finish_transfer(&mut self) {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
-            return;
+            return; // `pursue_ist` has just seen it
         };
         self.joined_at = self.order.top();
         self.server_running = true; // the view that this node came in with, if none before

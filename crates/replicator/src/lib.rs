@@ -35,6 +35,7 @@ mod options;
 mod order;
 mod replicator;
 mod reporting;
+mod seqno_runs;
 mod snapshot;
 mod sst;
 mod status;

@@ -29,7 +29,7 @@ impl Replicator {
         self.local = if connect.server_running && applied != Gtid::UNDEFINED {
             applied
         } else {
-            connect.local
+            self.beyond_doubt(&connect)
         };
         self.me = connect.incarnation;
         self.my_member = connect.me;
@@ -54,12 +54,12 @@ impl Replicator {
         self.delivered_to = 0;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
-                let seqno = if self.local.uuid == history {
-                    self.local.seqno.max(0)
-                } else {
-                    0
-                };
-                Some(Control::found(history, seqno, self.options.cert_max_length))
+                let goes_on = self.local.uuid == history;
+                let seqno = if goes_on { self.local.seqno.max(0) } else { 0 };
+                let mut forks = self.overrides.clone();
+                forks.retain(|(_, fork)| *fork < seqno);
+                let max_length = self.options.cert_max_length;
+                Some(Control::found(history, seqno, forks, max_length))
             }
             (None, Some(bytes)) => match Control::decode(bytes) {
                 Ok(control) => Some(control),
@@ -76,6 +76,30 @@ impl Replicator {
         self.stage = Stage::Admission(SnapshotPull::default());
     }
 
+    /// Where the database stands. One that was to execute a total-order action above its position may
+    /// hold that action: executing it and setting the position are two steps, and the second may be lost
+    /// (rule 13). Nothing may be applied to it from its position on.
+    fn beyond_doubt(&mut self, connect: &Connect) -> Gtid {
+        let (local, action) = (connect.local, connect.last_action);
+        let is_known =
+            local.seqno >= 0 && !local.uuid.is_nil() && !planted(Mutant::ExecutedActionForgotten);
+        if !is_known || action.uuid != local.uuid || action.seqno <= local.seqno {
+            return local;
+        }
+        if connect.bootstrap.is_some() {
+            let text = format!(
+                "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}:                  it now counts as being at {action}. What was committed in between is missing unless it was flushed                  with the action, and the other nodes take a full snapshot of it"
+            );
+            self.log(Level::Warn, text);
+            return action;
+        }
+        let text = format!(
+            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}:              it needs a full state transfer"
+        );
+        self.log(Level::Info, text);
+        Gtid { seqno: -1, ..local }
+    }
+
     /// The first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.stage = Stage::Active;
@@ -85,6 +109,7 @@ impl Replicator {
             .control
             .as_ref()
             .map_or(self.applied_history, |c| c.history);
+        self.note_overrides();
         self.out.push(Action::Admitted);
         self.show_connected();
     }
@@ -184,7 +209,7 @@ impl Replicator {
         match sent {
             Sent::Trx(trx) => {
                 let Some(trx) = self.transactions.forget(trx) else {
-                    return;
+                    return; // what is in flight is in the table
                 };
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
                     let code = if unknown && !planted(Mutant::UnknownIsFailure) {

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::causal::Causal;
@@ -29,7 +30,8 @@ use crate::work::{Task, View, Work};
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
 
-/// Where a connection stands.
+/// Where a connection stands. A step that ends a borrow of it matches on it again; the other arm of
+/// such a second match, or of one after a caller's, is not reached.
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// Not connected.
@@ -70,7 +72,9 @@ pub struct Replicator {
     pub(crate) local: Gtid,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
-    pub(crate) overrides: Vec<trireme_group::Uuid>,
+    pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
+    /// Those that the group knew before its log began anew here.
+    pub(crate) forks_before_reset: Vec<(trireme_group::Uuid, Seqno)>,
     /// The server got its connected() callback.
     pub(crate) connected: bool,
     pub(crate) primary: bool,
@@ -137,6 +141,7 @@ impl Replicator {
             local: Gtid::UNDEFINED,
             server_running: false,
             overrides: Vec::new(),
+            forks_before_reset: Vec::new(),
             connected: false,
             primary: false,
             leaving: false,
@@ -361,8 +366,9 @@ impl Replicator {
 
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
-        let joined = self.my_state().is_some_and(|s| s != NodeState::Joiner);
-        joined && self.primary && !self.leaving && matches!(self.stage, Stage::Active)
+        let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
+        let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
+        self.my_state().is_some_and(joined) && self.primary && !self.leaving
     }
 
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {
@@ -406,6 +412,11 @@ impl Replicator {
             app_protocol: self.my_member.app_protocol,
             members,
         }
+    }
+
+    /// Where the database stood when this connection began; seqno -1: not known.
+    pub fn local(&self) -> Gtid {
+        self.local
     }
 
     /// last_committed_id(): nil and -1 before the first view.

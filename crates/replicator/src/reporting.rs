@@ -153,14 +153,17 @@ impl Replicator {
         self.control.as_ref().map(|c| c.seqno())
     }
 
-    /// The history this node is in; nil before it knows.
-    pub fn history(&self) -> Uuid {
-        self.control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history)
+    /// True if what the group delivers goes into the database, now or when its turn comes: no snapshot
+    /// will take the place of it, as far as is known.
+    pub fn database_follows(&self) -> bool {
+        match &self.stage {
+            Stage::Active => true,
+            Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
+            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        }
     }
 
-    /// Ids of the operator's overrides so far, for [`crate::Connect::overrides`].
+    /// Ids of the operator's overrides so far.
     pub fn overrides(&self) -> Vec<Uuid> {
         self.control
             .iter()

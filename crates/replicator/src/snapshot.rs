@@ -53,7 +53,7 @@ impl Replicator {
         peers.sort_by_key(|m| (!m.voter, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
         let Stage::Admission(pull) = &mut self.stage else {
-            return;
+            return; // nothing is delivered in the stages without a control state
         };
         if now_ms < pull.deadline_ms {
             return;

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::effect::Lost;
@@ -31,7 +32,9 @@ impl Replicator {
 
     /// The server is ready to receive.
     pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
-        self.works.done(work);
+        if self.works.done(work).is_none() {
+            return; // the answer of a connection that is over
+        }
         match &mut self.interrupted {
             Some(phase @ TransferPhase::Requesting) => *phase = TransferPhase::Prepared { request },
             _ => self.prepared(request),
@@ -194,7 +197,7 @@ impl Replicator {
         let TransferPhase::Receiving { donor: Some(donor) } = transfer.phase else {
             return;
         };
-        if lost.contains(&Lost { donor, joiner: me }) {
+        if lost.contains(&Lost { donor, joiner: me }) && !planted(Mutant::DonorLossIgnored) {
             self.donor_lost(donor);
         }
     }
@@ -265,6 +268,20 @@ impl Replicator {
         let Some(control) = &self.control else { return };
         let upto = control.seqno();
         let me = self.me;
+        let under_way = matches!(
+            phase,
+            TransferPhase::Submitted { .. }
+                | TransferPhase::Receiving { .. }
+                | TransferPhase::Brought { .. }
+        );
+        let forked = control.forks != self.forks_before_reset;
+        if under_way && forked && !planted(Mutant::OldBranchSnapshotTaken) {
+            // Its donor was chosen on another branch: the snapshot may hold what is dropped here, or
+            // never come (rule 11).
+            let text =
+                format!("An override has forked the history during a state transfer. {NEVER}");
+            return self.fatal(text);
+        }
         let is_member = |donor: Incarnation| control.members.contains_key(&donor);
         let (mut lost, mut prepared, mut brought) = (None, None, None);
         let phase = match phase {
@@ -315,6 +332,10 @@ impl Replicator {
     /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
     /// pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
+        self.out.push(Action::NoteAction {
+            gtid: Gtid::UNDEFINED,
+        });
+        self.note_overrides();
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);
         self.server_running = true;
@@ -323,7 +344,11 @@ impl Replicator {
             return;
         };
         transfer.upto = upto;
-        let mut ist = Ist::new(seqno + 1, sources, now_ms);
+        let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
+        if skipped > 0 {
+            self.order = Order::new(seqno + skipped);
+        }
+        let mut ist = Ist::new(seqno + 1 + skipped, sources, now_ms);
         ist.after_snapshot = true;
         transfer.phase = TransferPhase::Ist(ist);
     }

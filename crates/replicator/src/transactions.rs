@@ -142,12 +142,19 @@ impl Transactions {
             return None;
         }
         self.replays.pop_first();
+        // Who waits to replay is in the table, and ordered: see `await_replay`.
         let trx = self.table.get_mut(&id)?;
         let Phase::ReplayWaiting { ticket } = trx.phase else {
             return None;
         };
         trx.phase = Phase::Replaying;
-        Some((ticket, trx.ordered.clone()?))
+        let mut ordered = trx.ordered.clone()?;
+        if planted(Mutant::AnothersWriteSetReplayed) {
+            let mut all = self.table.values().filter_map(|t| t.ordered.as_ref());
+            let other = all.rfind(|other| other.seqno != seqno);
+            ordered.write_set = other.map_or(ordered.write_set, |o| o.write_set.clone());
+        }
+        Some((ticket, ordered))
     }
 
     /// abort_certification() (contract 2.11, 9.6). Gives the answer, and a waiter that is to get

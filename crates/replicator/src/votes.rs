@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
 
 use crate::message::MessageError;
 use crate::wire::{Reader, put_count};
@@ -58,16 +59,19 @@ impl Votes {
     /// Decides what can be decided. `voters`: whose ballot is waited for, and the seqno up to which
     /// each has reported to have applied all (without an error, else it had voted first).
     /// `committed_by`: the origin of a write-set, which had committed it before anybody could fail to
-    /// apply it; it counts even if nobody waits for its ballot.
+    /// apply it; it counts even if nobody waits for its ballot. `applied_by_all`: up to here everybody
+    /// who counted had applied all, which was a success unless there is a result.
     pub(crate) fn decide(
         &mut self,
         voters: &BTreeMap<Incarnation, Seqno>,
         committed_by: impl Fn(Seqno) -> Option<Incarnation>,
+        applied_by_all: Seqno,
     ) -> Vec<(Seqno, Ballot)> {
         let decide = |(seqno, cast): (&Seqno, &BTreeMap<Incarnation, Ballot>)| {
-            let silent = committed_by(*seqno)
-                .filter(|origin| !cast.contains_key(origin) && !voters.contains_key(origin));
-            let winner = winner(*seqno, cast, voters, usize::from(silent.is_some()))?;
+            let is_silent = |origin| !cast.contains_key(&origin) && !voters.contains_key(&origin);
+            let all_had = *seqno <= applied_by_all && !planted(Mutant::PurgedSuccessForgotten);
+            let succeeded = all_had || committed_by(*seqno).is_some_and(is_silent);
+            let winner = winner(*seqno, cast, voters, usize::from(succeeded))?;
             Some((*seqno, winner))
         };
         let decided: Vec<_> = self.open.iter().filter_map(decide).collect();
@@ -133,7 +137,7 @@ fn winner(
             false => missing += 1,
         }
     }
-    // Of equal counts the least ballot wins: success is 0.
+    // Of equal counts the least ballot wins: success is 0, and always in the list.
     let (best, count) = counts
         .iter()
         .map(|(b, c)| (*b, *c))

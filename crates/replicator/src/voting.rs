@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::SubmissionId;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::NodeState;
@@ -155,7 +156,7 @@ impl Replicator {
                 Level::Info,
                 format!("Vote (error) on {gtid} is consistent with group. Continue."),
             );
-        } else {
+        } else if !planted(Mutant::VoteLoserStays) {
             self.become_inconsistent(&format!(
                 "Inconsistent by consensus on {gtid}: {}",
                 dispute.text

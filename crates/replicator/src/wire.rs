@@ -81,7 +81,7 @@ impl Reader {
             .map_err(|_| MessageError::Utf8)
     }
 
-    /// A number of things of at least `min_bytes` each.
+    /// A number of things of at least `min_bytes` each: fixed parts of them cannot be cut short then.
     pub(crate) fn count(&mut self, min_bytes: usize) -> Result<usize, MessageError> {
         let count = self.u32()? as usize;
         if count.saturating_mul(min_bytes) > self.bytes.len() {
@@ -103,10 +103,10 @@ impl Reader {
 
     pub(crate) fn configuration(&mut self) -> Result<Configuration, MessageError> {
         let number = self.u64()?;
-        let override_id = if self.bool()? {
-            Some(self.uuid()?)
-        } else {
-            None
+        let forked = self.bool()?;
+        let (override_id, fork_after) = match forked {
+            true => (Some(self.uuid()?), self.u64()?),
+            false => (None, 0),
         };
         let count = self.count(50)?;
         let mut members = Vec::with_capacity(count);
@@ -117,6 +117,7 @@ impl Reader {
             number,
             members,
             override_id,
+            fork_after,
         })
     }
 
@@ -184,6 +185,7 @@ pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration
     out.push(u8::from(configuration.override_id.is_some()));
     if let Some(id) = configuration.override_id {
         out.extend_from_slice(&id.0);
+        out.extend_from_slice(&configuration.fork_after.to_le_bytes());
     }
     put_count(out, configuration.members.len());
     for member in &configuration.members {

@@ -44,6 +44,8 @@ pub(crate) struct Works {
     announced: usize,
     /// Number of Apply in the queue.
     applies: usize,
+    /// The server was asked to send its state, and has not said yet that it has.
+    pub(crate) donates: bool,
 }
 
 impl Works {
@@ -98,7 +100,9 @@ impl Works {
             Task::Apply(apply) => {
                 let alone = apply.flags & flags::ISOLATION != 0;
                 let follows = apply.depends_on <= low || planted(Mutant::DependsOnNotHeeded);
-                follows && (!alone || queued.marked) && !self.runs_alone()
+                follows
+                    && (!alone || queued.marked)
+                    && (!self.runs_alone() || planted(Mutant::ViewIsNoBarrier))
             }
             _ => queued.after <= low && self.running.is_empty(),
         }
@@ -116,6 +120,7 @@ impl Works {
             return None;
         }
         let task = self.queue.pop_front()?.task;
+        self.donates |= matches!(task, Task::Donate { .. });
         self.announced = self.announced.saturating_sub(1);
         let running = match &task {
             Task::Apply(apply) => {
@@ -150,6 +155,7 @@ impl Works {
                 let alone = apply.flags & flags::ISOLATION != 0;
                 if alone && !front.marked && apply.depends_on <= low {
                     front.marked = true;
+                    out.push(Action::NoteAction { gtid: apply.gtid });
                     out.push(Action::MarkUnsafe);
                 }
             }

@@ -94,6 +94,13 @@ pub enum Fault {
         /// When it runs again.
         for_us: TimeUs,
     },
+    /// `SET GLOBAL wsrep_cluster_address`: the node leaves and comes back, in the same process.
+    Reconnect {
+        /// The node.
+        node: NodeId,
+        /// When it connects again.
+        for_us: TimeUs,
+    },
     /// `gmcast.isolate`: the node's connections break and none is made.
     Isolate {
         /// The node.
@@ -119,6 +126,14 @@ pub enum Fault {
     Override {
         /// The node.
         node: NodeId,
+    },
+    /// An operator empties a data directory and starts the node with `--wsrep-new-cluster`, while the others
+    /// go on; sees the mistake, and does it again without.
+    Astray {
+        /// The node.
+        node: NodeId,
+        /// When the mistake is seen.
+        for_us: TimeUs,
     },
     /// All processes die at once; an operator then bootstraps the node whose database is furthest.
     Blackout {
@@ -147,10 +162,12 @@ impl Fault {
             Fault::Crash { .. } => "crash",
             Fault::CrashInTransfer { .. } => "crash in transfer",
             Fault::Leave { .. } => "leave",
+            Fault::Reconnect { .. } => "reconnect",
             Fault::Isolate { .. } => "isolate",
             Fault::Weight { .. } => "weight",
             Fault::ClockJump { .. } => "clock jump",
             Fault::Override { .. } => "override",
+            Fault::Astray { .. } => "astray",
             Fault::Blackout { .. } => "blackout",
         }
     }
@@ -163,6 +180,7 @@ impl Fault {
             | Fault::Duplicate { for_us, .. }
             | Fault::Delay { for_us, .. }
             | Fault::Slow { for_us, .. }
+            | Fault::Astray { for_us, .. }
             | Fault::Isolate { for_us, .. } => for_us,
             _ => 0,
         }
@@ -210,10 +228,14 @@ impl fmt::Display for Fault {
                 factor,
                 for_us,
             } => write!(f, " n{} {factor} times for {} ms", node + 1, ms(for_us)),
-            Fault::Pause { node, for_us } | Fault::Isolate { node, for_us } => {
+            Fault::Pause { node, for_us }
+            | Fault::Isolate { node, for_us }
+            | Fault::Astray { node, for_us } => {
                 write!(f, " n{} for {} ms", node + 1, ms(for_us))
             }
-            Fault::Crash { node, for_us, .. } | Fault::Leave { node, for_us } => {
+            Fault::Crash { node, for_us, .. }
+            | Fault::Leave { node, for_us }
+            | Fault::Reconnect { node, for_us } => {
                 write!(f, " n{}, back after {} ms", node + 1, ms(for_us))
             }
             Fault::CrashInTransfer { donor, for_us } => {

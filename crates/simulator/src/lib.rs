@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod coverage;
+pub mod directed;
 pub mod edit;
 pub mod fault;
 pub mod invariants;

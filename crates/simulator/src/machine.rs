@@ -31,10 +31,12 @@ pub struct Machine {
     pub weight: u8,
     /// The one that runs.
     pub process: Option<Box<Process>>,
-    /// Names in the group of all of them.
+    /// Names in the group: one for each connection of each process.
     pub incarnations: Vec<Incarnation>,
     /// The next one founds a cluster.
     pub bootstrap: bool,
+    /// Number of the connection in which it is in a history of its own, by mistake.
+    pub astray: u64,
     /// When one that has ended is to be followed by another.
     pub back_us: TimeUs,
     /// How many faults isolate it now.
@@ -87,12 +89,16 @@ pub struct Progress {
     pub acted: bool,
     /// Incremental transfers that it has received.
     pub ists: u64,
+    /// Its database was found to be beyond a fork, so often.
+    pub forks: u64,
 }
 
 /// One process of a node.
 pub struct Process {
-    /// 1, 2, .. on its data directory.
+    /// Number of its connection to the group: 1, 2, .. on its data directory.
     pub start: u64,
+    /// Number of its first one: it has left and come back since, if they differ.
+    pub first_start: u64,
     /// Its name in the group.
     pub incarnation: Incarnation,
     /// Group, replicator and log.
@@ -113,6 +119,8 @@ pub struct Process {
     pub steps_us: Vec<TimeUs>,
     /// disconnect() was called then.
     pub leaving_us: Option<TimeUs>,
+    /// It goes on without a connection after that, and connects again.
+    pub returns: bool,
     /// The group's standing as it was seen last.
     pub standing: Standing,
     /// Holds its vote, by its own delivered configuration.
@@ -126,20 +134,42 @@ pub struct Process {
 }
 
 impl Machine {
-    /// How many processes were started.
+    /// How often processes have connected.
     pub fn starts(&self) -> u64 {
         self.incarnations.len() as u64
     }
 
-    /// The name in the group of the process with this number.
+    /// The name in the group in the connection with this number.
     pub fn incarnation(&self, start: u64) -> Incarnation {
         self.incarnations[start as usize - 1]
     }
 
-    /// The process with this number, if it is the one that runs.
+    /// The process in the connection with this number, if it still is.
     pub fn running(&mut self, start: u64) -> Option<&mut Process> {
         self.process
             .as_deref_mut()
             .filter(|process| process.start == start)
+    }
+
+    /// The process that was in the connection with this number, if it still lives: what happens within
+    /// the server goes on whatever becomes of the connection.
+    pub fn alive(&mut self, start: u64) -> Option<&mut Process> {
+        self.process
+            .as_deref_mut()
+            .filter(|process| (process.first_start..=process.start).contains(&start))
+    }
+}
+
+impl Input {
+    /// Concerns the connection, not only the process.
+    pub fn is_of_connection(&self) -> bool {
+        match self {
+            Input::Frame(..)
+            | Input::LinkUp(..)
+            | Input::LinkDown(..)
+            | Input::Group(_)
+            | Input::Leave => true,
+            Input::Step(..) | Input::SnapshotEnded(_) | Input::DonationEnded(..) => false,
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use simulator::edit::Edit;
 use simulator::sweep::Sweep;
-use simulator::{regressions, replay, shrink};
+use simulator::{directed, regressions, replay, shrink};
 
 /// Whole clusters of real nodes on simulated time, network and disks, with faults.
 #[derive(Parser)]
@@ -40,6 +40,22 @@ enum Command {
         #[arg(long)]
         all: bool,
     },
+    /// Plays schedules written by hand, as a story if it is one; fails if something is violated or a
+    /// situation is not reached.
+    Directed {
+        /// Only this one.
+        name: Option<String>,
+        /// With this seed; without a name, with all seeds below it.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Everyday business too: entries, transactions.
+        #[arg(long)]
+        all: bool,
+        /// With this mistake planted.
+        #[cfg(feature = "mutants")]
+        #[arg(long)]
+        mutant: Option<String>,
+    },
     /// Finds the least of a schedule that violates the same.
     Shrink {
         #[command(flatten)]
@@ -50,12 +66,18 @@ enum Command {
     Mutants {
         /// Only this one.
         name: Option<String>,
-        /// Gives up after so many schedules.
+        /// Gives up after so many random schedules ...
         #[arg(long, default_value_t = 20_000)]
         limit: u64,
-        /// Schedules of this profile only.
+        /// ... and after so many if a directed one has caught it already.
+        #[arg(long, default_value_t = 500)]
+        limit_caught: u64,
+        /// Random schedules of this profile only.
         #[arg(long)]
         profile: Option<String>,
+        /// On so many threads.
+        #[arg(long, default_value_t = 1)]
+        jobs: usize,
     },
     /// Runs the schedules that once found a mistake (regressions.txt).
     Regressions,
@@ -88,6 +110,22 @@ fn main() -> ExitCode {
         Command::Replay { edit, all } => {
             replay::replay(&edit, all).map(|outcome| outcome.violation.is_none())
         }
+        Command::Directed {
+            name,
+            seed,
+            all,
+            #[cfg(feature = "mutants")]
+            mutant,
+        } => {
+            #[cfg(feature = "mutants")]
+            let planted = simulator::mutants::plant(mutant.as_deref());
+            #[cfg(not(feature = "mutants"))]
+            let planted = Ok(());
+            planted.and_then(|()| match name {
+                Some(name) => replay::replay_directed(&name, seed, all),
+                None => Ok(directed::play_all(seed)),
+            })
+        }
         Command::Shrink { edit } => shrink::shrink(edit).and_then(|(edit, violation)| {
             println!("{}: {}", violation.what, violation.text);
             replay::describe(&edit.plan()?);
@@ -98,11 +136,17 @@ fn main() -> ExitCode {
         Command::Mutants {
             name,
             limit,
+            limit_caught,
             profile,
-        } => {
-            let (name, profile) = (name.as_deref(), profile.as_deref());
-            Ok(simulator::mutants::hunt_all(limit, name, profile))
+            jobs,
+        } => simulator::mutants::Hunt {
+            name,
+            limit,
+            limit_caught,
+            profile,
+            jobs,
         }
+        .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
             for profile in simulator::profile::ALL {

@@ -1,6 +1,7 @@
 //! What a seed stands for: the cluster, its network and disks, the load, and the faults.
 
 use trireme_log::Durability;
+use trireme_replicator::Options;
 
 use crate::fault::Fault;
 use crate::profile::Profile;
@@ -37,6 +38,8 @@ pub struct Plan {
     pub segment_bytes: u64,
     /// `gcs.fc_limit`.
     pub fc_limit: u64,
+    /// `cert.max_length`.
+    pub cert_max_length: u64,
     /// Entries of one IST message.
     pub ist_chunk_bytes: usize,
     /// Restarts without the recovered position (a server started directly after a crash).
@@ -113,6 +116,7 @@ impl Plan {
             log_bytes: random.pick(&[20_000, 200_000, 16 << 20]),
             segment_bytes: random.pick(&[4 << 10, 64 << 10]),
             fc_limit: random.pick(&[4, 16, 100]),
+            cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             unrecovered_percent: 10,
             faults,
@@ -159,6 +163,10 @@ fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
     plan.load.ddl_per_mille = random.pick(&[0, 2, 20]);
     plan.speed.start_us = Span(5_000, 100_000);
     plan.speed.transfer_us = Span(5_000, random.pick(&[50_000, 500_000, 3_000_000]));
+    plan.load.ddl_error_percent = profile.ddl_error_percent;
+    if !profile.apply_errors_per_million.is_empty() {
+        plan.apply_errors_per_million = random.pick(profile.apply_errors_per_million);
+    }
     if random.percent(30) {
         plan.admin.every_us = Some(Span(100_000, 3_000_000));
     }

@@ -35,6 +35,8 @@ pub enum Kind {
     CrashInTransfer,
     /// A graceful stop.
     Leave,
+    /// `SET GLOBAL wsrep_cluster_address`.
+    Reconnect,
     /// `gmcast.isolate`.
     Isolate,
     /// `pc.weight`.
@@ -43,6 +45,10 @@ pub enum Kind {
     ClockJump,
     /// `pc.bootstrap`.
     Override,
+    /// A minority that an operator makes primary, after the others have gone on without it.
+    Fork,
+    /// `--wsrep-new-cluster` on an empty data directory, by mistake.
+    Astray,
     /// Everybody dies.
     Blackout,
 }
@@ -70,6 +76,10 @@ pub struct Profile {
     pub late_percent: u64,
     /// `repl.durability`, one of these.
     pub durability: &'static [Durability],
+    /// Of a million write-sets, so many fail to apply on a node only; one of these for each node.
+    pub apply_errors_per_million: &'static [u64],
+    /// Of the DDL, so much fails on all nodes alike.
+    pub ddl_error_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
 }
@@ -92,6 +102,8 @@ const PLAIN: Profile = Profile {
         Durability::Disk,
         Durability::Memory,
     ],
+    apply_errors_per_million: &[],
+    ddl_error_percent: 10,
     think_us: [10_000, 20_000, 50_000],
 };
 
@@ -242,6 +254,43 @@ pub const ALL: &[Profile] = &[
         mix: EVERYTHING,
         ..PLAIN
     },
+    Profile {
+        name: "reconnects",
+        mix: &[
+            (6, Reconnect),
+            (2, Partition),
+            (1, Crash),
+            (1, Leave),
+            (1, CrashInTransfer),
+            (1, Pause),
+            (1, Reset),
+        ],
+        ..PLAIN
+    },
+    Profile {
+        name: "errors",
+        mix: &[
+            (2, Crash),
+            (2, Partition),
+            (2, Reset),
+            (1, Leave),
+            (1, Reconnect),
+            (1, Pause),
+            (1, CrashInTransfer),
+        ],
+        apply_errors_per_million: &[0, 500, 3_000],
+        ddl_error_percent: 30,
+        far_percent: 0,
+        ..PLAIN
+    },
+    Profile {
+        name: "forks",
+        sizes: &[2, 3, 3, 4, 5],
+        lasts_ms: (6_000, 11_000),
+        faults: (2, 4),
+        mix: &[(7, Fork), (2, Astray), (1, Crash), (1, Leave), (1, Reset)],
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -296,6 +345,8 @@ impl Profile {
             at = at.min(calm_us.saturating_sub(for_us)).max(1);
             faults.push((at, shattered));
             faults.push((at + random.within(1_500_000..=for_us), first));
+        } else if *kind == Fork {
+            fork(size, calm_us, random, faults);
         } else if *kind == Flapping {
             for _ in 0..random.within(2..=8) {
                 let period_us = first.lasts_us() + random.within(10_000..=500_000);
@@ -357,6 +408,7 @@ impl Kind {
                 for_us,
             },
             Leave => Fault::Leave { node, for_us },
+            Reconnect => Fault::Reconnect { node, for_us },
             Isolate => Fault::Isolate { node, for_us },
             Weight => Fault::Weight {
                 node,
@@ -366,7 +418,11 @@ impl Kind {
                 node,
                 by_us: random.pick(&[500_000, 5_000_000, 60_000_000, 3_600_000_000]),
             },
-            Override => Fault::Override { node },
+            Override | Fork => Fault::Override { node },
+            Astray => Fault::Astray {
+                node,
+                for_us: random.within(300_000..=2_000_000),
+            },
             Blackout => Fault::Blackout {
                 power_loss: random.percent(50),
                 for_us,
@@ -384,5 +440,35 @@ fn cut(size: usize, node: usize, both: bool, for_us: TimeUs, random: &mut Random
         both,
         reset: random.percent(50),
         for_us,
+    }
+}
+
+/// A minority is cut off; the others go on, then lose each other. An operator makes a node of the
+/// minority primary, maybe after the others have found their way into it.
+fn fork(size: usize, calm_us: TimeUs, random: &mut Random, faults: &mut Vec<(TimeUs, Fault)>) {
+    let nodes = random.shuffled(size);
+    let few = random.within(1..=(size as u64).div_ceil(2).max(2) - 1) as usize;
+    let (minority, majority) = nodes.split_at(few.min(size - 1));
+    let alone_us = random.within(100_000..=1_500_000);
+    let lost_us = random.within(2_500_000..=5_000_000);
+    let whole_us = alone_us + lost_us;
+    let begin = random.within(500_000..=(calm_us - 200_000).max(whole_us + 500_000) - whole_us);
+    let cut = |from: &[usize], to: &[usize], for_us, reset| Fault::Cut {
+        from: from.to_vec(),
+        to: to.to_vec(),
+        both: true,
+        reset,
+        for_us,
+    };
+    let reset = random.percent(50);
+    faults.push((begin, cut(minority, majority, whole_us, reset)));
+    let lost = begin + alone_us;
+    // All of them, or just so that none has a majority.
+    faults.push((lost, cut(majority, majority, lost_us, random.percent(50))));
+    let node = random.pick(minority);
+    for _ in 0..4 {
+        // As soon as nobody is primary any more, and only then.
+        let at = lost + random.within(lost_us / 3..=lost_us);
+        faults.push((at, Fault::Override { node }));
     }
 }

@@ -47,6 +47,15 @@ impl Random {
         of[self.below(of.len())]
     }
 
+    /// The numbers from 0, in any order.
+    pub fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut numbers: Vec<_> = (0..count).collect();
+        for last in (1..count).rev() {
+            numbers.swap(last, self.below(last + 1));
+        }
+        numbers
+    }
+
     /// A fresh identity.
     pub fn uuid(&mut self) -> Uuid {
         let mut bytes = [0; 16];

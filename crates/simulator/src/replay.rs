@@ -1,5 +1,6 @@
 //! One schedule as a story that a person can read.
 
+use crate::directed;
 use crate::edit::Edit;
 use crate::invariants;
 use crate::plan::Plan;
@@ -22,6 +23,22 @@ pub fn replay(edit: &Edit, everything: bool) -> Result<Outcome, String> {
     let outcome = run::run_watched(plan, watch);
     println!("{}", outcome.coverage);
     Ok(outcome)
+}
+
+/// Prints a directed schedule; true if its situation was reached and nothing is violated. Err: there
+/// is no such schedule.
+pub fn replay_directed(name: &str, seed: u64, everything: bool) -> Result<bool, String> {
+    let directed = directed::named(name)?;
+    describe(&(directed.plan)(seed));
+    let mut watch = Watch::new(invariants::all());
+    watch.trace = Some(Trace::new(everything));
+    let (outcome, reached) = directed.run(seed, watch);
+    println!("{}", outcome.coverage);
+    match &reached {
+        Ok(()) => println!("the situation was reached"),
+        Err(missed) => println!("NOT REACHED: {}", missed.0),
+    }
+    Ok(reached.is_ok() && outcome.violation.is_none())
 }
 
 /// What was decided before the run.

@@ -54,8 +54,16 @@ pub fn run(plan: Plan) -> Outcome {
 
 /// Plays a plan.
 pub fn run_watched(plan: Plan, watch: Watch) -> Outcome {
+    run_world(plan, watch, |world| run_until(world, world.plan.calm_us))
+}
+
+/// Plays a plan whose faults are made by `trouble`; nothing goes wrong any more when it returns.
+pub(crate) fn run_world(plan: Plan, watch: Watch, trouble: impl FnOnce(&mut World)) -> Outcome {
     let mut world = World::new(plan, watch);
-    let played = quietly(|| play(&mut world));
+    let played = quietly(|| {
+        trouble(&mut world);
+        recover(&mut world)
+    });
     let broken = world.watch.violation.take();
     let violation = match (broken, played) {
         (Some((name, text)), _) => Some(Violation {
@@ -88,9 +96,8 @@ pub fn run_watched(plan: Plan, watch: Watch) -> Outcome {
     }
 }
 
-/// Err: no liveness.
-fn play(world: &mut World) -> Result<(), String> {
-    run_until(world, world.plan.calm_us);
+/// Faults are over. Err: no liveness.
+fn recover(world: &mut World) -> Result<(), String> {
     world.calm_down();
     if wait(world, SETTLE_US, "", World::recovered).is_err() {
         // A joiner slower than the load is the operator's matter, who lowers it.
@@ -101,13 +108,21 @@ fn play(world: &mut World) -> Result<(), String> {
     world.set_busy(true);
     let before = world.acknowledged();
     run_until(world, world.now_us + BUSY_US);
-    wait(world, SERVE_US, "after everybody has recovered", |world| {
-        let now = world.acknowledged();
-        match (0..now.len()).find(|node| now[*node] <= before[*node]) {
+    let serves = |world: &World, node: usize| world.acknowledged()[node] > before[node];
+    let serve = |world: &mut World| {
+        let mut nodes = 0..world.machines.len();
+        match nodes.find(|node| !serves(world, *node)) {
             Some(node) => Err(format!("n{}'s clients commit nothing", node + 1)),
             None => Ok(()),
         }
-    })?;
+    };
+    if wait(world, SERVE_US, "", serve).is_err() {
+        // A far node's clients may lose every conflict with a near one's.
+        let nodes = 0..world.machines.len();
+        let served: Vec<usize> = nodes.filter(|node| serves(world, *node)).collect();
+        world.silence(&served);
+    }
+    wait(world, SERVE_US, "after everybody has recovered", serve)?;
     rest(world)?;
     for node in 0..world.machines.len() {
         world.show_control(node);

@@ -10,6 +10,7 @@ pub struct SavedState {
     safe_to_bootstrap: bool,
     unsafe_count: u32,
     corrupt: bool,
+    killed: bool,
 }
 
 impl Default for SavedState {
@@ -20,6 +21,7 @@ impl Default for SavedState {
             safe_to_bootstrap: true,
             unsafe_count: 0,
             corrupt: false,
+            killed: false,
         }
     }
 }
@@ -35,6 +37,17 @@ impl SavedState {
             corrupt: false,
             ..self.clone()
         }
+    }
+
+    /// How the process ended.
+    pub fn ended(&mut self, clean: bool) {
+        self.killed = !clean;
+    }
+
+    /// It was killed after it had saved a position, before its database was closed: what the database
+    /// has not flushed is gone. Galera has the same gap: whoever starts such a server must recover first.
+    pub fn is_doubtful(&self) -> bool {
+        self.killed && self.written.seqno != UNKNOWN
     }
 
     /// The node may found a cluster without an operator's edit.

@@ -20,8 +20,9 @@ pub enum Seen {
     /// A process started on the data directory; its database really stands at (history, seqno), after
     /// what a crash took from it, whatever the provider is told; -1 if it holds half a snapshot.
     Started { database: (Uuid, Seqno) },
-    /// The process was told to bootstrap, and founds or continues this history, alone.
-    Founded { history: Uuid },
+    /// The process was told to bootstrap, and founds this history (seqno 0), or continues it, alone, above
+    /// this seqno: its database's position, or that of an executed total-order action above it (rule 13).
+    Founded { history: Uuid, seqno: Seqno },
     /// The operator makes the process's component primary without a majority (`pc.bootstrap`).
     Overridden { override_id: Uuid },
     /// The process is gone; `clean` if it left and stopped by itself.

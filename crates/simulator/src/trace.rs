@@ -42,7 +42,9 @@ impl Trace {
     pub fn sight(&self, sight: &Sight) {
         let what = match &sight.what {
             Seen::Started { .. } | Seen::Stopped { .. } => return, // the world says more
-            Seen::Founded { history } => format!("founds or continues history {history}"),
+            Seen::Founded { history, seqno } => {
+                format!("founds or continues history {history} above {seqno}")
+            }
             Seen::Standing { standing, view, .. } => format!("is {standing:?} in view {view}"),
             Seen::Truncated { after } => format!("drops its log above {after}"),
             Seen::BeganAnew { checkpoint } => format!(

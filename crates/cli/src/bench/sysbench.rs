@@ -77,8 +77,8 @@ pub enum BenchError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Runs the plan; prints each measurement, then the table of medians. What was measured before a failure is in the file.
-pub fn run(plan: &Plan) -> Result<(), BenchError> {
+/// Runs the plan; prints each measurement, then the table of medians; returns the measurements. What was measured before a failure is in the file.
+pub fn run(plan: &Plan) -> Result<Vec<Measurement>, BenchError> {
     let mut csv = match &plan.out {
         Some(path) => Some((path, File::create(path).map_err(io_error(path))?)),
         None => None,
@@ -107,18 +107,18 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         }
     }
     line(&format!("\n{}", report(plan, &all)));
-    Ok(())
+    Ok(all)
 }
 
 /// Where templates and running clusters lie.
-fn work_dir() -> PathBuf {
+pub(super) fn work_dir() -> PathBuf {
     let mut name = default_dir().into_os_string();
     name.push("-bench");
     name.into()
 }
 
 /// A data directory with the prepared table, made once and kept for later invocations.
-fn template(rows: usize) -> Result<PathBuf, BenchError> {
+pub(super) fn template(rows: usize) -> Result<PathBuf, BenchError> {
     make_private_dir(&work_dir())?;
     let template = work_dir().join(format!("template-oltp-{rows}"));
     if template.exists() {

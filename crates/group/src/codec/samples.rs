@@ -52,6 +52,7 @@ fn configuration() -> Configuration {
         number: 5,
         members: vec![member()],
         override_id: Some(uuid(0xd1)),
+        fork_after: 95,
     }
 }
 

@@ -66,11 +66,13 @@ fn member() -> impl Strategy<Value = Member> {
 }
 
 fn configuration() -> impl Strategy<Value = Configuration> {
-    (any::<u64>(), vec(member(), FEW), option::of(uuid())).prop_map(
-        |(number, members, override_id)| Configuration {
+    let numbers = any::<[u64; 2]>();
+    (numbers, vec(member(), FEW), option::of(uuid())).prop_map(
+        |([number, fork_after], members, override_id)| Configuration {
             number,
             members,
             override_id,
+            fork_after,
         },
     )
 }

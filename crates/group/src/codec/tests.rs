@@ -104,6 +104,30 @@ fn every_truncation_and_every_added_byte_is_an_error() {
 }
 
 #[test]
+fn what_the_log_holds_is_whole_or_refused() {
+    let (entry, checkpoint) = (encode_entry(&entry()), encode_checkpoint(&checkpoint()));
+    for length in 0..entry.len() {
+        assert!(decode_entry(entry.slice(..length)).is_err(), "{length}");
+    }
+    for length in 0..checkpoint.len() {
+        let cut = checkpoint.slice(..length);
+        assert!(decode_checkpoint(cut).is_err(), "{length}");
+    }
+    let longer = |bytes: &Bytes| Bytes::from([&bytes[..], &[0]].concat());
+    assert_eq!(
+        decode_checkpoint(longer(&checkpoint)),
+        Err(DecodeError::Trailing(1))
+    );
+    assert_eq!(decode_entry(longer(&entry)), Err(DecodeError::Trailing(1)));
+    for version in [0, 2] {
+        let foreign = |bytes: &Bytes| Bytes::from([&[version], &bytes[1..]].concat());
+        let error = DecodeError::Version(version);
+        assert_eq!(decode_entry(foreign(&entry)), Err(error.clone()));
+        assert_eq!(decode_checkpoint(foreign(&checkpoint)), Err(error));
+    }
+}
+
+#[test]
 fn foreign_versions_and_kinds_are_refused() {
     assert_eq!(
         decode(Bytes::from_static(&[2, 15])),

@@ -57,7 +57,12 @@ wire_struct!(Member {
     never_donor: bool,
     app_protocol: i32,
 });
-wire_struct!(Configuration { number: u64, members: Vec<Member>, override_id: Option<Uuid> });
+wire_struct!(Configuration {
+    number: u64,
+    members: Vec<Member>,
+    override_id: Option<Uuid>,
+    fork_after: u64,
+});
 wire_struct!(Entry {
     position: u64,
     ballot: Ballot,

@@ -413,6 +413,27 @@ fn a_read_sees_what_was_acknowledged_before() {
     assert_eq!(other.code, Code::TrxMissing);
 }
 
+/// Found by the simulator: positions below a control state that came from a peer counted as released.
+#[test]
+fn a_read_waits_for_what_a_peers_control_state_covers() {
+    let mut cluster = Cluster::of(2);
+    cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.deliver(0);
+    cluster.reset(1);
+    cluster.reconfigure(|_| ());
+    cluster.nodes[1].threads = 0;
+    cluster.settle_now();
+    let ticket = 999;
+    cluster.event(1, Event::SyncWait { ticket, upto: None });
+    assert!(
+        cluster.nodes[1].server.take(ticket).is_none(),
+        "it has not come from node 0, or is not applied"
+    );
+    cluster.nodes[1].threads = 4;
+    cluster.settle();
+    assert_eq!(cluster.nodes[1].server.take(ticket).unwrap().code, Code::Ok);
+}
+
 #[test]
 fn fragments_are_not_supported_yet() {
     let mut cluster = Cluster::of(1);

@@ -54,6 +54,10 @@ pub struct Node {
     pub server: Server,
     pub records: Records,
     pub actions: Vec<Action>,
+    /// What its processes before have noted (rule 13).
+    pub last_action: Gtid,
+    /// Likewise (rule 11).
+    pub overrides: Vec<(Uuid, Seqno)>,
     /// How many recv() threads there are.
     pub threads: usize,
     /// Index of the next delivery.
@@ -136,6 +140,8 @@ impl Cluster {
             server: Server::default(),
             records: Records::default(),
             actions: Vec::new(),
+            last_action: Gtid::UNDEFINED,
+            overrides: Vec::new(),
             threads: 0,
             next: 0,
             base: 0,
@@ -163,10 +169,11 @@ impl Cluster {
             incarnation: self.nodes[node].incarnation,
             me: member(node),
             local,
+            last_action: self.nodes[node].last_action,
             bootstrap,
             server_running,
             control: None,
-            overrides: Vec::new(),
+            overrides: self.nodes[node].overrides.clone(),
         };
         self.event(node, Event::Connect(Box::new(connect)));
     }

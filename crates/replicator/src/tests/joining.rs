@@ -599,6 +599,7 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
             incarnation: me.incarnation,
             me: me.clone(),
             local,
+            last_action: Gtid::UNDEFINED,
             bootstrap: None,
             server_running: false,
             control: Some(control.1),
@@ -636,4 +637,30 @@ fn a_database_ahead_of_the_group_is_replaced() {
     cluster.snapshot_from(0, joiner);
     cluster.settle();
     cluster.assert_settled();
+}
+
+/// Found by the simulator: the group waited for ever for a donor whose log began anew before it had begun.
+#[test]
+fn a_donation_that_a_reset_has_swallowed_is_given_up() {
+    let mut cluster = Cluster::of(2);
+    (cluster.nodes[0].threads, cluster.nodes[1].threads) = (0, 0);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    let donates = |cluster: &Cluster, node: usize| {
+        let control = cluster.nodes[joiner].replicator.control.as_ref();
+        control.expect("in step").members[&incarnation(node)]
+            .donates_to
+            .is_some()
+    };
+    let donor = (0..2).find(|node| donates(&cluster, *node));
+    let donor = donor.expect("one is chosen");
+    cluster.reset(donor);
+    cluster.reconfigure(|_| ());
+    (cluster.nodes[0].threads, cluster.nodes[1].threads) = (4, 4);
+    cluster.settle();
+    assert!((0..2).all(|node| !donates(&cluster, node)));
+    assert_eq!(cluster.comment(donor), "Synced");
+    let fatal = cluster.nodes[joiner].fatal.as_deref();
+    assert!(fatal.is_some_and(|text| text.contains("Need to abort")));
 }

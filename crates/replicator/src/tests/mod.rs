@@ -1,10 +1,15 @@
 //! Scenarios: a few replicators over a made-up total order, each with a made-up server.
 
+mod ambiguous;
+mod calls;
 mod commits;
+mod connection;
 mod driver;
+mod flow;
 mod joining;
 mod life;
 mod random;
 mod server;
+mod transfer;
 mod votes;
 mod wire;

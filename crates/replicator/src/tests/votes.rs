@@ -1,10 +1,12 @@
 //! Votes on apply errors.
 
 use trireme_certification::KeyType;
+use trireme_group::Incarnation;
 
-use super::driver::Cluster;
+use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
-use crate::{Action, Code, Event};
+use crate::votes::{Ballot, Votes};
+use crate::{Action, Code, Event, Seqno};
 
 /// Applying the next seqno ends so on these nodes; an own total-order action takes it.
 fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
@@ -155,4 +157,92 @@ fn a_disconnect_does_not_wait_for_a_vote() {
         Toi::Done(Code::NodeFail)
     );
     assert!(cluster.nodes[0].closed);
+}
+
+/// Who has left can neither vote nor be waited for, but has committed what it sent (found by the simulator).
+#[test]
+fn the_origin_of_a_write_set_counts_as_a_success_if_nobody_waits_for_it() {
+    let [origin, voter, other] = [0, 1, 2].map(incarnation);
+    let decide = |voters: &[(Incarnation, Seqno)], ballots: &[(Incarnation, Ballot)]| {
+        let mut votes = Votes::default();
+        for (from, ballot) in ballots {
+            votes.cast(10, *from, *ballot);
+        }
+        let voters = voters.iter().copied().collect();
+        votes.decide(&voters, |_| Some(origin), 0)
+    };
+    // Success wins the tie with the only voter's error.
+    assert_eq!(decide(&[(voter, 9)], &[(voter, 7)]), [(10, 0)]);
+    // Two agree on an error against the silent origin.
+    let both = [(voter, 7), (other, 7)];
+    assert_eq!(decide(&[(voter, 9), (other, 9)], &both), [(10, 7)]);
+    // An origin that votes, or is waited for, is not counted twice.
+    let three = [(voter, 7), (origin, 7)];
+    assert_eq!(decide(&[(voter, 9)], &three), [(10, 7)]);
+    assert_eq!(decide(&[(voter, 9), (origin, 9)], &[(voter, 7)]), []);
+}
+
+#[test]
+fn who_has_applied_more_without_a_word_has_had_no_error() {
+    let [one, two] = [0, 1].map(incarnation);
+    let mut votes = Votes::default();
+    votes.cast(10, one, 7);
+    let voters = |applied| [(one, 9), (two, applied)].into();
+    assert_eq!(votes.decide(&voters(9), |_| None, 0), []);
+    assert_eq!(votes.decide(&voters(10), |_| None, 0), [(10, 0)]);
+    // Only so many results are kept for who votes late.
+    for seqno in 11..100 {
+        votes.cast(seqno, one, 7);
+        votes.decide(&[(one, 9)].into(), |_| None, 0);
+    }
+    assert_eq!((votes.result(35), votes.result(36)), (None, Some(7)));
+}
+
+/// Behind the floor the origin is not known any more (found by the simulator: a lone voter's own error won).
+#[test]
+fn a_vote_on_what_all_had_applied_counts_their_success() {
+    let one = incarnation(0);
+    let decide = |applied_by_all| {
+        let mut votes = Votes::default();
+        votes.cast(10, one, 7);
+        votes.decide(&[(one, 9)].into(), |_| None, applied_by_all)
+    };
+    assert_eq!(decide(9), [(10, 7)]);
+    assert_eq!(decide(10), [(10, 0)]);
+}
+
+/// A member that waits for a vote is cut off, and its log begins anew.
+#[test]
+fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
+    for agreed in [true, false] {
+        let mut cluster = Cluster::of(3);
+        let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+        for node in if agreed { 0..3 } else { 2..3 } {
+            let errors = &mut cluster.nodes[node].server.errors;
+            errors.insert(seqno, b"exists".to_vec());
+        }
+        cluster.toi(0, 5);
+        // Node 2 applies it, and its ballot does not get out.
+        cluster.deliver(2);
+        cluster.nodes[2].primary = false;
+        let component = vec![member(2)];
+        cluster.event(2, Event::NonPrimary { component });
+        while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+        assert!(cluster.nodes[2].actions.contains(&Action::MarkUnsafe));
+        cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+        cluster.settle();
+        assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+        cluster.nodes[2].primary = true;
+        cluster.reset(2);
+        cluster.reconfigure(|c| {
+            let mut back = member(2);
+            (back.weight, back.voter) = (0, false);
+            c.members.push(back);
+        });
+        cluster.settle();
+        assert_eq!(left(&cluster).is_empty(), agreed);
+        let comment = if agreed { "Synced" } else { "Inconsistent" };
+        assert_eq!(cluster.comment(2), comment);
+        cluster.assert_settled();
+    }
 }

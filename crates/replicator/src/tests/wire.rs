@@ -175,6 +175,81 @@ fn another_version_is_refused() {
     }
 }
 
+/// A control state with something of everything in it.
+fn full_control() -> Vec<u8> {
+    let mut cluster = Cluster::of(3);
+    cluster.reconfigure(|c| c.override_id = Some(Uuid([3; 16])));
+    cluster.settle();
+    // A vote that is decided, one that is open, and a donor at work.
+    let seqno = cluster.nodes[0].replicator.last_seqno().expect("in step");
+    for (node, at) in [(0, 1), (1, 1), (2, 1), (1, 3)] {
+        let errors = &mut cluster.nodes[node].server.errors;
+        errors.insert(seqno + at, b"exists".to_vec());
+    }
+    cluster.toi(0, 5);
+    cluster.settle();
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    cluster.nodes[2].threads = 0;
+    cluster.certify(0, "k", KeyType::Exclusive);
+    cluster.settle();
+    let control = cluster.nodes[0].replicator.control.as_ref();
+    let control = control.expect("in step");
+    assert!(!control.forks.is_empty() && control.votes.result(seqno + 1).is_some());
+    assert!(control.votes.open().next().is_some());
+    assert!(control.members.values().any(|m| m.donates_to.is_some()));
+    control.encode().to_vec()
+}
+
+#[test]
+fn what_is_cut_short_or_goes_on_is_refused() {
+    for (index, (name, bytes)) in messages().into_iter().enumerate() {
+        let longer = Bytes::from([&bytes[..], b"x"].concat());
+        let shorter = (0..bytes.len()).map(|end| bytes.slice(..end));
+        for wrong in shorter.chain([longer]) {
+            // The data of a write-set end where it ends.
+            let length = wrong.len();
+            let is_data = name == "write-set" && length >= bytes.len() - b"data".len();
+            let is_read = match index {
+                0..9 => Message::decode(&wrong).is_ok(),
+                _ => Direct::decode(wrong).is_ok(),
+            };
+            assert_eq!(is_read, is_data, "{name}, {length}");
+        }
+    }
+    let control = full_control();
+    assert!(Control::decode(control.clone().into()).is_ok());
+    for end in 0..control.len() {
+        let mut cut = control[..end].to_vec();
+        if end >= 9 {
+            let digest = xxhash_rust::xxh3::xxh3_64(&cut[9..]).to_le_bytes();
+            cut[1..9].copy_from_slice(&digest);
+        }
+        assert!(Control::decode(cut.into()).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn values_without_a_meaning_are_refused() {
+    let named = |wanted| {
+        let mut all = messages().into_iter();
+        let found = all.find(|(name, _)| *name == wanted);
+        found.expect("among the messages").1.to_vec()
+    };
+    // The first record's kind: behind version, kind, seqno, count, three numbers and a flag.
+    let kind = 2 + 8 + 4 + 3 * 8 + 1;
+    for (at, what) in [(kind, "delivery"), (kind - 1, "bool")] {
+        let mut bytes = named("ist chunk");
+        bytes[at] = 7;
+        let error = Direct::decode(bytes.into()).expect_err(what).to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    let mut preference = named("vote");
+    *preference.last_mut().expect("text") = 0xff;
+    assert!(Message::decode(&preference.into()).is_err());
+}
+
 proptest! {
     #[test]
     fn hostile_bytes_are_refused_or_read_but_never_panic(

@@ -161,7 +161,7 @@ mod tests {
         let database = (HISTORY, 4);
         story.see(1, Seen::Started { database });
         assert!(story.at_end(NAME).is_err());
-        story.see(1, Seen::Founded { history: HISTORY });
+        story.founds(1, 4);
         story.ordered_view(1, 5, 13);
         assert_eq!(story.at_end(NAME), Ok(()));
     }

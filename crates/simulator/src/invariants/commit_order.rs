@@ -37,10 +37,7 @@ impl Invariant for CommitOrder {
         match &sight.what {
             Seen::Started { database } => *at = (database.1 >= 0).then_some(*database),
             Seen::Stopped { .. } => *at = None,
-            Seen::Founded { history } => {
-                let goes_on = at.filter(|(known, _)| known == history);
-                *at = goes_on.or(Some((*history, 0)));
-            }
+            Seen::Founded { history, seqno } => *at = Some((*history, *seqno)),
             Seen::Snapshot { history, seqno, .. } => *at = Some((*history, *seqno)),
             Seen::Ordered { history, seqno, .. } => match at {
                 Some((known, last)) if known == history && *seqno == *last + 1 => *last = *seqno,

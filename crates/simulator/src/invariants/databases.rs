@@ -54,9 +54,13 @@ impl Branch {
 pub struct Databases {
     branches: Vec<Branch>,
     places: Vec<Option<Place>>,
+    /// Where a database stood before a crash took something of it.
+    crashed: HashMap<NodeId, Place>,
     writers: HashMap<ClientTrx, Place>,
     /// Each allows one fork.
     overrides: HashSet<Uuid>,
+    /// Foundings where another one had begun nothing yet: each allows one fork.
+    refoundings: usize,
     forks: usize,
     /// The lists.
     pub rows: Rows,
@@ -147,12 +151,23 @@ impl Databases {
         }
     }
 
+    /// True if on the way to `tip` this seqno was used up by nothing.
+    pub fn is_dummy(&self, history: Uuid, seqno: Seqno, tip: Place) -> bool {
+        let place = self.find(history, seqno, tip).map(|at| self.normal(at));
+        place.is_some_and(|at| {
+            let branch = &self.branches[at.branch];
+            let step = usize::try_from(at.seqno - branch.base - 1).ok();
+            let step = step.and_then(|index| branch.steps.get(index));
+            step.is_some_and(|step| step.writer.is_none() && step.view.is_none())
+        })
+    }
+
     /// Takes in what was seen. Err: a GTID names two things, or a database comes from nowhere.
     pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let node = sight.node;
         match &sight.what {
             Seen::Started { database } => return self.started(node, *database),
-            Seen::Founded { history } => return self.founded(node, *history),
+            Seen::Founded { history, seqno } => return self.founded(node, *history, *seqno),
             Seen::Appended { entry } => {
                 if let Body::Configuration(configuration) = &entry.body {
                     self.overrides.extend(configuration.override_id);
@@ -201,13 +216,22 @@ impl Databases {
                 name(node)
             ));
         }
+        if let Some(known) = known.filter(|_| place != known) {
+            self.crashed.insert(node, known);
+        }
         self.put(node, place);
         Ok(())
     }
 
     /// A history goes on from one database, or a new one begins on it.
-    fn founded(&mut self, node: NodeId, history: Uuid) -> Result<(), String> {
-        let place = self.place(node);
+    fn founded(&mut self, node: NodeId, history: Uuid, seqno: Seqno) -> Result<(), String> {
+        let mut place = self.place(node);
+        if place.is_some_and(|place| place.seqno + 1 == seqno) {
+            // An action that it has executed, whose position a crash took: everything before it was
+            // flushed with it.
+            let crashed = self.crashed.get(&node);
+            place = crashed.and_then(|at| self.find(history, seqno, *at));
+        }
         let goes_on = place.filter(|place| self.branches[place.branch].history == history);
         if goes_on.is_none() && self.branches.iter().any(|b| b.history == history) {
             return Err(format!(
@@ -216,7 +240,18 @@ impl Databases {
             ));
         }
         let base = goes_on.map_or(0, |place| place.seqno);
-        let branch = self.branch(history, place, base);
+        if base != seqno {
+            return Err(format!(
+                "{} founds {history} above {seqno}, its database is at {base}",
+                name(node)
+            ));
+        }
+        let place = place.map(|place| self.normal(place));
+        let is_empty = |first: Option<&Step>| first.is_none();
+        // Founded twice at one point: one branch, unless what the first left behind turns up yet.
+        let again = goes_on.and(place.and_then(|place| self.child(place, is_empty)));
+        self.refoundings += usize::from(again.is_some());
+        let branch = again.unwrap_or_else(|| self.branch(history, place, base));
         self.put(
             node,
             Some(Place {
@@ -271,7 +306,7 @@ impl Databases {
                 at.branch = branch;
             } else if let Some(known) = self.step_after(before) {
                 let known = describe((known.writer, known.view), known.node);
-                if self.forks >= self.overrides.len() {
+                if self.forks >= self.overrides.len() + self.refoundings {
                     let text = format!("GTID {history}:{seqno} is {}", describe(what, node));
                     return Err(format!("{text}, and {known}"));
                 }

@@ -1,7 +1,8 @@
 //! What a client was told has failed, never commits (rule 7).
 //!
 //! A failure that is reported as definite and commits after all is a payment made twice. A failed
-//! certification (TRX_FAIL) is final for ever: the verdict is a function of the log. CONN_FAIL means
+//! certification (TRX_FAIL) is final for ever: the verdict is a function of the log (an override makes
+//! two logs, with a verdict each). CONN_FAIL means
 //! "not ordered, and withdrawn", and holds while the origin's process lives and remembers the
 //! withdrawal; if the origin dies meanwhile, somebody's log may still hold the entry. It rests on the
 //! origin's vote, too, which an operator's override does without: what was under way by then may go
@@ -9,8 +10,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trireme_group::Body;
-use trireme_replicator::Code;
+use trireme_group::{Body, Uuid};
+use trireme_replicator::{Code, Seqno};
 
 use super::databases::Databases;
 use super::logs::name;
@@ -20,13 +21,15 @@ use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 /// See the module.
 pub struct FailedStaysOut {
     databases: Shared<Databases>,
-    /// For ever.
-    failed: HashMap<ClientTrx, NodeId>,
+    /// For ever; with the seqno that was used up.
+    failed: HashMap<ClientTrx, (NodeId, Option<Seqno>)>,
     /// While their origins live.
     withdrawn: HashMap<ClientTrx, NodeId>,
     open: HashSet<ClientTrx>,
     /// Were open when somebody did without a majority.
     overridden: HashSet<ClientTrx>,
+    /// There may be two branches.
+    forked: bool,
 }
 
 impl FailedStaysOut {
@@ -38,27 +41,47 @@ impl FailedStaysOut {
             withdrawn: HashMap::new(),
             open: HashSet::new(),
             overridden: HashSet::new(),
+            forked: false,
         }
     }
 
-    fn failed(&mut self, node: NodeId, trx: ClientTrx, code: Code) -> Result<(), String> {
+    /// True if the verdict holds where this node commits: it may have been given on another branch.
+    fn holds(&self, verdict: Option<Seqno>, node: NodeId, history: Uuid) -> bool {
+        if !self.forked {
+            return true;
+        }
+        let databases = self.databases.borrow();
+        let here = verdict.zip(databases.place(node));
+        here.is_some_and(|(seqno, tip)| databases.is_dummy(history, seqno, tip))
+    }
+
+    fn failed(
+        &mut self,
+        node: NodeId,
+        trx: ClientTrx,
+        code: Code,
+        seqno: Option<Seqno>,
+    ) -> Result<(), String> {
         let is_final = matches!(code, Code::TrxFail | Code::BfAbort);
         if !is_final && self.overridden.contains(&trx) {
             return Ok(());
         }
         let databases = self.databases.borrow();
-        if let Some(place) = databases.committed_at(trx) {
+        let committed = databases.committed_at(trx);
+        let tip = databases.place(node);
+        let elsewhere =
+            |place| self.forked && tip.is_none_or(|tip| !databases.is_within(place, tip));
+        if let Some(place) = committed.filter(|place| !elsewhere(*place)) {
             return Err(format!(
                 "rule 7: transaction {trx} has committed at {}, and {} tells its client that it failed ({code:?})",
                 databases.gtid(place),
                 name(node)
             ));
         }
-        let kind = match is_final {
-            true => &mut self.failed,
-            false => &mut self.withdrawn,
-        };
-        kind.insert(trx, node);
+        match is_final {
+            true => drop(self.failed.insert(trx, (node, seqno))),
+            false => drop(self.withdrawn.insert(trx, node)),
+        }
         Ok(())
     }
 }
@@ -80,14 +103,19 @@ impl Invariant for FailedStaysOut {
                 if is_override {
                     self.overridden.extend(&self.open);
                     self.withdrawn.clear();
+                    self.forked = true;
                 }
             }
             Seen::Ended {
-                trx, code, certain, ..
+                trx,
+                code,
+                certain,
+                seqno,
+                ..
             } => {
                 self.open.remove(trx);
                 if *certain && *code != Code::Ok {
-                    return self.failed(sight.node, *trx, *code);
+                    return self.failed(sight.node, *trx, *code, *seqno);
                 }
             }
             Seen::Ordered {
@@ -96,8 +124,10 @@ impl Invariant for FailedStaysOut {
                 seqno,
                 ..
             } => {
-                let told = self.failed.get(writer).or(self.withdrawn.get(writer));
-                if let Some(node) = told {
+                let verdict = self.failed.get(writer);
+                let verdict = verdict.filter(|(_, at)| self.holds(*at, sight.node, *history));
+                let told = verdict.map(|(node, _)| node);
+                if let Some(node) = told.or(self.withdrawn.get(writer)) {
                     return Err(format!(
                         "rule 7: {} told a client that transaction {writer} failed, and it commits at {history}:{seqno}",
                         name(*node)
@@ -150,6 +180,15 @@ mod tests {
             story.ordered(1, seqno, trx, &[1]).is_clean();
         }
         story.ordered(1, 7, 104, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn a_verdict_holds_on_its_branch() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::TrxFail, true).overridden();
+        story.order(0, 5, (None, None), &[1]);
+        story.write(1, 5, 102, &[1]).is_clean();
+        story.order(1, 6, (None, None), &[1]).is_clean();
     }
 
     #[test]

@@ -126,7 +126,7 @@ mod tests {
             let database = (HISTORY, seqno);
             story.see(node, Seen::Started { database });
         }
-        story.see(1, Seen::Founded { history: HISTORY });
+        story.founds(1, 4);
         // n3 commits the founder's view before it, and what lies below as it was.
         story.ordered(2, 4, 101, &[1]).ordered_view(2, 5, 13);
         story.ordered_view(1, 5, 13).write(1, 6, 103, &[1]);
@@ -140,10 +140,47 @@ mod tests {
     }
 
     #[test]
+    fn two_bootstraps_at_one_position() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]);
+        for node in 0..3 {
+            story.restart(node, 3 + i64::from(node == 0));
+        }
+        // The first founder gets nowhere.
+        story.founds(0, 4).restart(0, 4).founds(0, 4);
+        // n2 commits the founder's view before it.
+        story.ordered(1, 4, 101, &[1]).ordered_view(1, 5, 13);
+        story.ordered_view(0, 5, 13).write(0, 6, 103, &[1]);
+        story.ordered(1, 6, 103, &[1]);
+        story.acknowledged(1, 103, 6, &[1]).is_clean();
+        // What the first founding had begun is a branch of its own; there is no third.
+        story
+            .ordered(2, 4, 101, &[1])
+            .ordered_view(2, 5, 12)
+            .is_clean();
+        story.restart(2, 4).ordered_view(2, 5, 14).violates(NAME);
+    }
+
+    /// Rule 13.
+    #[test]
+    fn a_founder_that_has_executed_an_action_above_its_position() {
+        let mut story = Story::databases();
+        story.write(0, 5, 102, &[1]).ordered(1, 5, 102, &[1]);
+        story.database(0, 5, 5000).restart(0, 4).restart(0, 4);
+        let mut behind = story.clone();
+        story.founds(0, 5).ordered_view(0, 6, 13);
+        story.ordered_view(1, 6, 13).database(1, 6, 6000);
+        story.database(0, 6, 6000).is_clean();
+        behind.founds(0, 6).violates(NAME);
+    }
+
+    #[test]
     fn a_new_history_on_an_old_database() {
         let mut story = Story::databases();
         let history = Uuid([3; 16]);
-        story.restart(1, 4).see(1, Seen::Founded { history });
+        story
+            .restart(1, 4)
+            .see(1, Seen::Founded { history, seqno: 0 });
         story.see(
             1,
             Seen::Ordered {
@@ -163,8 +200,7 @@ mod tests {
         let mut story = Story::databases();
         story.see(1, Seen::Stopped { clean: false });
         story.see(1, Seen::Started { database: NOWHERE });
-        story.see(1, Seen::Founded { history: HISTORY });
-        story.violates(NAME);
+        story.founds(1, 0).violates(NAME);
     }
 
     #[test]

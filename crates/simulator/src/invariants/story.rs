@@ -44,6 +44,7 @@ pub fn view(number: u64, nodes: &[NodeId]) -> Configuration {
         number,
         members: nodes.iter().map(member).collect(),
         override_id: None,
+        fork_after: 0,
     }
 }
 
@@ -88,7 +89,7 @@ impl Story {
     /// Log: n1 founds (1, 2), all three are in view 2 (3), a submission of n2 (4) and of n3 (5).
     pub fn logs() -> Story {
         let mut story = Story::new();
-        story.see(0, Seen::Founded { history: HISTORY });
+        story.founds(0, 0);
         story.append(0, entry(1, ballot(1), Body::BallotStart));
         story.commit_body(&[0], 2, Body::Configuration(view(1, &[0])));
         story.stands(0, Standing::Primary, 1);
@@ -108,7 +109,7 @@ impl Story {
     /// snapshots at 2.
     pub fn databases() -> Story {
         let mut story = Story::new();
-        story.see(0, Seen::Founded { history: HISTORY });
+        story.founds(0, 0);
         story.ordered_view(0, 1, 11).ordered_view(0, 2, 12);
         story.database(0, 2, 2000);
         for node in [1, 2] {
@@ -185,6 +186,12 @@ impl Story {
             ..Checkpoint::default()
         };
         self.see(node, Seen::BeganAnew { checkpoint })
+    }
+
+    /// Bootstraps above `seqno`.
+    pub fn founds(&mut self, node: NodeId, seqno: Seqno) -> &mut Story {
+        let history = HISTORY;
+        self.see(node, Seen::Founded { history, seqno })
     }
 
     /// Crash and restart with the database at `seqno`.
@@ -318,7 +325,13 @@ impl Story {
     pub fn overridden(&mut self) -> &mut Story {
         let elsewhere = Uuid([8; 16]);
         self.see(3, Seen::Started { database: NOWHERE });
-        self.see(3, Seen::Founded { history: elsewhere });
+        self.see(
+            3,
+            Seen::Founded {
+                history: elsewhere,
+                seqno: 0,
+            },
+        );
         let configuration = Configuration {
             override_id: Some(Uuid([9; 16])),
             ..view(1, &[3])

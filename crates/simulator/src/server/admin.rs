@@ -36,6 +36,15 @@ impl Admin {
 }
 
 impl Server {
+    /// The administrator is to hold the provider still for its time, as for an RSU.
+    pub fn hold_still(&mut self) {
+        self.admin.stage = Stage::Pausing(Pause {
+            desyncs: true,
+            ..Pause::default()
+        });
+        self.runnable.push(self.appliers.len() + self.clients.len());
+    }
+
     pub(super) fn step_admin(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
         loop {
             if let Stride::Break(next) = self.admin_stride(who, ctx) {

@@ -166,6 +166,11 @@ impl Server {
             apply.gtid,
             apply.depends_on
         );
+        assert!(
+            !self.shows_view(),
+            "{} is applied while a view is shown",
+            apply.gtid
+        );
         assert!(self.initialized, "apply() while the storage engine is down");
         let applier = &mut self.appliers[a];
         applier.gtid = Some(apply.gtid);
@@ -256,16 +261,16 @@ impl Server {
         }
     }
 
-    /// Only this node fails, and once only: then it is thrown out.
+    /// Only this node fails, and once only: then it is thrown out, which the others must survive.
     fn fails_to_apply(&self, ctx: &mut Ctx) -> bool {
         let chance = self.plan.apply_errors_per_million;
-        chance > 0 && !self.db.has_diverged() && (ctx.random.below(1_000_000) as u64) < chance
+        ctx.may_fail && (ctx.random.below(1_000_000) as u64) < chance
     }
 
     /// Rolls back; the place in the order is taken like a dummy's, then the cluster votes.
     fn give_up_applying(&mut self, a: ThreadId) -> Stride {
         self.unlock_as_applier(a);
-        self.ready = false;
+        (self.ready, self.failed) = (false, true);
         let applier = &mut self.appliers[a];
         applier.error = Some(format!("1032 on n{}", self.node + 1).into());
         applier.stage = Stage::Dummy;

@@ -55,6 +55,7 @@ impl Server {
         );
         if primary {
             let last = ctx.last_committed();
+            self.nobody_applies();
             assert!(
                 last == seqno - 1,
                 "last_committed is {last} in the callback of view {seqno}"
@@ -76,6 +77,21 @@ impl Server {
         }
         applier.stage = Stage::Viewing;
         ctx.sleep(self.plan.speed.view_us)
+    }
+
+    /// A view holds the order and drains it (contract 3.1, "barriers").
+    fn nobody_applies(&self) {
+        let applies = |a: &&super::applier::Applier| a.is_busy() && a.gtid.is_some();
+        let busy = self.appliers.iter().find(applies);
+        if let Some(applier) = busy {
+            panic!("a view while an applier is at {}", applier.describe());
+        }
+    }
+
+    /// A primary view is being shown.
+    pub(super) fn shows_view(&self) -> bool {
+        let shows = |a: &super::applier::Applier| a.view.as_ref().is_some_and(|v| v.primary);
+        self.appliers.iter().any(shows)
     }
 
     pub(super) fn step_callback(&mut self, a: ThreadId, ctx: &mut Ctx) -> Stride {

@@ -85,7 +85,8 @@ pub(super) struct Client {
     pub autocommit: bool,
     pub retried: bool,
     pub long: bool,
-    /// DDL on this table.
+    /// DDL, on this table.
+    pub is_ddl: bool,
     pub table: u32,
     /// DDL that no node can execute.
     pub fails: bool,

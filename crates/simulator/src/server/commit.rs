@@ -46,7 +46,7 @@ impl Server {
                     trx,
                 })
             }
-            Stage::Replaying => self.replay(c),
+            Stage::Replaying => self.replay(c, ctx),
             Stage::Reapplying => self.reapply(c, ctx),
             Stage::Reapplied => self.enter(c, Stage::Entering, ctx),
             Stage::Failed => self.enter(c, Stage::FailedEntering, ctx),
@@ -164,7 +164,7 @@ impl Server {
         ctx.sleep(self.plan.speed.stage_us)
     }
 
-    fn replay(&mut self, c: usize) -> Stride {
+    fn replay(&mut self, c: usize, ctx: &Ctx) -> Stride {
         let answer = self.await_answer(self.thread_of_client(c))?;
         let client = &mut self.clients[c];
         let (Code::Ok, Some(apply)) = (answer.code, answer.replay) else {
@@ -174,6 +174,12 @@ impl Server {
                 client.describe()
             );
         };
+        let passed = self.db.ordered().seqno;
+        assert!(
+            passed == apply.gtid.seqno - 1 || ctx.is_inconsistent(),
+            "{} replays when {passed} was the last to pass commit order (contract 2.10)",
+            apply.gtid
+        );
         assert_eq!(Some(apply.gtid), client.gtid, "replayed under another name");
         assert_eq!(
             writeset::decode(&apply.data),

@@ -78,7 +78,7 @@ impl Server {
             victim: id,
             executing,
         });
-        self.aborts.push((ticket, victim, id));
+        self.aborts.push((ticket, victim, id, bf_seqno));
     }
 
     /// The answer to an abort comes while the victim stands where it stood: in a server the aborter
@@ -87,10 +87,15 @@ impl Server {
         let Some(at) = self.aborts.iter().position(|(asked, ..)| *asked == ticket) else {
             return;
         };
-        let (_, victim, id) = self.aborts.swap_remove(at);
+        let (_, victim, id, bf_seqno) = self.aborts.swap_remove(at);
         let (Code::Ok, Some(client)) = (answer.code, self.client_of(victim)) else {
             return;
         };
+        let seqno = answer.gtid.seqno;
+        assert!(
+            bf_seqno <= 0 || seqno <= 0 || seqno > bf_seqno,
+            "{seqno} is aborted for {bf_seqno}, which was ordered later (contract 2.11)"
+        );
         let client = &mut self.clients[client];
         assert!(
             client.id == id,

@@ -48,6 +48,8 @@ pub struct Ctx<'a> {
     pub random: &'a mut Random,
     /// Who is told what happens.
     pub watch: &'a mut Watch,
+    /// The cluster can do without this node.
+    pub may_fail: bool,
     /// A donor puts a transfer here that has begun.
     pub transfers: &'a mut Vec<Transfer>,
 }

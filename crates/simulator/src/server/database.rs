@@ -77,6 +77,11 @@ impl Database {
         self.queue.len()
     }
 
+    /// The history goes on above this position, which its first view sets.
+    pub fn goes_on_above(&mut self, gtid: Gtid) {
+        self.ordered = gtid;
+    }
+
     /// Nothing may commit from here on; returns the last that passed commit order.
     pub fn freeze(&mut self) -> Gtid {
         self.frozen = true;

@@ -19,6 +19,7 @@ mod conflict;
 mod ctx;
 mod database;
 mod datadir;
+mod errand;
 mod locks;
 mod pause;
 mod plan;
@@ -35,6 +36,7 @@ mod writeset;
 
 pub use ctx::{Ctx, Next, ThreadId};
 pub use datadir::{Datadir, Snapshot};
+pub use errand::Errand;
 pub use plan::{AdminPlan, Flush, ServerPlan, Span, Speed, Workload};
 pub use server::Server;
 pub use transfer::Transfer;

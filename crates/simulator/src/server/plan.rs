@@ -111,6 +111,8 @@ pub struct Workload {
     pub ddl_per_mille: u64,
     /// Of these, the ones that fail when they are executed, on all nodes alike: a vote agrees on it.
     pub ddl_error_percent: u64,
+    /// Clients do nothing by themselves, only what [`super::Server::errand`] asks for.
+    pub by_hand: bool,
 }
 
 /// What the administrator of one server does now and then.
@@ -174,6 +176,7 @@ impl Default for Workload {
             vanish_percent: 1,
             ddl_per_mille: 2,
             ddl_error_percent: 10,
+            by_hand: false,
         }
     }
 }

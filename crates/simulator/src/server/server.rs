@@ -1,7 +1,9 @@
 //! The server as the world sees it.
 
+use std::collections::VecDeque;
+
 use trireme_group::Uuid;
-use trireme_replicator::{Seqno, Ticket, TrxId};
+use trireme_replicator::{Gtid, Seqno, Ticket, TrxId};
 
 use super::admin::Admin;
 use super::applier::Applier;
@@ -9,6 +11,7 @@ use super::client::Client;
 use super::ctx::{Ctx, Next, ThreadId};
 use super::database::Database;
 use super::datadir::Datadir;
+use super::errand::Errand;
 use super::locks::Locks;
 use super::plan::ServerPlan;
 use super::thread::{Thread, Waits};
@@ -35,15 +38,20 @@ pub struct Server {
     pub(super) transfers: Vec<TransferThread>,
 
     pub(super) runnable: Vec<ThreadId>,
-    /// abort_certification() calls of this moment: ticket, the victim's thread and transaction.
-    pub(super) aborts: Vec<(Ticket, ThreadId, TrxId)>,
+    /// abort_certification() calls of this moment: ticket, the victim's thread and transaction, the
+    /// aborter's seqno.
+    pub(super) aborts: Vec<(Ticket, ThreadId, TrxId, Seqno)>,
     pub(super) last_ticket: u64,
     pub(super) last_trx: TrxId,
     pub(super) last_client_trx: ClientTrx,
     pub(super) acknowledged: u64,
 
+    /// What clients are asked to do.
+    pub(super) errands: VecDeque<(ClientTrx, Errand)>,
     /// Clients begin nothing new.
     pub(super) is_idle: bool,
+    /// A write-set was not applied here: the node is about to be thrown out.
+    pub(super) failed: bool,
     /// Being stopped.
     pub(super) leaving: bool,
     /// `wsrep_ready`.
@@ -91,7 +99,9 @@ impl Server {
             last_trx: random.within(0..=20),
             last_client_trx: (node as u64) << 48 | start << 32,
             acknowledged: 0,
+            errands: VecDeque::new(),
             is_idle: false,
+            failed: false,
             leaving: false,
             ready: false,
             initialized: false,
@@ -110,12 +120,53 @@ impl Server {
     /// is up (contract 2.4).
     pub fn admitted(&mut self) {
         self.start_applier(0);
+        if self.initialized {
+            self.storage_is_up();
+        }
     }
 
     /// The server is told to stop, just before it calls disconnect(): statements are refused.
     pub fn disconnecting(&mut self) {
         self.ready = false;
         self.leaving = true;
+    }
+
+    /// The server has left and is to connect again: it has kept its database and its clients.
+    pub fn reconnecting(&mut self) {
+        self.leaving = false;
+        self.last_view = -1;
+        for applier in &mut self.appliers {
+            *applier = Applier::default();
+        }
+    }
+
+    /// Nobody is in the middle of anything: the connections of clients are closed when the server
+    /// disconnects, and nothing is held still.
+    pub fn is_done(&self) -> bool {
+        let busy = self.clients.iter().any(Client::is_busy);
+        !busy && !self.admin.is_busy() && self.pauser.is_none()
+    }
+
+    /// A write-set may still fail to apply here.
+    pub fn may_fail(&self) -> bool {
+        self.plan.apply_errors_per_million > 0 && !self.failed
+    }
+
+    /// A write-set was not applied here.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The storage engine is up.
+    pub fn is_running(&self) -> bool {
+        self.initialized
+    }
+
+    /// It was told to bootstrap, on a database that counts as being here; a new history has another uuid.
+    pub fn founds(&mut self, local: Gtid) {
+        if local.uuid == self.db.position().uuid && local.seqno >= 0 {
+            self.db.goes_on_above(local);
+        }
     }
 
     /// False: the clients finish what they do and begin nothing new.
@@ -126,9 +177,10 @@ impl Server {
         }
     }
 
-    /// Nothing fails to apply any more.
+    /// Nothing fails to apply any more, and clients work by themselves.
     pub fn calm(&mut self) {
         self.plan.apply_errors_per_million = 0;
+        self.plan.load.by_hand = false;
     }
 
     /// Threads that have become runnable since the last call.
@@ -155,6 +207,16 @@ impl Server {
     /// How many client transactions of this process were acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+
+    /// What `--wsrep-recover` finds.
+    pub fn recovered(&self) -> Gtid {
+        self.db.position()
+    }
+
+    /// What the database really holds: everything up to here; undefined if it has diverged.
+    pub fn holds(&self) -> Gtid {
+        self.db.datadir.holds()
     }
 
     /// Position of the database.

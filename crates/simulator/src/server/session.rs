@@ -11,6 +11,7 @@ use super::rows::Image;
 use super::server::Server;
 use super::thread::Waits;
 use super::writeset::{TABLES, table_of};
+use crate::random::Random;
 use crate::seen::{Seen, TimeUs};
 use crate::watch::Watch;
 
@@ -71,18 +72,35 @@ impl Server {
         if self.is_idle || !self.ready {
             return self.park(who, "for the server to be ready");
         }
-        self.last_client_trx += 1;
-        let load = &self.plan.load;
         let client = &mut self.clients[c];
-        let random = &mut *ctx.random;
-        client.writes.writer = self.last_client_trx;
         client.script.clear();
         client.reads.clear();
         client.retried = false;
         client.gone = false;
+        if !self.plan.load.by_hand {
+            self.think(c, ctx.random);
+        } else if !self.take_errand(c) {
+            return self.park(who, "for somebody to ask");
+        }
+        let client = &mut self.clients[c];
+        let (trx, current) = (client.writes.writer, client.current);
+        ctx.see(Seen::Began { trx, current });
+        if client.is_ddl {
+            client.stage = Stage::ToiCalling;
+            return GO_ON;
+        }
+        self.start_statement(c, ctx)
+    }
+
+    /// Makes up a transaction.
+    fn think(&mut self, c: usize, random: &mut Random) {
+        self.last_client_trx += 1;
+        let load = &self.plan.load;
+        let client = &mut self.clients[c];
+        client.writes.writer = self.last_client_trx;
         let is_ddl = random.below(1000) < load.ddl_per_mille as usize;
         let read_only = random.percent(load.read_only_percent);
-        let draw = |random: &mut crate::random::Random| {
+        let draw = |random: &mut Random| {
             let hot = load.hot_keys > 0 && random.percent(load.hot_percent);
             let end = if hot { load.hot_keys } else { load.keys };
             TABLES + random.below(end.max(1) as usize) as u32
@@ -108,17 +126,11 @@ impl Server {
                 }
             }
         }
+        client.is_ddl = is_ddl;
         client.current = !is_ddl && random.percent(load.current_percent);
         client.autocommit =
             !is_ddl && client.script.len() == 1 && random.percent(load.autocommit_percent);
         client.long = !client.autocommit && random.percent(load.long_percent);
-        let (trx, current) = (client.writes.writer, client.current);
-        ctx.see(Seen::Began { trx, current });
-        if is_ddl {
-            self.clients[c].stage = Stage::ToiCalling;
-            return GO_ON;
-        }
-        self.start_statement(c, ctx)
     }
 
     /// The first statement, also when the server retries it.

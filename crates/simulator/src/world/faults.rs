@@ -1,11 +1,14 @@
 //! Faults begin and end.
 
-use trireme_group::{Event, Standing, Uuid};
+use trireme_group::{Ballot, Event, ReplicaId, Standing, Uuid};
+use trireme_log::MemoryDisk;
 
 use super::{Happening, World};
 use crate::fault::Fault;
-use crate::machine::Input;
+use crate::machine::{Input, Machine};
+use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
+use crate::server::Datadir;
 
 impl World {
     /// A fault of the plan begins, if it can.
@@ -29,8 +32,11 @@ impl World {
     fn begin(&self, index: usize, fault: &Fault) -> bool {
         let runs = |node: NodeId| self.machines[node].process.is_some();
         match *fault {
-            Fault::Crash { node, .. } | Fault::Leave { node, .. } => {
-                runs(node) && self.survivable(node)
+            Fault::Crash { node, .. }
+            | Fault::Leave { node, .. }
+            | Fault::Reconnect { node, .. } => runs(node) && self.survivable(node),
+            Fault::Astray { node, .. } => {
+                runs(node) && self.survivable_for_good(node) && self.is_served_without(node)
             }
             Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
@@ -42,7 +48,7 @@ impl World {
     }
 
     /// A sane operator makes a node primary that has a database and knows of all earlier overrides,
-    /// and only if no other is primary: two forks refuse each other for good (rule 11).
+    /// and only if none is primary: two forks refuse each other for good (rule 11).
     fn operator_would(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
         let nodes = || 0..self.machines.len();
@@ -57,12 +63,25 @@ impl World {
         let mut earlier = self.overrides.iter().filter(|asked| lives(asked));
         let knows_all = earlier.all(|(_, _, id)| knows(node, id));
         let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
-        let elsewhere = nodes().any(|other| other != node && primary(other));
-        knows_all && !elsewhere && process(node).is_some_and(|process| process.voter)
+        let history = |node| process(node).map(|p| p.progress.history);
+        let anywhere = nodes().any(|other| primary(other) && history(other) == history(node));
+        knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
+    }
+
+    /// Some other node is primary, in this node's history.
+    fn is_served_without(&self, node: NodeId) -> bool {
+        let history = |machine: &Machine| machine.process.as_ref().map(|p| p.progress.history);
+        let serves = |(other, machine): (NodeId, &Machine)| {
+            let process = machine.process.as_ref();
+            other != node
+                && process.is_some_and(|p| p.standing == Standing::Primary)
+                && history(machine) == history(&self.machines[node])
+        };
+        self.machines.iter().enumerate().any(serves)
     }
 
     /// What it does at once.
-    fn strike(&mut self, fault: &Fault) {
+    pub(crate) fn strike(&mut self, fault: &Fault) {
         let now = self.now_us;
         match *fault {
             Fault::Cut {
@@ -101,6 +120,10 @@ impl World {
                 self.machines[node].back_us = now + for_us;
                 self.leave(node);
             }
+            Fault::Reconnect { node, for_us } => {
+                self.machines[node].back_us = now + for_us;
+                self.leave_and_return(node);
+            }
             Fault::Isolate { node, .. } => {
                 self.machines[node].isolated += 1;
                 for other in (0..self.machines.len()).filter(|other| *other != node) {
@@ -121,6 +144,12 @@ impl World {
                 self.overrides.push((node, start, override_id));
                 self.watch.see(now, node, Seen::Overridden { override_id });
                 self.tell_group(node, Event::ForcePrimary { override_id });
+            }
+            Fault::Astray { node, .. } => {
+                self.start_empty(node);
+                let machine = &mut self.machines[node];
+                machine.bootstrap = true;
+                machine.astray = machine.starts() + 1;
             }
             Fault::Blackout { power_loss, for_us } => {
                 self.dark = true;
@@ -163,9 +192,29 @@ impl World {
                 }
             }
             Fault::Slow { node, .. } => self.machines[node].slow = 1,
+            Fault::Astray { node, .. } if self.is_astray(node) => self.start_empty(node),
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
             _ => {}
         }
+    }
+
+    /// The process is killed, its data directory emptied, and another one starts.
+    fn start_empty(&mut self, node: NodeId) {
+        self.machines[node].back_us = self.now_us;
+        self.crash(node, false);
+        let replica = ReplicaId(self.random.uuid());
+        let machine = &mut self.machines[node];
+        machine.replica = replica;
+        machine.promised = Ballot::default();
+        machine.saved = SavedState::default();
+        machine.disk = MemoryDisk::default();
+        machine.datadir = Some(Datadir::new());
+    }
+
+    /// The node has founded a history of its own by mistake.
+    pub(crate) fn is_astray(&self, node: NodeId) -> bool {
+        let machine = &self.machines[node];
+        (machine.process.as_ref()).is_some_and(|process| process.start == machine.astray)
     }
 
     /// All directions from and to a node.
@@ -181,7 +230,7 @@ impl World {
         }
     }
 
-    fn tell_group(&mut self, node: NodeId, event: Event) {
+    pub(crate) fn tell_group(&mut self, node: NodeId, event: Event) {
         let start = self.machines[node].starts();
         self.input(node, start, Input::Group(Box::new(event)));
     }

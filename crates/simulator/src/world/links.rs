@@ -23,7 +23,7 @@ impl World {
         }
         match (self.listening(a), self.listening(b)) {
             (Some((a_start, false)), Some((b_start, false))) => {
-                if self.are_strangers(a, b) {
+                if self.turned_away(a, b) {
                     return;
                 }
                 let (id, a_up, b_up) =
@@ -43,10 +43,18 @@ impl World {
     /// The process of a node, and if it is paused.
     fn listening(&self, node: NodeId) -> Option<(u64, bool)> {
         let process = self.machines[node].process.as_ref()?;
+        process.engine.link()?;
         Some((process.start, process.free_us > self.now_us + 20_000))
     }
 
-    /// The handshake turns away whoever is known to be of another history (rule 11).
+    /// The handshake turns away whoever is known to be of another history (rule 11). Who is astray was
+    /// not known when they met: the group has to see to it. It meets nobody without a history.
+    fn turned_away(&mut self, a: NodeId, b: NodeId) -> bool {
+        let strangers = self.are_strangers(a, b);
+        self.coverage.strangers += u64::from(strangers);
+        strangers != (self.is_astray(a) || self.is_astray(b))
+    }
+
     fn are_strangers(&self, a: NodeId, b: NodeId) -> bool {
         let history = |node: NodeId| {
             let process = self.machines[node].process.as_ref()?;
@@ -184,8 +192,8 @@ impl World {
             ..
         } = transfer;
         let cut = self.network.is_cut(donor, to) || self.network.is_cut(to, donor);
-        let alive = self.machines[donor].running(start).is_some();
-        let ok = alive && !cut && self.machines[to].running(to_start).is_some();
+        let alive = self.machines[donor].alive(start).is_some();
+        let ok = alive && !cut && self.machines[to].alive(to_start).is_some();
         self.coverage.transfers_broken += u64::from(!ok);
         let result = if ok { "has arrived" } else { "broke off" };
         self.tell(|| format!("the database of n{} for n{} {result}", donor + 1, to + 1));

@@ -5,6 +5,7 @@ mod faults;
 mod links;
 mod outlet;
 mod process;
+mod reconnect;
 mod start_stop;
 mod survey;
 
@@ -40,6 +41,8 @@ pub(crate) enum Happening {
     Tick(NodeId, u64),
     /// Something happens to a process, and not to its successor.
     To(NodeId, u64, Input),
+    /// A process that has left connects again.
+    Reconnect(NodeId, u64),
     /// A leaving process has been patient enough.
     LeaveEnds(NodeId, u64),
     /// A state transfer is over.
@@ -106,6 +109,7 @@ impl World {
                 process: None,
                 incarnations: Vec::new(),
                 bootstrap: false,
+                astray: 0,
                 back_us: 0,
                 isolated: 0,
                 slow: 1,
@@ -151,15 +155,19 @@ impl World {
 
     /// Runs until then, or until something is violated.
     pub fn run_until(&mut self, until_us: TimeUs) {
-        while self.watch.violation.is_none() {
-            let Some((at, happening)) = self.queue.pop(until_us) else {
-                break;
-            };
-            self.now_us = at;
-            self.events += 1;
-            self.happens(happening);
-        }
+        while self.watch.violation.is_none() && self.advance(until_us) {}
         self.now_us = until_us;
+    }
+
+    /// The next thing happens, if one does until then.
+    pub(crate) fn advance(&mut self, until_us: TimeUs) -> bool {
+        let Some((at, happening)) = self.queue.pop(until_us) else {
+            return false;
+        };
+        self.now_us = at;
+        self.events += 1;
+        self.happens(happening);
+        true
     }
 
     fn happens(&mut self, happening: Happening) {
@@ -171,6 +179,7 @@ impl World {
             Happening::Fault(index) => self.fault(index),
             Happening::FaultEnds(index) => self.fault_ends(index),
             Happening::Connect(a, b) => self.connect(a, b),
+            Happening::Reconnect(node, start) => self.reconnect(node, start),
             Happening::LeaveEnds(node, start) => self.leave_ends(node, start),
             Happening::TransferEnds(node, start, transfer) => {
                 self.transfer_ends(node, start, *transfer)

@@ -78,6 +78,7 @@ impl Outside for Outlet<'_> {
             Action::Log { level, text } => {
                 // There is no other sign of it.
                 self.progress.ists += u64::from(text.starts_with("Receiving IST"));
+                self.progress.forks += u64::from(text.contains("is beyond a fork"));
                 let node = self.node;
                 self.watch.tell(self.now_us, || {
                     format!("n{} logs ({level:?}): {text}", node + 1)
@@ -102,6 +103,8 @@ impl Outside for Outlet<'_> {
             | Action::Read { .. }
             | Action::SetJoined { .. }
             | Action::RecordOutcome { .. }
+            | Action::NoteAction { .. }
+            | Action::NoteOverrides { .. }
             | Action::PinLog { .. }
             | Action::Leave => unreachable!("the engine handles these"),
         }

@@ -47,7 +47,13 @@ impl World {
     /// Something happens to a process, now or as soon as it is free.
     pub(crate) fn input(&mut self, node: NodeId, start: u64, input: Input) {
         let now = self.now_us;
-        let Some(process) = self.machines[node].running(start) else {
+        let machine = &mut self.machines[node];
+        let process = if input.is_of_connection() {
+            machine.running(start)
+        } else {
+            machine.alive(start)
+        };
+        let Some(process) = process else {
             return self.missed(node, input);
         };
         if process.free_us > now || process.reacting {
@@ -66,7 +72,7 @@ impl World {
     /// The process is free: what has happened meanwhile is one batch, as for the reactor.
     pub(crate) fn react(&mut self, node: NodeId, start: u64) {
         let now = self.now_us;
-        let Some(process) = self.machines[node].running(start) else {
+        let Some(process) = self.machines[node].alive(start) else {
             return;
         };
         if process.free_us > now {
@@ -79,7 +85,7 @@ impl World {
             self.take(node, input);
             self.carry_out(node);
         }
-        if let Some(process) = self.machines[node].running(start) {
+        if let Some(process) = self.machines[node].alive(start) {
             process.inbox = inbox; // keeps its room
         }
         self.advance_time(node);
@@ -172,6 +178,8 @@ impl World {
 
     fn step(&mut self, node: NodeId, thread: usize, at: TimeUs) {
         let (now_us, now_ms) = (self.now_us, self.now_ms(node));
+        let process = self.machines[node].process.as_ref();
+        let may_fail = process.is_some_and(|p| p.server.may_fail()) && self.survivable(node);
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
@@ -186,6 +194,7 @@ impl World {
             engine: &mut process.engine,
             random: &mut self.server_random,
             watch: &mut self.watch,
+            may_fail,
             transfers: &mut self.transfers,
         };
         let next = process.server.step(thread, &mut ctx);

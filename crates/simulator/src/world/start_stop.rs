@@ -22,12 +22,6 @@ const RESTART_US: TimeUs = 1_000_000;
 impl World {
     /// A process starts on the node's data directory, and connects.
     pub(crate) fn start(&mut self, node: NodeId) {
-        let calm = self.calm;
-        let plan = &self.plan;
-        let now = self.now_us;
-        let incarnation = Incarnation(self.random.uuid());
-        let fresh = self.random.uuid();
-        let passed_position = calm || !self.random.percent(plan.unrecovered_percent);
         let machine = &mut self.machines[node];
         if machine.process.is_some() || self.dark && !machine.bootstrap {
             return;
@@ -35,14 +29,69 @@ impl World {
         let Some(datadir) = machine.datadir.take() else {
             return;
         };
+        machine.saved = machine.saved.reopened();
+        let start = machine.starts() + 1;
+        let mut server = Server::new(
+            datadir,
+            self.plan.nodes[node].server.clone(),
+            node,
+            start,
+            &mut self.server_random,
+        );
+        server.set_busy(self.busy);
+        if self.calm {
+            server.calm();
+        }
+        if start == self.machines[node].astray {
+            server.set_busy(false); // nobody is sent to it
+        }
+        let process = Process {
+            start,
+            first_start: start,
+            incarnation: Incarnation::default(),
+            engine: Engine::new(Replicator::new(Options::default())),
+            server,
+            progress: Progress::default(),
+            inbox: VecDeque::new(),
+            reacting: false,
+            free_us: self.now_us,
+            tick_us: TimeUs::MAX,
+            steps_us: Vec::new(),
+            leaving_us: None,
+            returns: false,
+            standing: Standing::Outside,
+            voter: false,
+            intact: start == 1,
+            configurations: Vec::new(),
+            control_shown: 0,
+        };
+        let bootstrap = std::mem::take(&mut self.machines[node].bootstrap);
+        self.connect_process(node, Box::new(process), bootstrap);
+    }
+
+    /// connect(): a process enters its next connection.
+    pub(crate) fn connect_process(
+        &mut self,
+        node: NodeId,
+        mut process: Box<Process>,
+        bootstrap: bool,
+    ) {
+        let (now, plan) = (self.now_us, &self.plan);
+        let incarnation = Incarnation(self.random.uuid());
+        let fresh = self.random.uuid();
+        let passed_position = self.calm || !self.random.percent(plan.unrecovered_percent);
+        let machine = &mut self.machines[node];
         machine.incarnations.push(incarnation);
         let start = machine.starts();
-        machine.saved = machine.saved.reopened();
-        let database = datadir.position();
-        let held = datadir.holds();
-        let bootstrap = std::mem::take(&mut machine.bootstrap);
-        let local =
-            (machine.saved).starting_position((bootstrap || passed_position).then_some(database));
+        process.start = start;
+        process.incarnation = incarnation;
+        process.progress = Progress::default();
+        process.leaving_us = None;
+        let database = process.server.recovered();
+        let held = process.server.holds();
+        // Killed after it had left the cluster: its saved number is not to be trusted without.
+        let passed_position = passed_position || bootstrap || machine.saved.is_doubtful();
+        let local = (machine.saved).starting_position(passed_position.then_some(database));
         let replica = machine.replica;
         let me = Member {
             replica,
@@ -54,19 +103,12 @@ impl World {
             app_protocol: 4,
             ..Member::default()
         };
-        let server = Server::new(
-            datadir,
-            plan.nodes[node].server.clone(),
-            node,
-            start,
-            &mut self.server_random,
-        );
         let options = Options {
             fc_limit: plan.fc_limit,
+            cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
             ..Options::default()
         };
-        let mut engine = Engine::new(Replicator::new(options.clone()));
         let disk = machine.disk.clone();
         let connect = Start {
             config: Config {
@@ -87,53 +129,37 @@ impl World {
             disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
             local,
             bootstrap: bootstrap.then_some(fresh),
-            server_running: false,
+            server_running: process.server.is_running(),
             options,
         };
-        let result = engine.connect(machine.clock.now_ms(now), connect);
+        let result = process.engine.connect(machine.clock.now_ms(now), connect);
         result.expect("the simulated disk takes a new log");
-        machine.process = Some(Box::new(Process {
-            start,
-            incarnation,
-            engine,
-            server,
-            progress: Progress::default(),
-            inbox: VecDeque::new(),
-            reacting: false,
-            free_us: now,
-            tick_us: TimeUs::MAX,
-            steps_us: Vec::new(),
-            leaving_us: None,
-            standing: Standing::Outside,
-            voter: false,
-            intact: start == 1,
-            configurations: Vec::new(),
-            control_shown: 0,
-        }));
+        let again = start > process.first_start;
+        machine.process = Some(process);
         if let Some(trace) = &mut self.watch.trace {
             trace.name(node, start, replica, incarnation);
         }
         self.tell(|| {
+            let begins = if again {
+                "connects again as"
+            } else {
+                "starts its process"
+            };
             let how = if bootstrap { ", to bootstrap," } else { "" };
             format!(
-                "n{} starts its process {start} ({incarnation}){how} with its database at {local}",
+                "n{} {begins} {start} ({incarnation}){how} with its database at {local}",
                 node + 1
             )
         });
         let Gtid { uuid, seqno } = held;
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
-        if bootstrap {
-            let known = !local.uuid.is_nil() && local.seqno >= 0;
-            let history = if known { local.uuid } else { fresh };
-            self.watch.see(now, node, Seen::Founded { history });
-        }
-        let busy = self.busy;
-        if let Some(process) = &mut self.machines[node].process {
-            process.server.set_busy(busy);
-            if calm {
-                process.server.calm();
-            }
+        if let (true, Some(process)) = (bootstrap, &mut self.machines[node].process) {
+            let Gtid { uuid, seqno } = process.engine.replicator.local();
+            let known = !uuid.is_nil() && seqno >= 0;
+            let (history, seqno) = if known { (uuid, seqno) } else { (fresh, 0) };
+            process.server.founds(Gtid { uuid, seqno });
+            (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
         self.settle(node);
     }
@@ -160,6 +186,9 @@ impl World {
         let Some(process) = self.machines[node].running(start) else {
             return;
         };
+        if process.engine.link().is_none() {
+            return;
+        }
         let since = process.leaving_us.map_or(0, |at| now - at);
         if since >= LEAVE_PATIENCE_US + CLOSE_PATIENCE_US {
             return self.stop(node);
@@ -192,7 +221,16 @@ impl World {
             self.machines[node].back_us = now + RESTART_US;
             return self.crash(node, false);
         }
-        if !progress.closed || process.server.appliers_running() > 0 {
+        if !progress.closed
+            || process.server.appliers_running() > 0
+            || process.engine.link().is_none()
+        {
+            return;
+        }
+        if process.returns {
+            if self.has_left_to_return(node) {
+                self.go_without(node);
+            }
             return;
         }
         if process.leaving_us.is_none() {
@@ -242,6 +280,7 @@ impl World {
             )
         });
         self.machines[node].datadir = Some(datadir);
+        self.machines[node].saved.ended(clean);
         self.watch.see(self.now_us, node, Seen::Stopped { clean });
         self.close_links(node);
         let back_us = self.machines[node].back_us.max(self.now_us + 1_000);

@@ -1,7 +1,7 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
 use trireme_group::{Configuration, Position, Standing};
-use trireme_replicator::LocalState;
+use trireme_replicator::{LocalState, NoHistory};
 
 use super::World;
 use crate::machine::Process;
@@ -24,9 +24,13 @@ impl World {
         let seat = configuration.member(process.incarnation);
         process.voter = seat.is_some_and(|member| member.voter);
         process.intact |= process.voter;
+        if self.is_astray(node) {
+            return;
+        }
         let last = self.delivered.last();
         if last.is_none_or(|(_, last)| last.number < configuration.number) {
             self.coverage.views += 1;
+            self.coverage.overridden += u64::from(configuration.override_id.is_some());
             let loaded = self.now_us < self.watch.acknowledged_us + LOAD_US;
             self.coverage.loaded_views += u64::from(self.formed && loaded);
         }
@@ -39,13 +43,29 @@ impl World {
     /// process has forgotten its log: enough votes are left, in every configuration that may be in
     /// force, with members who have forgotten nothing.
     pub(crate) fn survivable(&self, node: NodeId) -> bool {
+        self.others_weigh(node, |weight, total| weight * 2 >= total)
+    }
+
+    /// The same, if the node's disk is lost: it comes back as another replica.
+    pub(crate) fn survivable_for_good(&self, node: NodeId) -> bool {
+        self.others_weigh(node, |weight, total| weight * 2 > total)
+    }
+
+    fn others_weigh(&self, node: NodeId, enough: impl Fn(u64, u64) -> bool) -> bool {
         let others = || {
             let machines = self.machines.iter().enumerate();
             machines
-                .filter(move |(index, _)| *index != node)
+                .filter(move |(index, _)| *index != node && !self.is_astray(*index))
                 .filter_map(|(_, machine)| machine.process.as_deref())
         };
-        let intact = |process: &&Process| process.intact && process.leaving_us.is_none();
+        let inconsistent = |process: &Process| {
+            let status = process.engine.replicator.status(&NoHistory);
+            status.local_state == LocalState::Inconsistent
+        };
+        let intact = |process: &&Process| {
+            let stays = process.leaving_us.is_none() && !process.server.has_failed();
+            process.intact && stays && !inconsistent(process)
+        };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
         let Some(known) = others().filter(intact).map(commit).max() else {
             return false;
@@ -55,12 +75,12 @@ impl World {
                 .filter(intact)
                 .filter_map(|process| configuration.member(process.incarnation));
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
-            weight > 0 && weight * 2 >= configuration.total_weight()
+            weight > 0 && enough(weight, configuration.total_weight())
         };
         let from = self.delivered.partition_point(|(at, _)| *at <= known);
         let delivered = self.delivered[from.saturating_sub(1)..].iter();
-        let processes = self.machines.iter().filter_map(|m| m.process.as_deref());
-        let logged = processes
+        let logged = others()
+            .chain(self.machines[node].process.as_deref())
             .flat_map(|process| &process.configurations)
             .filter(|(at, _)| *at > known);
         delivered.chain(logged).all(|(_, c)| survives(c))
@@ -198,6 +218,15 @@ impl World {
         }
     }
 
+    /// Clients of these nodes begin nothing more for now.
+    pub fn silence(&mut self, nodes: &[NodeId]) {
+        for node in nodes {
+            if let Some(process) = &mut self.machines[*node].process {
+                process.server.set_busy(false);
+            }
+        }
+    }
+
     /// Clients begin new things from here on, or nothing more.
     pub fn set_busy(&mut self, busy: bool) {
         self.tell(|| {
@@ -264,6 +293,7 @@ impl World {
         };
         self.coverage.process(link.group.counters());
         self.coverage.ists += process.progress.ists;
+        self.coverage.forks += process.progress.forks;
         let status = process.engine.replicator.status(&link.storage);
         self.coverage.commits += status.local_commits;
         self.coverage.conflicts += status.local_cert_failures;

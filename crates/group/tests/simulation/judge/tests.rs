@@ -29,6 +29,7 @@ fn view(number: u64) -> Configuration {
         number,
         members: vec![member],
         override_id: None,
+        fork_after: 0,
     }
 }
 

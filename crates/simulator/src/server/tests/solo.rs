@@ -172,6 +172,7 @@ impl Solo {
             engine: &mut self.engine,
             random: &mut self.random,
             watch: &mut self.watch,
+            may_fail: true,
             transfers: &mut self.transfers,
         };
         let server = self.out.server.as_mut().expect("there is a server");

@@ -1,0 +1,167 @@
+//! What commit times tell: gaps, latencies, throughput.
+
+use std::time::{Duration, Instant};
+
+use super::load::Commit;
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// Its begin.
+    pub from: Instant,
+    /// Its end.
+    pub to: Instant,
+}
+
+impl Window {
+    /// From `from` on, so long.
+    pub fn new(from: Instant, length: Duration) -> Self {
+        Self {
+            from,
+            to: from + length,
+        }
+    }
+
+    fn contains(&self, moment: Instant) -> bool {
+        (self.from..self.to).contains(&moment)
+    }
+}
+
+/// A time without a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The last commit before it.
+    pub begin: Instant,
+    /// How long it lasts.
+    pub length: Duration,
+}
+
+impl Gap {
+    /// Its length in milliseconds.
+    pub fn ms(&self) -> f64 {
+        self.length.as_secs_f64() * 1000.0
+    }
+}
+
+/// The longest gap within `window`. What was under way at its begin and at its end counts: a gap that began before is
+/// counted from the last commit before, one that does not end is counted to the end.
+pub fn longest_gap(commits: &[Commit], window: Window) -> Gap {
+    let mut done: Vec<Instant> = commits.iter().map(|commit| commit.done).collect();
+    done.sort_unstable();
+    let before = done.iter().copied().rfind(|moment| *moment < window.from);
+    let within = done
+        .iter()
+        .copied()
+        .filter(|moment| window.contains(*moment));
+    let mut begin = before.unwrap_or(window.from);
+    let mut longest = Gap {
+        begin,
+        length: Duration::ZERO,
+    };
+    for moment in within.chain([window.to]) {
+        let length = moment - begin;
+        if length > longest.length {
+            longest = Gap { begin, length };
+        }
+        begin = moment;
+    }
+    longest
+}
+
+/// The latencies in milliseconds of what was due within `window` and is done, sorted.
+pub fn latencies_ms(commits: &[Commit], window: Window) -> Vec<f64> {
+    let due = commits.iter().filter(|commit| window.contains(commit.due));
+    let mut ms: Vec<f64> = due
+        .map(|commit| (commit.done - commit.due).as_secs_f64() * 1000.0)
+        .collect();
+    ms.sort_by(f64::total_cmp);
+    ms
+}
+
+/// Commits per second done within `window`.
+pub fn per_second(commits: &[Commit], window: Window) -> f64 {
+    let count = commits
+        .iter()
+        .filter(|commit| window.contains(commit.done))
+        .count();
+    count as f64 / (window.to - window.from).as_secs_f64()
+}
+
+/// The value that the share `share` (0 to 1) of `sorted` does not exceed; `None` without values.
+pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(start: Instant, ms: &[u64]) -> Vec<Commit> {
+        ms.iter()
+            .map(|ms| Commit {
+                due: start,
+                done: start + Duration::from_millis(*ms),
+            })
+            .collect()
+    }
+
+    fn gap_ms(done_ms: &[u64], from_ms: u64, to_ms: u64) -> u128 {
+        let start = Instant::now();
+        let window = Window {
+            from: start + Duration::from_millis(from_ms),
+            to: start + Duration::from_millis(to_ms),
+        };
+        longest_gap(&at(start, done_ms), window).length.as_millis()
+    }
+
+    #[test]
+    fn gaps_within_the_window_count() {
+        assert_eq!(gap_ms(&[0, 10, 30, 60, 500, 1000], 5, 65), 30);
+    }
+
+    #[test]
+    fn a_gap_that_begins_before_or_never_ends_counts() {
+        assert_eq!(gap_ms(&[0, 80, 90, 100], 50, 100), 80);
+        assert_eq!(gap_ms(&[0, 50, 55], 50, 100), 50);
+        assert_eq!(gap_ms(&[0, 50, 55, 900], 52, 100), 45);
+        assert_eq!(gap_ms(&[], 50, 100), 50);
+    }
+
+    #[test]
+    fn a_gap_is_known_by_its_begin() {
+        let start = Instant::now();
+        let window = Window::new(start, Duration::from_millis(100));
+        let gap = longest_gap(&at(start, &[10, 20, 70, 90]), window);
+        assert_eq!(gap.begin, start + Duration::from_millis(20));
+        assert_eq!(gap.ms(), 50.0);
+    }
+
+    #[test]
+    fn the_gap_of_all_is_shorter_than_that_of_one() {
+        let one = [0, 40, 100];
+        let other = [20, 60, 80];
+        let all = [one, other].concat();
+        assert_eq!(gap_ms(&one, 0, 100), 60);
+        assert_eq!(gap_ms(&all, 0, 100), 20);
+    }
+
+    #[test]
+    fn latency_runs_from_when_a_commit_was_due() {
+        let start = Instant::now();
+        let window = Window::new(start, Duration::from_millis(50));
+        let mut commits = at(start, &[7, 3, 200]);
+        commits[1].due = start + Duration::from_millis(1);
+        assert_eq!(latencies_ms(&commits, window), [2.0, 7.0, 200.0]);
+        assert_eq!(per_second(&commits, window), 40.0);
+    }
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(percentile(&hundred, 0.99), Some(99.0));
+        assert_eq!(percentile(&hundred, 0.5), Some(50.0));
+        assert_eq!(percentile(&[5.0], 0.99), Some(5.0));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+}

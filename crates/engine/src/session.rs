@@ -1,0 +1,162 @@
+//! What a node notes about its log and its database, flushed, in `trireme-state.log` (docs/log-format.md).
+
+use trireme_group::Uuid;
+use trireme_log::Durability;
+use trireme_replicator::{Gtid, Seqno};
+
+/// The version written; every lower one is read.
+const VERSION: u8 = 1;
+/// All but the overrides.
+const BYTES: usize = 1 + 1 + 1 + 16 + 16 + 8;
+const OVERRIDE_BYTES: usize = 16 + 8;
+
+/// The note. It outlives the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The process has ended by itself, everything in the log flushed.
+    pub clean: bool,
+    /// `repl.durability` in force: what acknowledgements were worth.
+    pub durability: Durability,
+    /// Boot of the machine: `os` forgets with it (rule 4).
+    pub boot_id: [u8; 16],
+    /// The last total-order action that began to execute here: the database may hold it although its
+    /// position is lower (rule 13). [`Gtid::UNDEFINED`]: none.
+    pub action: Gtid,
+    /// Operator's overrides that the database's history includes, with the last seqno before each
+    /// (rule 11).
+    pub overrides: Vec<(Uuid, Seqno)>,
+}
+
+impl Session {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(BYTES);
+        out.push(VERSION);
+        out.push(u8::from(self.clean));
+        out.push(match self.durability {
+            Durability::Memory => 0,
+            Durability::Os => 1,
+            Durability::Disk => 2,
+        });
+        out.extend_from_slice(&self.boot_id);
+        out.extend_from_slice(&self.action.uuid.0);
+        out.extend_from_slice(&self.action.seqno.to_le_bytes());
+        for (id, seqno) in &self.overrides {
+            out.extend_from_slice(&id.0);
+            out.extend_from_slice(&seqno.to_le_bytes());
+        }
+        out
+    }
+
+    /// The note in these bytes; None if they are no such thing, or of a newer version.
+    pub fn decode(bytes: &[u8]) -> Option<Session> {
+        let (fixed, overrides) = bytes.split_at_checked(BYTES)?;
+        let (head, action) = fixed.split_at(19);
+        let [VERSION, clean @ (0 | 1), durability, boot_id @ ..] = head else {
+            return None;
+        };
+        let overrides = overrides.chunks(OVERRIDE_BYTES).map(gtid);
+        let overrides: Option<Vec<Gtid>> = overrides.collect();
+        Some(Session {
+            clean: *clean == 1,
+            durability: match durability {
+                0 => Durability::Memory,
+                1 => Durability::Os,
+                2 => Durability::Disk,
+                _ => return None,
+            },
+            boot_id: boot_id.try_into().ok()?,
+            action: gtid(action)?,
+            overrides: (overrides?.iter()).map(|at| (at.uuid, at.seqno)).collect(),
+        })
+    }
+
+    /// True if a process that comes after this one may miss entries that this one acknowledged (rule 4).
+    pub fn has_forgotten(&self, boot_id: [u8; 16]) -> bool {
+        match self.durability {
+            _ if self.clean => false,
+            Durability::Memory => true,
+            Durability::Os => self.boot_id != boot_id,
+            Durability::Disk => false,
+        }
+    }
+}
+
+fn gtid(bytes: &[u8]) -> Option<Gtid> {
+    let (uuid, seqno) = bytes.split_at_checked(16)?;
+    Some(Gtid {
+        uuid: Uuid(uuid.try_into().ok()?),
+        seqno: i64::from_le_bytes(seqno.try_into().ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Session {
+        Session {
+            clean: true,
+            durability: Durability::Disk,
+            boot_id: [7; 16],
+            action: Gtid {
+                uuid: Uuid([9; 16]),
+                seqno: 0x0102_0304,
+            },
+            overrides: vec![(Uuid([5; 16]), 6), (Uuid([4; 16]), 0x0908)],
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_as_documented() {
+        let golden = [
+            &[1, 1, 2][..],
+            &[7; 16],
+            &[9; 16],
+            &[4, 3, 2, 1, 0, 0, 0, 0],
+            &[5; 16],
+            &[6, 0, 0, 0, 0, 0, 0, 0],
+            &[4; 16],
+            &[8, 9, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat();
+        assert_eq!(sample().encode(), golden);
+        assert_eq!(Session::decode(&golden), Some(sample()));
+        let without = Session {
+            overrides: Vec::new(),
+            ..sample()
+        };
+        assert_eq!(Session::decode(&golden[..BYTES]), Some(without));
+    }
+
+    #[test]
+    fn other_bytes_are_no_note() {
+        let golden = sample().encode();
+        for (at, byte) in [(0, 2), (1, 2), (2, 3)] {
+            let mut bytes = golden.clone();
+            bytes[at] = byte;
+            assert_eq!(Session::decode(&bytes), None, "byte {at}");
+        }
+        assert_eq!(Session::decode(&golden[1..]), None);
+        assert_eq!(Session::decode(&[golden, vec![0]].concat()), None);
+    }
+
+    #[test]
+    fn each_mode_forgets_what_it_does_not_promise_to_keep() {
+        let forgets = |durability, clean, boot| {
+            let session = Session {
+                clean,
+                durability,
+                ..sample()
+            };
+            session.has_forgotten([boot; 16])
+        };
+        let (same, other) = (7, 8);
+        assert!(forgets(Durability::Memory, false, same));
+        assert!(!forgets(Durability::Memory, true, other));
+        assert!(!forgets(Durability::Os, false, same));
+        assert!(forgets(Durability::Os, false, other));
+        assert!(!forgets(Durability::Os, true, other));
+        assert!(!forgets(Durability::Disk, false, other));
+    }
+}

@@ -1,0 +1,169 @@
+//! Who is admitted, refused, removed; weights.
+
+use super::cores::{Cores, HISTORY, member, replica};
+use crate::configuration::Member;
+use crate::event::{Action, Event, Recovered};
+use crate::ids::{Incarnation, Uuid};
+use crate::message::{Join, Message, Standing};
+
+fn join(member: Member) -> Join {
+    Join {
+        member,
+        history: HISTORY,
+        known_number: 0,
+        overrides: Vec::new(),
+    }
+}
+
+/// A third process; what it says itself is lost.
+fn mute(cores: &mut Cores) -> usize {
+    cores.cut.extend([(2, 0), (2, 1)]);
+    cores.start(member(5), Recovered::default())
+}
+
+/// Why `node` was refused.
+fn refusal(cores: &Cores, node: usize) -> Option<&str> {
+    let mut actions = cores.nodes[node].actions.iter();
+    actions.find_map(|action| match action {
+        Action::Refused { reason } => Some(reason.as_str()),
+        _ => None,
+    })
+}
+
+fn noted(cores: &Cores, node: usize, what: &str) -> bool {
+    let mut actions = cores.nodes[node].actions.iter();
+    actions.any(|action| matches!(action, Action::Note { text } if text.contains(what)))
+}
+
+#[test]
+fn a_fork_that_the_cluster_does_not_know_is_refused() {
+    let mut cores = Cores::of(2);
+    let stranger = mute(&mut cores);
+    let forked = Join {
+        overrides: vec![Uuid([3; 16])],
+        ..join(member(5))
+    };
+    cores.say(stranger, 0, Message::Join(forked.clone()));
+    let reason = refusal(&cores, stranger).expect("refused");
+    assert!(reason.contains("remove grastate.dat to rejoin"), "{reason}");
+    assert_eq!(cores.members(0), ["node0", "node1"]);
+    // A fork of another history is not this one's.
+    let other = Join {
+        history: Uuid([8; 16]),
+        ..forked
+    };
+    cores.say(stranger, 0, Message::Join(other));
+    assert_eq!(cores.members(0), ["node0", "node1", "node5"]);
+}
+
+#[test]
+fn a_copied_data_directory_is_refused_while_its_twin_is_connected() {
+    for (twin, text) in [
+        (1, "member node1 () runs with the same"),
+        (0, "is this node's own"),
+    ] {
+        let mut cores = Cores::of(2);
+        let copy = Member {
+            incarnation: Incarnation(Uuid([66; 16])),
+            name: "copy".into(),
+            ..member(twin)
+        };
+        let node = cores.start(copy, Recovered::default());
+        cores.pass(1_000);
+        let reason = refusal(&cores, node).expect("refused");
+        assert!(reason.contains(text), "{reason}");
+        assert!(reason.contains("copied data directory"), "{reason}");
+        assert_eq!(cores.members(1), ["node0", "node1"]);
+    }
+    // Its twin is dead: it is the same node, started again.
+    let mut cores = Cores::of(3);
+    cores.kill(1);
+    let again = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        name: "again".into(),
+        ..member(1)
+    };
+    let node = cores.start(again, Recovered::default());
+    cores.pass(1_000);
+    assert_eq!(refusal(&cores, node), None);
+    assert_eq!(cores.members(0), ["node0", "node2", "again"]);
+}
+
+#[test]
+fn who_is_in_a_view_is_not_refused_any_more() {
+    let mut cores = Cores::of(2);
+    let reason = "too late".to_owned();
+    cores.say(0, 1, Message::JoinRefused { reason });
+    assert_eq!(refusal(&cores, 1), None);
+    assert_eq!(cores.standing(1), Standing::Primary);
+}
+
+#[test]
+fn a_join_counts_only_from_the_joiner_itself_and_at_the_sequencer() {
+    let mut cores = Cores::of(2);
+    let node = mute(&mut cores);
+    cores.say(1, 0, Message::Join(join(member(5))));
+    let borrowed = Member {
+        replica: replica(9),
+        ..member(5)
+    };
+    cores.say(node, 0, Message::Join(join(borrowed)));
+    let another = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        ..member(1)
+    };
+    cores.say(1, 0, Message::Join(join(another)));
+    cores.say(node, 1, Message::Join(join(member(5))));
+    assert_eq!(cores.members(0), ["node0", "node1"]);
+    cores.say(node, 0, Message::Join(join(member(5))));
+    assert_eq!(cores.members(0), ["node0", "node1", "node5"]);
+}
+
+#[test]
+fn the_last_vote_cannot_be_given_away() {
+    let mut cores = Cores::of(2);
+    cores.event(1, Event::SetWeight { weight: 0 });
+    assert_eq!(cores.nodes[0].group.configuration().total_weight(), 1);
+    cores.event(0, Event::SetWeight { weight: 0 });
+    assert_eq!(cores.nodes[0].group.configuration().total_weight(), 1);
+    assert!(noted(&cores, 0, "leaves no vote at all is not made"));
+    cores.event(0, Event::SetWeight { weight: 7 });
+    assert_eq!(cores.nodes[1].group.configuration().total_weight(), 7);
+}
+
+/// `pc.ignore_sb`, `pc.ignore_quorum`: how many of how many are left, and whether they go on.
+#[test]
+fn who_was_told_to_ignore_a_lost_majority_goes_on_alone() {
+    for (size, left, half, any, goes_on) in [
+        (2, 1, false, false, false),
+        (2, 1, true, false, true),
+        (4, 2, true, false, true),
+        (3, 1, true, false, false),
+        (3, 1, false, true, true),
+        (5, 2, false, true, true),
+    ] {
+        let mut cores = Cores::of(size);
+        let (gone, stays): (Vec<_>, Vec<_>) = (0..size).partition(|node| *node < size - left);
+        for node in &stays {
+            let config = cores.nodes[*node].group.config_mut();
+            (config.ignore_split_brain, config.ignore_quorum) = (half, any);
+        }
+        for node in gone {
+            cores.kill(node);
+        }
+        cores.pass(4_000);
+        let commits = cores.nodes[stays[0]].group.commit();
+        cores.submit(stays[0], 1);
+        assert_eq!(cores.nodes[stays[0]].group.commit(), commits, "too early");
+        cores.pass(5_000);
+        for node in stays {
+            let what = format!("{left} of {size}, {half}, {any}");
+            let expected = if goes_on { left } else { size };
+            assert_eq!(cores.members(node).len(), expected, "{what}");
+            let primary = cores.standing(node) == Standing::Primary;
+            assert_eq!(primary, goes_on, "{what}");
+            let overrides = &cores.nodes[node].group.committed.overrides;
+            assert_eq!(!overrides.is_empty(), goes_on, "{what}");
+        }
+    }
+}

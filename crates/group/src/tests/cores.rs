@@ -1,0 +1,247 @@
+//! Cores on a network without delay, cut and connected by hand.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+
+use crate::configuration::Member;
+use crate::entry::Entry;
+use crate::event::{Action, Event, Recovered};
+use crate::group::{Config, Group, LogReader};
+use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::message::{Message, Standing};
+
+pub const HISTORY: Uuid = Uuid([7; 16]);
+
+/// What is on disk: entries from 1 on, or above a checkpoint.
+#[derive(Default)]
+pub struct Log(Vec<Entry>);
+
+impl LogReader for Log {
+    fn read(&self, position: Position) -> Option<Entry> {
+        self.0.iter().find(|e| e.position == position).cloned()
+    }
+}
+
+pub struct Node {
+    pub group: Group,
+    log: Log,
+    /// False: it is dead.
+    alive: bool,
+    /// What came out, but for what a driver does by itself.
+    pub actions: Vec<Action>,
+}
+
+pub struct Cores {
+    now: TimeMs,
+    pub nodes: Vec<Node>,
+    /// Ways (from, to) on which everything is lost.
+    pub cut: BTreeSet<(usize, usize)>,
+    mail: VecDeque<(usize, Incarnation, Message)>,
+    /// What arrived, by recipient.
+    pub arrived: Vec<(usize, Message)>,
+}
+
+pub fn replica(node: usize) -> ReplicaId {
+    ReplicaId(Uuid([node as u8 + 100; 16]))
+}
+
+pub fn member(node: usize) -> Member {
+    Member {
+        replica: replica(node),
+        incarnation: Incarnation(Uuid([node as u8 + 1; 16])),
+        full_weight: 1,
+        name: format!("node{node}"),
+        ..Member::default()
+    }
+}
+
+impl Cores {
+    /// Node 0 has founded the group and holds the office; all have their votes.
+    pub fn of(count: usize) -> Cores {
+        let mut cores = Cores {
+            now: 10_000,
+            nodes: Vec::new(),
+            cut: BTreeSet::new(),
+            mail: VecDeque::new(),
+            arrived: Vec::new(),
+        };
+        for node in 0..count {
+            cores.start(member(node), Recovered::default());
+        }
+        cores.event(0, Event::Bootstrap { history: HISTORY });
+        cores.pass(1_000);
+        cores.all_joined();
+        assert!(cores.nodes[0].group.is_sequencer());
+        for node in 0..count {
+            let configuration = cores.nodes[node].group.configuration();
+            assert_eq!(configuration.total_weight(), count as u64);
+            assert_eq!(cores.standing(node), Standing::Primary);
+        }
+        cores
+    }
+
+    /// A process starts and is connected with all others.
+    pub fn start(&mut self, me: Member, recovered: Recovered) -> usize {
+        let node = self.nodes.len();
+        self.nodes.push(Node {
+            group: Group::new(Config::new(me), recovered, self.now),
+            log: Log::default(),
+            alive: true,
+            actions: Vec::new(),
+        });
+        for other in 0..node {
+            if self.nodes[other].alive {
+                self.connected(node, other);
+                self.connected(other, node);
+            }
+        }
+        node
+    }
+
+    fn connected(&mut self, node: usize, peer: usize) {
+        let peer = &self.nodes[peer].group;
+        let (replica, incarnation) = (peer.my_replica(), peer.me());
+        let event = Event::PeerUp {
+            replica,
+            incarnation,
+        };
+        self.nodes[node].group.handle(self.now, event);
+    }
+
+    /// kill -9, or power loss: the others see the connection break.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].alive = false;
+        let incarnation = self.nodes[node].group.me();
+        for other in self.alive() {
+            self.event(other, Event::PeerDown { incarnation });
+        }
+    }
+
+    /// Its listener refuses connections: it is proven dead (rule 10).
+    pub fn refuses(&mut self, node: usize) {
+        let incarnation = self.nodes[node].group.me();
+        for other in self.alive() {
+            self.event(other, Event::PeerDead { incarnation });
+        }
+    }
+
+    /// Nothing gets from one of these to another of those, nor back.
+    pub fn part(&mut self, these: &[usize], those: &[usize]) {
+        for this in these {
+            for that in those {
+                self.cut.extend([(*this, *that), (*that, *this)]);
+            }
+        }
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        let nodes = 0..self.nodes.len();
+        nodes.filter(|node| self.nodes[*node].alive).collect()
+    }
+
+    pub fn standing(&self, node: usize) -> Standing {
+        self.nodes[node].group.standing()
+    }
+
+    pub fn incarnation(&self, node: usize) -> Incarnation {
+        self.nodes[node].group.me()
+    }
+
+    /// The members in force at a node, by name.
+    pub fn members(&self, node: usize) -> Vec<&str> {
+        let members = &self.nodes[node].group.configuration().members;
+        members.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    pub fn event(&mut self, node: usize, event: Event) {
+        self.nodes[node].group.handle(self.now, event);
+        self.settle();
+    }
+
+    /// A message of `from`'s, true or not.
+    pub fn say(&mut self, from: usize, to: usize, message: Message) {
+        let from = self.incarnation(from);
+        self.event(to, Event::Message { from, message });
+    }
+
+    pub fn submit(&mut self, node: usize, number: u64) {
+        self.submit_bytes(node, number, format!("{node}/{number}").into());
+    }
+
+    pub fn submit_bytes(&mut self, node: usize, number: u64, payload: Bytes) {
+        self.nodes[node].group.submit(self.now, number, payload);
+        self.settle();
+    }
+
+    /// The replicated state says that everybody has joined.
+    pub fn all_joined(&mut self) {
+        for node in self.alive() {
+            let members = self.nodes[node].group.configuration().members.iter();
+            let members = members.map(|m| m.incarnation).collect();
+            let position = self.nodes[node].group.commit();
+            self.event(node, Event::Joined { position, members });
+        }
+    }
+
+    /// Time passes for these nodes only; the others stand still, but listen.
+    pub fn pass_for(&mut self, nodes: &[usize], ms: TimeMs) {
+        for _ in 0..ms / 50 {
+            self.now += 50;
+            for node in nodes {
+                self.event(*node, Event::Tick);
+            }
+        }
+    }
+
+    pub fn pass(&mut self, ms: TimeMs) {
+        self.pass_for(&self.alive(), ms);
+    }
+
+    /// Everything arrives, and what comes of it.
+    pub fn settle(&mut self) {
+        loop {
+            for node in self.alive() {
+                self.flush(node);
+            }
+            let Some((from, to, message)) = self.mail.pop_front() else {
+                return;
+            };
+            let Some(to) = self
+                .alive()
+                .into_iter()
+                .find(|n| self.incarnation(*n) == to)
+            else {
+                continue;
+            };
+            if !self.cut.contains(&(from, to)) {
+                self.arrived.push((to, message.clone()));
+                let from = self.incarnation(from);
+                let event = Event::Message { from, message };
+                self.nodes[to].group.handle(self.now, event);
+            }
+        }
+    }
+
+    fn flush(&mut self, node: usize) {
+        let mut out = Vec::new();
+        let at = &mut self.nodes[node];
+        at.group.flush(&at.log, &mut out);
+        for action in out {
+            match action {
+                Action::Send { to, message } => {
+                    let copies = to.into_iter().map(|to| (node, to, message.clone()));
+                    self.mail.extend(copies);
+                }
+                Action::Append { entry } => at.log.0.push(entry),
+                Action::Truncate { after } => at.log.0.retain(|e| e.position <= after),
+                Action::Reset { .. } => at.log.0.clear(),
+                Action::Persist(state) => {
+                    let promised = state.promised;
+                    at.group.handle(self.now, Event::Persisted { promised });
+                }
+                other => at.actions.push(other),
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Scenarios of a few cores, and messages that they are handed out of turn.
+
+mod admission;
+mod cores;
+mod office;
+mod strangers;

@@ -1,0 +1,206 @@
+//! Who takes the sequencer's office, and who gives it away again.
+
+use bytes::Bytes;
+
+use super::cores::{Cores, member};
+use crate::codec::encode;
+use crate::configuration::Member;
+use crate::event::{Action, Event, Recovered};
+use crate::ids::{Incarnation, TimeMs, Uuid};
+use crate::message::{Message, Standing};
+
+fn sequencers(cores: &Cores) -> Vec<usize> {
+    let nodes = 0..cores.nodes.len();
+    nodes
+        .filter(|node| cores.nodes[*node].group.is_sequencer())
+        .collect()
+}
+
+/// Rules 3, 14: its log is needed, and it must lead because it is the best.
+#[test]
+fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
+    let mut cores = Cores::of(3);
+    cores.part(&[0], &[1]);
+    cores.kill(2);
+    let again = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        name: "again".into(),
+        ..member(2)
+    };
+    let amnesiac = Recovered {
+        amnesiac: true,
+        ..Recovered::default()
+    };
+    let node = cores.start(again, amnesiac);
+    // It is given the log while its request to join is lost.
+    cores.nodes[node].group.join_sent_at = TimeMs::MAX / 2;
+    cores.pass_for(&[0], 300);
+    cores.submit(0, 1);
+    let end = cores.nodes[0].group.commit();
+    assert_eq!(cores.nodes[node].group.commit(), end);
+    assert!(cores.nodes[1].group.end() < end);
+    assert_eq!(cores.standing(node), Standing::Outside);
+    cores.kill(0);
+    cores.refuses(0);
+    cores.pass_for(&[1, node], 2_000);
+    assert_eq!(sequencers(&cores), [0, node]);
+    assert_eq!(cores.members(1), ["node1", "again"]);
+    assert_eq!(cores.standing(node), Standing::Primary);
+    assert!(cores.nodes[1].group.commit() > end);
+}
+
+/// Two of three are a majority also if one of them has restarted and the third is not proven dead: its seat is
+/// given up when it has been silent for long enough, and not before that is certain to be possible.
+#[test]
+fn a_restarted_process_is_not_admitted_at_the_price_of_the_majority() {
+    let mut cores = Cores::of(3);
+    cores.kill(2);
+    let again = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        name: "again".into(),
+        ..member(2)
+    };
+    let amnesiac = Recovered {
+        amnesiac: true,
+        ..Recovered::default()
+    };
+    let node = cores.start(again, amnesiac);
+    // It is given the log, which makes it intact, while its request to join is lost.
+    cores.nodes[node].group.join_sent_at = TimeMs::MAX / 2;
+    cores.pass_for(&[0, 1], 300);
+    cores.kill(0);
+    cores.nodes[node].group.join_sent_at = 0;
+    cores.pass_for(&[1, node], 12_000);
+    assert_eq!(cores.members(1), ["node1", "again"]);
+    assert_eq!(cores.standing(1), Standing::Primary);
+    assert_eq!(cores.standing(node), Standing::Primary);
+}
+
+/// Rule 3: the entry that removes it is in nobody else's log, whether it wished for that or not.
+#[test]
+fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_the_office_on() {
+    for wishes in [true, false] {
+        let mut cores = Cores::of(5);
+        cores.part(&[0], &[1, 3, 4]);
+        if wishes {
+            cores.event(2, Event::Leave);
+        } else {
+            cores.say(2, 0, Message::Leave);
+        }
+        let best = cores.nodes[2].group.end();
+        assert!(cores.nodes[1].group.end() < best);
+        assert_eq!(cores.members(2).len(), 5, "not committed");
+        cores.kill(0);
+        cores.refuses(0);
+        // Node 1 sees the better log first, and then needs all the others' promises.
+        cores.pass_for(&[1], 1_000);
+        assert!(cores.nodes[2].group.counters().offices_taken > 0);
+        cores.pass_for(&[1, 3, 4], 4_000);
+        let is_left = |action: &Action| matches!(action, Action::Left);
+        assert_eq!(cores.nodes[2].actions.iter().any(is_left), wishes);
+        let hands_over =
+            |a: &Action| matches!(a, Action::Note { text } if text.starts_with("handing"));
+        assert!(cores.nodes[2].actions.iter().any(hands_over));
+        assert!(cores.nodes[1].group.end() > best);
+        // Who did not wish to go has come back.
+        let members = match wishes {
+            true => vec!["node1", "node3", "node4"],
+            false => vec!["node1", "node2", "node3", "node4"],
+        };
+        assert_eq!(cores.members(1), members);
+        let sequencers = sequencers(&cores);
+        assert!(sequencers[..] != [0, 2], "{sequencers:?}");
+    }
+}
+
+#[test]
+fn a_forced_candidate_goes_beyond_what_others_have_promised() {
+    let mut cores = Cores::of(5);
+    for node in 0..3 {
+        cores.kill(node);
+    }
+    cores.pass(6_000);
+    assert_eq!(cores.standing(3), Standing::NonPrimary);
+    let promised = crate::ids::Ballot {
+        number: cores.nodes[3].group.ballot().number + 10,
+        ..cores.nodes[4].group.ballot()
+    };
+    cores.nodes[4].group.promise_ballot(promised);
+    let override_id = Uuid([3; 16]);
+    cores.event(3, Event::ForcePrimary { override_id });
+    cores.pass(2_000);
+    for node in 3..5 {
+        assert_eq!(cores.standing(node), Standing::Primary);
+        let overrides = &cores.nodes[node].group.committed.overrides;
+        assert_eq!(*overrides, [override_id]);
+        assert!(cores.nodes[node].group.ballot() > promised);
+    }
+}
+
+#[test]
+fn who_knows_that_it_was_removed_cannot_be_forced() {
+    let mut cores = Cores::of(3);
+    // It hears, and is not heard.
+    cores.cut.extend([(2, 0), (2, 1)]);
+    cores.pass(8_000);
+    assert_eq!(cores.members(0), ["node0", "node1"]);
+    assert_eq!(cores.standing(2), Standing::NonPrimary);
+    let ballot = cores.nodes[2].group.ballot();
+    let override_id = Uuid([3; 16]);
+    cores.event(2, Event::ForcePrimary { override_id });
+    let note = |a: &Action| matches!(a, Action::Note { text } if text.contains("joins by itself"));
+    assert!(cores.nodes[2].actions.iter().any(note));
+    assert_eq!(cores.nodes[2].group.ballot(), ballot);
+    cores.cut.clear();
+    cores.pass(1_000);
+    assert_eq!(cores.standing(2), Standing::Primary);
+}
+
+#[test]
+fn a_majority_is_not_overridden() {
+    let mut cores = Cores::of(3);
+    let ballot = cores.nodes[1].group.ballot();
+    let override_id = Uuid([3; 16]);
+    cores.event(1, Event::ForcePrimary { override_id });
+    // Somebody else believes that it must be.
+    let forced = crate::ids::Ballot {
+        number: ballot.number + 1,
+        replica: super::cores::replica(2),
+    };
+    let message = Message::Prepare {
+        ballot: forced,
+        forced: Some(override_id),
+    };
+    cores.say(2, 1, message);
+    assert_eq!(cores.nodes[1].group.ballot(), ballot);
+    assert_eq!(sequencers(&cores), [0]);
+}
+
+/// A message holds one large entry, or several whose sum is bounded.
+#[test]
+fn who_missed_large_entries_is_fed_in_bounded_messages() {
+    const LARGE_BYTES: usize = 600 << 10;
+    let mut cores = Cores::of(3);
+    cores.part(&[2], &[0, 1]);
+    for number in 1..=5 {
+        let payload = Bytes::from(vec![number as u8; LARGE_BYTES]);
+        cores.submit_bytes(0, number, payload);
+    }
+    let end = cores.nodes[0].group.commit();
+    assert_eq!(cores.nodes[1].group.commit(), end);
+    cores.cut.clear();
+    cores.arrived.clear();
+    cores.pass(2_000);
+    assert!(cores.nodes[2].group.commit() >= end);
+    let sizes = cores
+        .arrived
+        .iter()
+        .filter_map(|(to, message)| match message {
+            Message::Append(append) if *to == 2 => {
+                Some(encode(&Message::Append(append.clone())).len())
+            }
+            _ => None,
+        });
+    let most = sizes.max().expect("fed");
+    assert!(most > LARGE_BYTES && most < 2 * LARGE_BYTES, "{most}");
+}

@@ -1,0 +1,199 @@
+//! Messages out of turn: late ones, lost ones, and those that no correct member sends.
+
+use super::cores::{Cores, member, replica};
+use crate::entry::Body;
+use crate::event::{Action, Event, Recovered};
+use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
+
+/// The next order of node 0, whose office it is.
+fn next_append(cores: &Cores, ahead: u64) -> Append {
+    let group = &cores.nodes[0].group;
+    let ballot = group.ballot();
+    let prev_position = group.end() + ahead;
+    Append {
+        ballot,
+        prev_position,
+        prev_ballot: ballot,
+        entries: vec![WireEntry {
+            position: prev_position + 1,
+            ballot,
+            body: WireBody::Full(Body::BallotStart),
+        }],
+        ack: 0,
+        commit: 0,
+    }
+}
+
+#[test]
+fn who_is_not_connected_is_not_heard() {
+    let mut cores = Cores::of(2);
+    let before = cores.nodes[1].group.clone();
+    let stranger = Incarnation(Uuid([77; 16]));
+    let message = Message::Append(next_append(&cores, 0));
+    let event = Event::Message {
+        from: stranger,
+        message,
+    };
+    cores.event(1, event);
+    assert_eq!(cores.nodes[1].group.end(), before.end());
+    assert_eq!(cores.nodes[1].group.ballot(), before.ballot());
+}
+
+#[test]
+fn an_order_that_follows_nothing_known_is_asked_for_again() {
+    let mut cores = Cores::of(2);
+    let end = cores.nodes[1].group.end();
+    cores.arrived.clear();
+    cores.say(0, 1, Message::Append(next_append(&cores, 3)));
+    assert_eq!(cores.nodes[1].group.end(), end);
+    let asked = |(to, message): &(usize, Message)| {
+        *to == 0 && matches!(message, Message::Summary { summary, .. } if summary.end == end)
+    };
+    assert!(cores.arrived.iter().any(asked));
+}
+
+#[test]
+fn only_its_owner_speaks_for_a_ballot() {
+    let mut cores = Cores::of(3);
+    let ballot = Ballot {
+        number: cores.nodes[1].group.ballot().number + 1,
+        replica: replica(2),
+    };
+    let claim = |ballot| Append {
+        ballot,
+        prev_position: 0,
+        prev_ballot: Ballot::default(),
+        entries: Vec::new(),
+        ack: 0,
+        commit: 0,
+    };
+    let before = cores.nodes[1].group.ballot();
+    // Node 0 claims node 2's ballot; somebody claims node 1's own.
+    cores.say(0, 1, Message::Append(claim(ballot)));
+    cores.say(
+        0,
+        1,
+        Message::Prepare {
+            ballot,
+            forced: None,
+        },
+    );
+    let own = Ballot {
+        replica: replica(1),
+        ..ballot
+    };
+    let copy = crate::configuration::Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        ..member(1)
+    };
+    let node = cores.start(copy, Recovered::default());
+    cores.say(node, 1, Message::Append(claim(own)));
+    assert_eq!(cores.nodes[1].group.ballot(), before);
+    // An old ballot is answered with the one in force.
+    cores.arrived.clear();
+    let old = Ballot {
+        number: 0,
+        replica: replica(2),
+    };
+    cores.say(2, 1, Message::Append(claim(old)));
+    let refused = (2, Message::Refuse { promised: before });
+    assert!(cores.arrived.contains(&refused));
+}
+
+#[test]
+fn an_answer_to_nothing_changes_nothing() {
+    let mut cores = Cores::of(3);
+    let ballot = cores.nodes[1].group.ballot();
+    let position = cores.nodes[1].group.end();
+    for message in [
+        Message::PreVoteReply {
+            ballot,
+            granted: true,
+        },
+        Message::Refuse { promised: ballot },
+        Message::Leave,
+        Message::Weight { weight: 9 },
+        Message::Summary {
+            ballot,
+            summary: Summary::default(),
+        },
+        Message::LogEndReply {
+            round: 99,
+            ballot,
+            end: 1,
+        },
+        Message::LogEndReply {
+            round: 99,
+            ballot: Ballot::default(),
+            end: 1,
+        },
+    ] {
+        cores.say(2, 1, message);
+    }
+    cores.pass(1_000);
+    let group = &cores.nodes[1].group;
+    assert_eq!((group.ballot(), group.end()), (ballot, position));
+    assert_eq!(group.configuration().total_weight(), 3);
+}
+
+#[test]
+fn what_no_correct_member_sends_is_noted_and_ignored() {
+    let mut cores = Cores::of(2);
+    let group = &cores.nodes[0].group;
+    let (ballot, end) = (group.ballot(), group.end());
+    let absurd = Ballot {
+        number: u64::MAX,
+        ..ballot
+    };
+    let gap = Append {
+        entries: vec![WireEntry {
+            position: end + 5,
+            ballot,
+            body: WireBody::Full(Body::BallotStart),
+        }],
+        ..next_append(&cores, 0)
+    };
+    let checkpoint = crate::checkpoint::Checkpoint::default();
+    let wrong = [
+        Message::Status(Status {
+            ballot,
+            end: u64::MAX,
+            ..Status::default()
+        }),
+        Message::Append(gap),
+        Message::Install {
+            ballot,
+            checkpoint,
+            intact_at: 0,
+        },
+        Message::Summary {
+            ballot,
+            summary: Summary {
+                end: u64::MAX,
+                ..Summary::default()
+            },
+        },
+        Message::PreVote { ballot: absurd },
+        Message::Refuse { promised: absurd },
+        Message::TakeOffice {
+            number: u64::MAX,
+            forced: None,
+        },
+        Message::LogEndReply {
+            round: 1,
+            ballot,
+            end: u64::MAX,
+        },
+    ];
+    for (count, message) in wrong.into_iter().enumerate() {
+        cores.say(0, 1, message);
+        let ignored =
+            |a: &&Action| matches!(a, Action::Note { text } if text.contains("no correct member"));
+        let notes = cores.nodes[1].actions.iter().filter(ignored).count();
+        assert_eq!(notes, count + 1);
+    }
+    cores.pass(1_000);
+    let group = &cores.nodes[1].group;
+    assert_eq!((group.ballot(), group.end()), (ballot, end));
+}

@@ -1,0 +1,6 @@
+//! Half of the votes, rounded down, is a majority (rules 1, 3).
+//!
+//! Two halves of a partition both order and both elect: two primary components, two contents under
+//! one GTID.
+
+pub(crate) const MISTAKE: &str = "half of the votes, rounded down, is a majority (rules 1, 3)";

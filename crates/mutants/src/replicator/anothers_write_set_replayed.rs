@@ -1,0 +1,6 @@
+//! A replay is given another transaction's write-set (contract 2.10).
+//!
+//! The victim's own changes are lost, another's are made twice.
+
+pub(crate) const MISTAKE: &str =
+    "a replay is given another transaction's write-set (contract 2.10)";

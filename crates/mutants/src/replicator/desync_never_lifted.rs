@@ -1,0 +1,6 @@
+//! A node does not take its desyncs back.
+//!
+//! It stays Donor/Desynced for ever, without flow control, and no donor is left.
+
+pub(crate) const MISTAKE: &str =
+    "a node does not take its desyncs back";

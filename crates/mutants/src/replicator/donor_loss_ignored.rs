@@ -1,0 +1,6 @@
+//! A joiner goes on waiting for a donor that has left (contract trap 67).
+//!
+//! It would wait for ever: nobody sends, and nobody says so.
+
+pub(crate) const MISTAKE: &str =
+    "a joiner goes on waiting for a donor that has left (contract trap 67)";

@@ -1,0 +1,6 @@
+//! A transaction ordered before its aborter is aborted all the same (contract 2.11).
+//!
+//! It would replay behind the write-set that was to wait for it, or both wait for each other.
+
+pub(crate) const MISTAKE: &str =
+    "a transaction ordered before its aborter is aborted all the same (contract 2.11)";

@@ -1,0 +1,240 @@
+//! A connection's beginning and end: the control state, a log that begins anew, a second disconnect.
+
+use bytes::Bytes;
+use trireme_certification::KeyType;
+use trireme_group::{Checkpoint, Configuration};
+
+use super::driver::{Cluster, incarnation, member};
+use super::server::Happened;
+use super::transfer::copy;
+use crate::direct::{Direct, SnapshotChunk};
+use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
+
+#[test]
+fn a_control_state_that_cannot_be_used_is_asked_for_again() {
+    let mut cluster = Cluster::of(2);
+    let old = cluster.nodes[0].replicator.control_snapshot();
+    let old = old.expect("in step").1;
+    let (joiner, gtid) = copy(&mut cluster);
+    cluster.join(joiner, gtid, false);
+    while cluster.deliver(joiner) {}
+    cluster.nodes[0].inbox.clear();
+    let garbage = Bytes::from_static(b"no control state");
+    let chunk_of = |part: &Bytes, from, round, offset| {
+        let (part, total) = (part.clone(), part.len() as u64);
+        let bytes = Direct::SnapshotChunk(SnapshotChunk {
+            round,
+            offset,
+            total,
+            part,
+        })
+        .encode();
+        let from = incarnation(from);
+        Event::Direct { from, bytes }
+    };
+    let chunk = |from, round, offset| chunk_of(&garbage, from, round, offset);
+    // Of another member, of an earlier attempt, of elsewhere: nothing of it is looked at.
+    for event in [chunk(1, 1, 0), chunk(0, 0, 0), chunk(0, 1, 7)] {
+        cluster.event(joiner, event);
+    }
+    let complaints = |c: &Cluster| {
+        let logs = c.nodes[joiner].logs.iter();
+        logs.filter(|l| l.contains("cannot be used")).count()
+    };
+    assert_eq!(complaints(&cluster), 0);
+    cluster.event(joiner, chunk(0, 1, 0));
+    assert_eq!(complaints(&cluster), 1);
+    // Node 1 is asked next, and answers with a state of before the joiner came.
+    cluster.pass(60);
+    cluster.nodes[1].inbox.clear();
+    cluster.event(joiner, chunk_of(&old, 1, 2, 0));
+    assert_eq!(cluster.comment(joiner), "Initialized");
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    // Nobody asks any more.
+    cluster.event(joiner, chunk(0, 1, 0));
+    assert_eq!(complaints(&cluster), 1);
+    cluster.assert_settled();
+}
+
+#[test]
+fn who_is_alone_has_nobody_to_ask_for_the_control_state() {
+    let mut cluster = Cluster::of(1);
+    let (joiner, gtid) = copy(&mut cluster);
+    let others = cluster.configuration.members.clone();
+    cluster.connect(joiner, gtid, None, false);
+    cluster.reset(joiner);
+    cluster.reconfigure(|c| c.members = vec![member(joiner)]);
+    while cluster.deliver(joiner) {}
+    assert!(cluster.nodes[0].inbox.is_empty());
+    assert_eq!(cluster.comment(joiner), "Initialized");
+    cluster.reconfigure(|c| c.members.extend(others));
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_message_that_cannot_be_read_is_dropped() {
+    let mut cluster = Cluster::of(2);
+    let bytes = Bytes::from_static(b"no message");
+    let from = incarnation(1);
+    cluster.event(0, Event::Direct { from, bytes });
+    assert!(
+        cluster.nodes[0]
+            .logs
+            .iter()
+            .any(|l| l.contains("cannot be read"))
+    );
+    cluster.settle();
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_node_without_a_log_has_no_entries() {
+    let mut out = Vec::new();
+    let (from, bytes) = (incarnation(1), Direct::IstPull { from: 1 }.encode());
+    let event = Event::Direct { from, bytes };
+    Cluster::of(1).nodes[0]
+        .replicator
+        .handle(0, event, &NoHistory, &mut out);
+    let records = Vec::new();
+    let bytes = Direct::IstChunk { from: 1, records }.encode();
+    assert_eq!(out, [Action::SendTo { to: from, bytes }]);
+}
+
+#[test]
+fn a_log_that_begins_anew_where_nobody_is_connected_changes_nothing() {
+    let mut replicator = Replicator::new(Default::default());
+    let mut out = Vec::new();
+    let event = Event::Reset(Box::<Checkpoint>::default());
+    replicator.handle(0, event, &NoHistory, &mut out);
+    assert_eq!(out, []);
+    // Nor is there any work: a recv() thread that comes too early may go.
+    let exits = [(); 2].map(|()| replicator.take_work().map(|work| work.task));
+    let exit = |code| Some(Task::Exit { code });
+    assert_eq!(exits, [exit(Code::Ok), exit(Code::ConnFail)]);
+}
+
+#[test]
+fn a_log_that_begins_anew_ends_the_reads_that_wait_for_it() {
+    let mut cluster = Cluster::of(2);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    let ticket = 901;
+    cluster.event(1, Event::SyncWait { ticket, upto: None });
+    cluster.reset(1);
+    let answer = cluster.nodes[1].server.take(ticket).expect("answered");
+    assert_eq!(answer.code, Code::TrxFail);
+}
+
+#[test]
+fn a_recovered_control_state_that_is_damaged_is_not_used() {
+    let mut cluster = Cluster::of(2);
+    let (joiner, local) = copy(&mut cluster);
+    let bytes = cluster.nodes[0].replicator.control_snapshot();
+    let mut damaged = bytes.expect("in step").1.to_vec();
+    *damaged.last_mut().expect("not empty") ^= 1;
+    let connect = crate::Connect {
+        incarnation: incarnation(joiner),
+        me: member(joiner),
+        local,
+        bootstrap: None,
+        server_running: false,
+        control: Some(damaged.into()),
+        overrides: Vec::new(),
+        last_action: Gtid::UNDEFINED,
+    };
+    cluster.nodes[joiner].threads = 4;
+    cluster.event(joiner, Event::Connect(Box::new(connect)));
+    let logs = &cluster.nodes[joiner].logs;
+    assert!(logs[0].starts_with("recovered control state cannot be used"));
+    // It asks a member, as if it had none.
+    cluster.reset(joiner);
+    cluster.reconfigure(|c| c.members.push(member(joiner)));
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+/// Its own log brings it to the view that it is in; the ones on the way there are others'.
+#[test]
+fn views_of_before_a_process_started_are_not_its_own() {
+    let mut cluster = Cluster::of(1);
+    let control = cluster.nodes[0].replicator.control_snapshot();
+    let next = cluster.nodes[0].next;
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());
+    cluster.settle();
+    let local = cluster.nodes[0].replicator.last_committed();
+    // It is killed, and starts again with its log and its database.
+    let me = incarnation(10);
+    let seat = trireme_group::Member {
+        incarnation: me,
+        ..member(0)
+    };
+    let connect = crate::Connect {
+        incarnation: me,
+        me: seat.clone(),
+        local,
+        bootstrap: None,
+        server_running: false,
+        control: control.map(|(_, bytes)| bytes),
+        overrides: Vec::new(),
+        last_action: Gtid::UNDEFINED,
+    };
+    let at = &mut cluster.nodes[0];
+    at.replicator = Replicator::new(Default::default());
+    (at.incarnation, at.next) = (me, next);
+    at.server.happened.clear();
+    cluster.event(0, Event::Connect(Box::new(connect)));
+    while cluster.deliver(0) {}
+    assert!(!cluster.nodes[0].actions.ends_with(&[Action::Admitted]));
+    cluster.reconfigure(|c| c.members = vec![seat]);
+    cluster.settle();
+    let numbers = cluster.nodes[0].server.happened.iter();
+    let numbers = numbers.filter_map(|happened| match happened {
+        Happened::View(view, _) => Some(view.gtid.seqno),
+        _ => None,
+    });
+    // The synthetic one at its database's position, and its own.
+    let expected = [local.seqno, local.seqno + 1];
+    assert_eq!(numbers.collect::<Vec<_>>(), expected);
+    assert_eq!(cluster.comment(0), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_second_disconnect_adds_nothing_while_the_first_is_under_way() {
+    let mut cluster = Cluster::of(1);
+    let leaves = |cluster: &mut Cluster| {
+        let mut out = Vec::new();
+        let replicator = &mut cluster.nodes[0].replicator;
+        replicator.handle(0, Event::Disconnect, &NoHistory, &mut out);
+        out
+    };
+    assert_eq!(leaves(&mut cluster), [Action::Leave]);
+    assert_eq!(leaves(&mut cluster), []);
+    cluster.event(0, Event::Left);
+    // The last views are not shown yet.
+    assert_eq!(leaves(&mut cluster), []);
+    cluster.event(0, Event::Left);
+    cluster.nodes[0].left = true;
+    cluster.settle();
+    let last = |h: &&Happened| matches!(h, Happened::View(view, _) if view.members.is_empty());
+    let shown = cluster.nodes[0].server.happened.iter().filter(last).count();
+    assert_eq!(shown, 1);
+    assert_eq!(leaves(&mut cluster), [Action::Closed]);
+}
+
+#[test]
+fn only_so_many_views_are_remembered() {
+    let mut cluster = Cluster::of(1);
+    for number in 0..100 {
+        let change = |c: &mut Configuration| c.members[0].incoming = format!("{number}");
+        cluster.reconfigure(change);
+    }
+    cluster.settle();
+    let control = cluster.nodes[0].replicator.control.as_ref();
+    assert_eq!(control.map(|c| c.views.len()), Some(64));
+    cluster.assert_settled();
+}

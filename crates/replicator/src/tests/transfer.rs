@@ -1,0 +1,398 @@
+//! State transfers that go wrong, or otherwise than usual.
+
+use bytes::Bytes;
+use trireme_certification::KeyType;
+use trireme_group::{Delivery, SubmissionId, Uuid};
+
+use super::driver::{Cluster, HISTORY, draft, incarnation, member};
+use super::server::{Applier, Happened};
+use crate::direct::Direct;
+use crate::message::Message;
+use crate::{Action, Code, Event, Gtid, Recorded, Seqno, Task};
+
+/// A process with the database of node 0 as it is now.
+pub fn copy(cluster: &mut Cluster) -> (usize, Gtid) {
+    let joiner = cluster.start();
+    let server = &cluster.nodes[0].server;
+    let (database, commits) = (server.database.clone(), server.commits.clone());
+    let server = &mut cluster.nodes[joiner].server;
+    (server.database, server.commits) = (database, commits);
+    (joiner, cluster.nodes[0].replicator.last_committed())
+}
+
+/// Two members; a third lacks `missing` write-sets, and its first pull is on its way to node 0.
+fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
+    let mut cluster = Cluster::of(2);
+    let (joiner, behind) = copy(&mut cluster);
+    for _ in 0..missing {
+        cluster.certify(0, "a", KeyType::Exclusive);
+        cluster.settle();
+    }
+    cluster.join(joiner, behind, false);
+    for node in 0..3 {
+        while cluster.deliver(node) {}
+    }
+    cluster.receive(0);
+    cluster.receive(joiner);
+    assert_eq!(pulls(&cluster, 0), [behind.seqno + 1]);
+    (cluster, joiner, behind.seqno + 1)
+}
+
+/// From where a node is being asked for entries.
+fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
+    let asked = cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
+        match Direct::decode(bytes.clone()) {
+            Ok(Direct::IstPull { from }) => Some(from),
+            _ => None,
+        }
+    });
+    asked.collect()
+}
+
+/// An empty node whose server answers this to sst_request.
+fn asking(request: Option<&[u8]>) -> Cluster {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = request.map(<[u8]>::to_vec);
+    cluster.settle();
+    cluster
+}
+
+fn asked_for_snapshot(cluster: &Cluster, node: usize) -> bool {
+    cluster.nodes[node]
+        .server
+        .happened
+        .contains(&Happened::SstRequest)
+}
+
+fn fatal(cluster: &Cluster, node: usize) -> &str {
+    cluster.nodes[node].fatal.as_deref().expect("fatal")
+}
+
+#[test]
+fn members_that_never_answer_a_pull_are_given_up() {
+    let (mut cluster, joiner, _) = pulling(1);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    for _ in 0..11 {
+        let asked = pulls(&cluster, 0).len() + pulls(&cluster, 1).len();
+        assert_eq!(asked, 1, "one after the other");
+        for node in 0..2 {
+            cluster.nodes[node].inbox.clear();
+        }
+        cluster.pass(1001);
+    }
+    cluster.settle();
+    assert!(asked_for_snapshot(&cluster, joiner));
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_chunk_is_taken_as_far_as_it_fits() {
+    let record = |seqno, depends_on, payload| Recorded {
+        position: 1,
+        seqno,
+        depends_on,
+        failed: false,
+        delivery: Delivery::Submission {
+            id: SubmissionId {
+                incarnation: incarnation(0),
+                number: 1,
+            },
+            payload,
+        },
+    };
+    let write_set = || draft(1, "a", KeyType::Exclusive, b"wrong").finish(0, 0);
+    let garbage = Bytes::from_static(b"no message");
+    let no_write_set = Message::Joined.encode();
+    let (cluster, _, next) = pulling(2);
+    drop(cluster);
+    for (what, from, records) in [
+        ("unasked", 1, vec![record(next, next - 1, write_set())]),
+        ("nothing", 0, vec![]),
+        ("another", 0, vec![record(next + 1, next, write_set())]),
+        ("itself", 0, vec![record(next, next, write_set())]),
+        ("garbage", 0, vec![record(next, next - 1, garbage)]),
+        (
+            "no write-set",
+            0,
+            vec![record(next, next - 1, no_write_set)],
+        ),
+    ] {
+        let (mut cluster, joiner, next) = pulling(2);
+        let bytes = Direct::IstChunk {
+            from: next,
+            records,
+        }
+        .encode();
+        cluster.nodes[0].inbox.clear();
+        cluster.event(
+            joiner,
+            Event::Direct {
+                from: incarnation(from),
+                bytes,
+            },
+        );
+        // Who has nothing that fits is not asked again; who was not asked is not heard.
+        let asked = pulls(&cluster, 1);
+        assert_eq!(asked.is_empty(), what == "unasked", "{what}");
+        cluster.settle();
+        assert_eq!(cluster.comment(joiner), "Synced", "{what}");
+        cluster.assert_settled();
+    }
+}
+
+#[test]
+fn a_snapshot_that_nobody_can_complete_is_useless() {
+    let mut cluster = Cluster::of(1);
+    let (joiner, behind) = copy(&mut cluster);
+    cluster.certify(0, "c", KeyType::Exclusive);
+    cluster.settle();
+    cluster.nodes[0].records.first = Seqno::MAX;
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.join(joiner, Gtid::UNDEFINED, false);
+    cluster.settle();
+    cluster.call(joiner, |ticket| Event::SstReceived {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
+    cluster.settle();
+    let text = format!("the snapshot ends at {}, and nobody has", behind.seqno);
+    assert!(fatal(&cluster, joiner).starts_with(&text));
+    assert_eq!(cluster.comment(joiner), "Joining: State Transfer failed");
+}
+
+#[test]
+fn a_database_that_its_administrator_vouches_for_is_taken_as_it_is() {
+    let mut cluster = Cluster::of(1);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let (joiner, _) = copy(&mut cluster);
+    cluster.nodes[joiner].server.sst_request = Some(b"trivial\0".to_vec());
+    cluster.join(joiner, Gtid::UNDEFINED, false);
+    cluster.settle();
+    assert_eq!(
+        [0, 1].map(|node| cluster.comment(node)),
+        ["Synced", "Synced"]
+    );
+    let donates = |h: &Happened| matches!(h, Happened::Donate(_));
+    assert!(!cluster.nodes[0].server.happened.iter().any(donates));
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_server_that_cannot_prepare_gives_up() {
+    let cluster = asking(None);
+    let expected = "the server could not prepare for a state transfer";
+    assert!(fatal(&cluster, 1).starts_with(expected));
+}
+
+#[test]
+fn a_snapshot_of_another_history_or_none_is_fatal() {
+    let there = |seqno| Gtid {
+        uuid: HISTORY,
+        seqno,
+    };
+    let other = Gtid {
+        uuid: Uuid([9; 16]),
+        seqno: 2,
+    };
+    for (gtid, rcode, text) in [
+        (there(2), -32, "State transfer failed: -32"),
+        (there(-1), 0, "State transfer failed: 0"),
+        (other, 0, "State transfer brought"),
+    ] {
+        let mut cluster = asking(Some(b"rsync"));
+        cluster.call(1, |ticket| Event::SstReceived {
+            ticket,
+            gtid,
+            rcode,
+        });
+        assert!(fatal(&cluster, 1).starts_with(text), "{text}");
+        assert!(!cluster.nodes[1].actions.contains(&Action::MarkSafe));
+    }
+}
+
+#[test]
+fn a_snapshot_that_was_not_asked_for_is_refused() {
+    let mut cluster = Cluster::of(1);
+    let gtid = cluster.nodes[0].replicator.last_committed();
+    let answer = cluster.call(0, |ticket| Event::SstReceived {
+        ticket,
+        gtid,
+        rcode: 0,
+    });
+    assert_eq!(answer.map(|a| a.code), Some(Code::ConnFail));
+    assert_eq!(cluster.comment(0), "Synced");
+}
+
+#[test]
+fn a_donor_that_sent_a_state_of_another_history_has_failed() {
+    let mut cluster = asking(Some(b"rsync"));
+    cluster.call(0, |ticket| Event::SstSent {
+        ticket,
+        gtid: Gtid::UNDEFINED,
+        rcode: 0,
+    });
+    cluster.settle();
+    assert!(fatal(&cluster, 1).contains("failed: -125"));
+}
+
+#[test]
+fn a_donor_that_could_not_begin_has_failed() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    let donate = loop {
+        let appliers = &mut cluster.nodes[0].server.appliers;
+        if let Some(Applier::Started(work)) = appliers.last() {
+            if matches!(work.task, Task::Donate { .. }) {
+                let id = work.id;
+                appliers.pop();
+                break id;
+            }
+        }
+        let low = cluster.nodes[0].replicator.last_committed().seqno;
+        if let Some(event) = cluster.nodes[0].server.step_applier(0, low) {
+            cluster.event(0, event);
+        }
+        cluster.step_applier(joiner, 0);
+        for node in 0..2 {
+            cluster.deliver(node);
+            cluster.receive(node);
+            cluster.take_work(node);
+        }
+        cluster.pass(10);
+        assert!(cluster.now_ms < 60_000, "never asked to donate");
+    };
+    let done = |work| Event::Donated { work, ok: false };
+    cluster.event(0, done(donate));
+    // Of an earlier connection: not this donation's.
+    cluster.event(0, done(donate));
+    cluster.settle();
+    assert!(fatal(&cluster, joiner).contains("failed: -125"));
+    assert_eq!(cluster.comment(0), "Synced");
+    let failures = cluster.nodes[0].logs.iter();
+    let failures = failures.filter(|l| l.contains("could not start to send"));
+    assert_eq!(failures.count(), 1);
+}
+
+#[test]
+fn a_donor_that_is_gone_when_the_joiner_is_back_in_step_is_lost() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    assert_eq!(cluster.comment(0), "Donor/Desynced");
+    cluster.nodes[0].left = true;
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
+    while cluster.deliver(1) {}
+    cluster.reset(joiner);
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    assert!(fatal(&cluster, joiner).contains("is no longer in the group"));
+}
+
+/// The server has been told to give up: a log that begins anew does not revive the transfer.
+#[test]
+fn a_transfer_that_was_given_up_stays_so() {
+    let mut cluster = asking(None);
+    cluster.nodes[1].fatal = None;
+    cluster.reset(1);
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    assert_eq!(cluster.comment(1), "Joining: State Transfer failed");
+    assert!(asked_for_snapshot(&cluster, 1));
+    assert_eq!(cluster.nodes[1].server.happened.len(), 2, "not asked again");
+}
+
+#[test]
+fn a_server_that_prepares_itself_while_its_node_leaves_is_not_heard() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    let asked = |c: &Cluster| {
+        let appliers = c.nodes[joiner].server.appliers.iter();
+        let mut tasks = appliers.filter_map(|a| match a {
+            Applier::Started(work) => Some(&work.task),
+            _ => None,
+        });
+        tasks.any(|task| matches!(task, Task::SstRequest))
+    };
+    while !asked(&cluster) {
+        cluster.step_applier(joiner, 0);
+        for node in 0..2 {
+            cluster.deliver(node);
+            cluster.receive(node);
+        }
+        cluster.take_work(joiner);
+        cluster.pass(10);
+        assert!(cluster.now_ms < 60_000, "never asked");
+    }
+    cluster.event(joiner, Event::Disconnect);
+    assert!(!cluster.nodes[joiner].closed, "a callback is under way");
+    cluster.settle();
+    assert!(cluster.nodes[joiner].closed);
+    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+}
+
+#[test]
+fn a_node_that_was_inconsistent_takes_a_snapshot_though_its_server_runs() {
+    let mut cluster = Cluster::of(2);
+    let seqno = cluster.nodes[0].replicator.last_seqno().expect("in step") + 1;
+    let error = b"disk full".to_vec();
+    cluster.nodes[1].server.errors.insert(seqno, error);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    assert!(cluster.nodes[1].closed);
+    cluster.nodes[1].server.happened.clear();
+    cluster.nodes[1].incarnation = incarnation(50);
+    cluster.nodes[1].server.sst_request = Some(b"rsync".to_vec());
+    cluster.join(1, Gtid::UNDEFINED, true);
+    cluster.settle();
+    assert!(asked_for_snapshot(&cluster, 1));
+    cluster.snapshot_from(0, 1);
+    cluster.settle();
+    assert_eq!(cluster.comment(1), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn an_arbitrator_gives_and_takes_no_state() {
+    let mut cluster = Cluster::of(1);
+    let arbitrator = trireme_group::Member {
+        arbitrator: true,
+        ..member(40)
+    };
+    cluster.reconfigure(|c| c.members.push(arbitrator));
+    cluster.settle();
+    let members = cluster.nodes[0].actions.iter().rev().find_map(|a| match a {
+        Action::SetJoined { members, .. } => Some(members.clone()),
+        _ => None,
+    });
+    assert_eq!(members, Some(vec![incarnation(0), incarnation(40)]));
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}
+
+#[test]
+fn a_server_prepares_itself_once() {
+    let mut cluster = asking(Some(b"rsync"));
+    let request = Some(Bytes::from_static(b"again"));
+    cluster.event(1, Event::SstRequested { work: 0, request });
+    cluster.settle();
+    let marks = cluster.nodes[1].actions.iter();
+    let marks = marks.filter(|a| **a == Action::MarkUnsafe).count();
+    assert_eq!(marks, 1);
+    cluster.snapshot_from(0, 1);
+    cluster.settle();
+    assert_eq!(cluster.comment(1), "Synced");
+}

@@ -1,0 +1,48 @@
+//! A part was made primary by an operator, the rest has formed again by itself, and the two meet
+//! (rule 11).
+//!
+//! All five lose sight of each other. `pc.bootstrap` makes n1 and n2 primary; n3, n4 and n5 find each
+//! other, are a majority of the last view, and go on. Both histories have the same uuid and the same
+//! seqnos. When they meet, those who do not know the override yield, and get the other's database.
+
+use trireme_mutants::Mutant;
+use trireme_group::Standing;
+
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OverridesIgnored],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3, N4, N5];
+    stage.part(&all, &all);
+    stage.until("nobody is primary", |s| {
+        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
+    })?;
+    stage.join(&[N1], &[N2]);
+    stage.pass_ms(500);
+    stage.strike(Fault::Override { node: N1 });
+    let primary = |nodes: [usize; 2]| {
+        move |s: &Stage| nodes.iter().all(|n| s.standing(*n) == Standing::Primary)
+    };
+    stage.until("n1 and n2 are primary", primary([N1, N2]))?;
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("they go on", |s| s.acknowledged(x))?;
+    stage.join(&[N3, N4, N5], &[N3, N4, N5]);
+    stage.until("the rest is primary", primary([N3, N4]))?;
+    let e = stage.takeover(&[N3, N4, N5])?;
+    let y = stage.write(e, &[row(1)]);
+    stage.until("the rest goes on", |s| s.acknowledged(y))?;
+    stage.join(&all, &all);
+    stage.until("the rest yields", |s| s.holds(e, y).is_none())?;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Schedules written by hand, one file each: a situation that random schedules seldom come upon, and
+//! the mistakes that show in it (rule 24). A schedule fixes the cluster and plays with a [`Stage`]:
+//! it waits for what it needs to see, cuts and heals lines, pauses, kills, and asks clients for single
+//! transactions. What a seed still decides is how long each frame, flush and step takes. When the
+//! situation was reached, everything is healed and the run ends as every other one: all converge and
+//! serve, and the invariants watch from the first event to the last.
+//!
+//! Cases of rule 24 whose code does not exist yet, and who brings them: "log behind database" and
+//! votes of processes that have their log back (recovery from the durable log); "rollback fragment
+//! overtaking its fragment", "streaming commit fragment in the replayed range" (streaming
+//! replication); "the arbitrator's log wraps" (arbitrators).
+
+mod cluster;
+mod stage;
+
+use trireme_mutants::Mutant;
+
+use crate::invariants;
+use crate::plan::Plan;
+use crate::run::{self, Outcome};
+use crate::watch::Watch;
+
+pub use cluster::{N1, N2, N3, N4, N5, cluster, row};
+pub use stage::{Missed, Play, Stage};
+
+/// A schedule written by hand.
+pub struct Directed {
+    /// The mistakes that it is there to show.
+    pub mutants: &'static [Mutant],
+    /// The cluster that it is played on, with this seed.
+    pub plan: fn(u64) -> Plan,
+    /// What happens. Err: the situation was not reached.
+    pub play: fn(&mut Stage) -> Play,
+}
+
+macro_rules! schedules {
+    ($($name:ident,)*) => {
+        $(mod $name;)*
+
+        /// All of them, by the names of their files.
+        pub const ALL: &[(&str, &Directed)] = &[$((stringify!($name), &$name::SCHEDULE),)*];
+    };
+}
+
+schedules! {
+    figure_eight,
+    late_acknowledgement,
+    own_suffix,
+    best_log_leads,
+    old_sequencer_returns,
+    uncommitted_tail,
+    two_halves,
+    takeover_without_view,
+    outdated_view,
+    two_pending_views,
+    joiner_dies,
+    promise_forgotten,
+    behind_the_floor,
+    action_behind_position,
+    donor_dies,
+    abandoned_write,
+    stopped_by_the_paused,
+    amnesiac_voter,
+    withdrawn_entry,
+    payload_dies_with_origin,
+    ordered_twice,
+    evicted_submission,
+    fork_meets_rest,
+    stale_read,
+}
+
+/// The schedule with this name. Err: there is none.
+pub fn named(name: &str) -> Result<&'static Directed, String> {
+    let found = ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, directed)| *directed).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|(name, _)| *name).collect();
+        format!(
+            "no directed schedule '{name}': there are {}",
+            names.join(", ")
+        )
+    })
+}
+
+impl Directed {
+    /// Plays it. The second: whether the situation was reached.
+    pub fn run(&self, seed: u64, watch: Watch) -> (Outcome, Play) {
+        let mut reached = Err(Missed("it broke off".to_owned()));
+        let outcome = run::run_world((self.plan)(seed), watch, |world| {
+            let mut stage = Stage::new(world);
+            reached = (self.play)(&mut stage);
+            stage.clear();
+        });
+        (outcome, reached)
+    }
+}
+
+/// Plays all of them with all seeds below this one; true if each situation was reached and nothing was
+/// violated.
+pub fn play_all(seeds: u64) -> bool {
+    let mut clean = true;
+    for (name, directed) in ALL {
+        for seed in 0..seeds {
+            let (outcome, reached) = directed.run(seed, Watch::new(invariants::all()));
+            if let Err(Missed(what)) = reached {
+                clean = false;
+                println!("{name} --seed {seed}: not reached: {what}");
+            }
+            if let Some(violation) = outcome.violation {
+                clean = false;
+                println!(
+                    "{name} --seed {seed}: {}: {}",
+                    violation.what, violation.text
+                );
+            }
+        }
+    }
+    clean
+}

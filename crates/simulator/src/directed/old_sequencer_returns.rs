@@ -1,0 +1,39 @@
+//! The old sequencer is back, and finds a member that has promised a higher ballot (rule 1).
+//!
+//! n1 is cut off while it orders; the two others elect and commit X. Then the new sequencer is cut off,
+//! and what n1 has ordered reaches the third node. It must not follow; n1, which still believes to be in
+//! office, learns of the higher ballot and asks for one above it, and the log with X leads.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::LowerBallotFollowed],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        plan.nodes[N1].server.load.clients = 6;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.cut(&[N1], &[N2, N3]);
+    let lost: Vec<_> = (2..8).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 has ordered more", |s| {
+        lost.iter().all(|y| s.holds(N1, *y).is_some())
+    })?;
+    stage.cut(&[N2, N3], &[N1]);
+    let e = stage.takeover(&[N2, N3])?;
+    let f = N2 + N3 - e;
+    let x = stage.write(e, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    stage.part(&[e], &[f]);
+    stage.check("n1 believes in itself", stage.in_office(N1))?;
+    stage.join(&[N1], &[f]);
+    stage.until("n1 has X", |s| s.has_committed(N1, x))?;
+    stage.until("the two go on", |s| s.told(lost[0]).is_some())
+}

@@ -1,0 +1,450 @@
+//! What a directed schedule sees and does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trireme_group::{Body, Entry, Group, Position, Standing};
+use trireme_replicator::{Code, LocalState};
+
+use super::cluster::NEVER_US;
+use crate::fault::Fault;
+use crate::machine::Process;
+use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
+use crate::server::Errand;
+use crate::world::{Happening, World};
+
+/// What is waited for must come within this time.
+const PATIENCE_US: TimeUs = 30_000_000;
+
+/// The situation was not reached: what was waited for in vain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed(pub String);
+
+/// Whether the situation was reached.
+pub type Play = Result<(), Missed>;
+
+/// What one node was seen to do.
+#[derive(Default)]
+struct Known {
+    log: BTreeMap<Position, Entry>,
+    /// Transactions that are in its database.
+    applied: BTreeSet<ClientTrx>,
+    views: u64,
+}
+
+/// The world, with somebody who directs it. Nodes are numbered from 0.
+pub struct Stage<'a> {
+    /// All of it, for what has no word of its own here.
+    pub world: &'a mut World,
+    taken: usize,
+    nodes: Vec<Known>,
+    ended: BTreeMap<ClientTrx, Code>,
+    /// Rows of each transaction asked for.
+    rows: BTreeMap<ClientTrx, usize>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(world: &'a mut World) -> Stage<'a> {
+        world.watch.keep = true;
+        let nodes = world.machines.iter().map(|_| Known::default()).collect();
+        Stage {
+            world,
+            taken: 0,
+            nodes,
+            ended: BTreeMap::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    // ---- time ----
+
+    /// Lets things happen until this holds.
+    pub fn until(&mut self, what: &str, mut holds: impl FnMut(&Stage) -> bool) -> Play {
+        let deadline = self.world.now_us + PATIENCE_US;
+        while !holds(self) {
+            let broken = self.world.watch.violation.is_some();
+            if broken || !self.world.advance(deadline) {
+                return Err(Missed(what.to_owned()));
+            }
+            self.look();
+        }
+        Ok(())
+    }
+
+    /// Lets things happen until this holds for one of the nodes: which.
+    pub fn until_one(
+        &mut self,
+        what: &str,
+        nodes: &[NodeId],
+        holds: impl Fn(&Stage, NodeId) -> bool,
+    ) -> Result<NodeId, Missed> {
+        let mut found = None;
+        self.until(what, |stage| {
+            found = nodes.iter().copied().find(|node| holds(stage, *node));
+            found.is_some()
+        })?;
+        found.ok_or_else(|| Missed(what.to_owned()))
+    }
+
+    /// Lets this much time pass.
+    pub fn pass_ms(&mut self, ms: u64) {
+        let until = self.world.now_us + ms * 1000;
+        self.world.run_until(until);
+        self.look();
+    }
+
+    /// This holds now, or the schedule is not what it is meant to be.
+    pub fn check(&self, what: &str, holds: bool) -> Play {
+        match holds {
+            true => Ok(()),
+            false => Err(Missed(format!("{what}: it is not so"))),
+        }
+    }
+
+    /// What the schedule promises: it is violated if this does not hold now.
+    pub fn must(&mut self, what: &str, holds: bool) {
+        if !holds && self.world.watch.violation.is_none() {
+            self.world.watch.violation = Some(("directed", format!("{what}: it is not so")));
+        }
+    }
+
+    /// Lets things happen until one of the nodes holds the office: which.
+    pub fn takeover(&mut self, nodes: &[NodeId]) -> Result<NodeId, Missed> {
+        self.until_one("a takeover", nodes, |stage, node| stage.in_office(node))
+    }
+
+    /// Lets things happen until everybody is a synced member with a vote.
+    pub fn formed(&mut self) -> Play {
+        self.until("the cluster has formed", |stage| {
+            stage.world.settled().is_ok()
+        })?;
+        self.world.formed = true;
+        self.until("all is quiet, and everybody knows", |stage| {
+            let end = stage.end(0);
+            let knows = |node| stage.commit(node) == end && stage.end(node) == end;
+            (0..stage.nodes.len()).all(knows) && stage.world.quiet().is_ok()
+        })
+    }
+
+    fn look(&mut self) {
+        while let Some(sight) = self.world.watch.sights.get(self.taken) {
+            self.taken += 1;
+            let known = &mut self.nodes[sight.node];
+            match &sight.what {
+                Seen::Started { .. } | Seen::BeganAnew { .. } => known.log.clear(),
+                Seen::Appended { entry } => {
+                    known.log.insert(entry.position, entry.clone());
+                }
+                Seen::Truncated { after } => {
+                    known.log.split_off(&(after + 1));
+                }
+                Seen::Ordered { writer, view, .. } => {
+                    known.applied.extend(writer);
+                    known.views += u64::from(view.is_some());
+                }
+                Seen::Ended { trx, code, .. } => {
+                    self.ended.insert(*trx, *code);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    // ---- what is seen ----
+
+    /// The process of a node, if one runs.
+    pub fn process(&self, node: NodeId) -> Option<&Process> {
+        self.world.machines[node].process.as_deref()
+    }
+
+    /// Its group core.
+    pub fn group(&self, node: NodeId) -> Option<&Group> {
+        Some(&self.process(node)?.engine.link()?.group)
+    }
+
+    /// The node believes that it holds the office.
+    pub fn in_office(&self, node: NodeId) -> bool {
+        self.group(node).is_some_and(Group::is_sequencer)
+    }
+
+    /// Number of the ballot that the node has promised.
+    pub fn ballot(&self, node: NodeId) -> u64 {
+        self.group(node).map_or(0, |group| group.ballot().number)
+    }
+
+    /// The node has promised a ballot of the other, in office or not.
+    pub fn has_promised(&self, node: NodeId, other: NodeId) -> bool {
+        let ballot = self.group(node).map(Group::ballot);
+        ballot.is_some_and(|ballot| ballot.replica == self.world.machines[other].replica)
+    }
+
+    /// Where the node's log ends, and up to where it is committed.
+    pub fn end(&self, node: NodeId) -> Position {
+        self.group(node).map_or(0, Group::end)
+    }
+
+    /// See [`Stage::end`].
+    pub fn commit(&self, node: NodeId) -> Position {
+        self.group(node).map_or(0, Group::commit)
+    }
+
+    /// The node's standing.
+    pub fn standing(&self, node: NodeId) -> Standing {
+        self.group(node).map_or(Standing::Outside, Group::standing)
+    }
+
+    /// Number of the node's committed view.
+    pub fn view(&self, node: NodeId) -> u64 {
+        self.group(node)
+            .map_or(0, |group| group.configuration().number)
+    }
+
+    /// So many views have passed commit order on the node.
+    pub fn views_shown(&self, node: NodeId) -> u64 {
+        self.nodes[node].views
+    }
+
+    /// The node, as this process, is in its committed view, and has a vote there.
+    pub fn has_vote(&self, node: NodeId) -> bool {
+        let seat = self.process(node).and_then(|process| {
+            let group = &process.engine.link()?.group;
+            group.configuration().member(process.incarnation)
+        });
+        seat.is_some_and(|member| member.weight > 0)
+    }
+
+    /// What wsrep_local_state_comment says.
+    pub fn state(&self, node: NodeId) -> Option<LocalState> {
+        let process = self.process(node)?;
+        let link = process.engine.link()?;
+        Some(process.engine.replicator.status(&link.storage).local_state)
+    }
+
+    /// Position of the first entry in the node's log for which this holds.
+    pub fn find(&self, node: NodeId, holds: impl Fn(&Entry) -> bool) -> Option<Position> {
+        let found = self.nodes[node].log.values().find(|entry| holds(entry));
+        found.map(|entry| entry.position)
+    }
+
+    /// Position of a transaction that was asked for in the node's log.
+    pub fn holds(&self, node: NodeId, trx: ClientTrx) -> Option<Position> {
+        let from_end = 8 + 16 * self.rows.get(&trx)?;
+        self.find(node, |entry| match &entry.body {
+            Body::Submission { payload, .. } => {
+                let at = payload.len().checked_sub(from_end);
+                at.is_some_and(|at| payload[at..].starts_with(&trx.to_le_bytes()))
+            }
+            _ => false,
+        })
+    }
+
+    /// The node knows it to be committed.
+    pub fn has_committed(&self, node: NodeId, trx: ClientTrx) -> bool {
+        self.holds(node, trx)
+            .is_some_and(|at| at <= self.commit(node))
+    }
+
+    /// It is in the node's database.
+    pub fn has_applied(&self, node: NodeId, trx: ClientTrx) -> bool {
+        self.nodes[node].applied.contains(&trx)
+    }
+
+    /// What its client was told.
+    pub fn told(&self, trx: ClientTrx) -> Option<Code> {
+        self.ended.get(&trx).copied()
+    }
+
+    /// Its client was told that it has committed.
+    pub fn acknowledged(&self, trx: ClientTrx) -> bool {
+        self.told(trx) == Some(Code::Ok)
+    }
+
+    // ---- orders ----
+
+    /// A client of the node writes these rows in one transaction.
+    pub fn write(&mut self, node: NodeId, rows: &[u32]) -> ClientTrx {
+        self.errand(
+            node,
+            Errand {
+                writes: rows.to_vec(),
+                ..Errand::default()
+            },
+        )
+    }
+
+    /// A client of the node makes a current read of a row.
+    pub fn read(&mut self, node: NodeId, row: u32) -> ClientTrx {
+        self.errand(
+            node,
+            Errand {
+                reads: vec![row],
+                current: true,
+                ..Errand::default()
+            },
+        )
+    }
+
+    /// A client of the node executes DDL on a table.
+    pub fn ddl(&mut self, node: NodeId, table: u32) -> ClientTrx {
+        self.errand(
+            node,
+            Errand {
+                ddl: Some(table),
+                ..Errand::default()
+            },
+        )
+    }
+
+    /// A client of the node does this.
+    ///
+    /// # Panics
+    /// If the node does not run.
+    pub fn errand(&mut self, node: NodeId, errand: Errand) -> ClientTrx {
+        self.world.tell(|| {
+            let text: String = format!("{errand:?}").chars().take(200).collect();
+            format!("ORDER n{}: {text}", node + 1)
+        });
+        let rows = errand.writes.len() + usize::from(errand.ddl.is_some());
+        let process = self.world.machines[node].process.as_mut();
+        let process = process.expect("clients are asked on nodes that run");
+        let trx = process.server.errand(errand);
+        self.world.settle(node);
+        self.rows.insert(trx, rows);
+        trx
+    }
+
+    /// Nothing passes from here to there, until healed: what is sent is held back.
+    pub fn cut(&mut self, from: &[NodeId], to: &[NodeId]) {
+        self.world
+            .tell(|| format!("ORDER cut {} -> {}", names(from), names(to)));
+        for (from, to) in pairs(from, to) {
+            if !self.world.network.is_cut(from, to) {
+                self.world.network.cut(from, to);
+            }
+        }
+    }
+
+    /// Nothing passes between them, in both directions.
+    pub fn part(&mut self, some: &[NodeId], others: &[NodeId]) {
+        self.cut(some, others);
+        self.cut(others, some);
+    }
+
+    /// What a [`Stage::cut`] has held back arrives, and everything after it.
+    pub fn heal(&mut self, from: &[NodeId], to: &[NodeId]) {
+        self.world
+            .tell(|| format!("ORDER heal {} -> {}", names(from), names(to)));
+        for (from, to) in pairs(from, to) {
+            if self.world.network.is_cut(from, to) {
+                self.world.heal(from, to);
+            }
+        }
+    }
+
+    /// In both directions.
+    pub fn join(&mut self, some: &[NodeId], others: &[NodeId]) {
+        self.heal(some, others);
+        self.heal(others, some);
+    }
+
+    /// The connection breaks; what is on its way, or held back, is lost. A new one comes up when
+    /// neither direction is cut.
+    pub fn reset(&mut self, a: NodeId, b: NodeId) {
+        self.world
+            .tell(|| format!("ORDER reset n{} - n{}", a + 1, b + 1));
+        self.world.break_link(a, b);
+    }
+
+    /// SIGSTOP.
+    pub fn pause(&mut self, node: NodeId) {
+        self.world.tell(|| format!("ORDER pause n{}", node + 1));
+        if let Some(process) = &mut self.world.machines[node].process {
+            process.free_us = NEVER_US;
+        }
+    }
+
+    /// SIGCONT.
+    pub fn resume(&mut self, node: NodeId) {
+        let now = self.world.now_us;
+        let paused = self.world.machines[node].process.as_mut();
+        let Some(process) = paused.filter(|process| process.free_us >= NEVER_US) else {
+            return;
+        };
+        process.free_us = now;
+        process.reacting = true;
+        let react = Happening::React(node, process.start);
+        self.world.tell(|| format!("ORDER resume n{}", node + 1));
+        self.world.queue.push(now, react);
+    }
+
+    /// kill -9, or with `power_loss` the machine's; [`Stage::start`] starts a new process.
+    pub fn crash(&mut self, node: NodeId, power_loss: bool) {
+        self.world.tell(|| format!("ORDER crash n{}", node + 1));
+        self.world.machines[node].back_us = NEVER_US;
+        self.world.crash(node, power_loss);
+        self.look();
+    }
+
+    /// A graceful stop; [`Stage::start`] starts a new process.
+    pub fn leave(&mut self, node: NodeId) {
+        self.world.tell(|| format!("ORDER leave n{}", node + 1));
+        self.world.machines[node].back_us = NEVER_US;
+        self.world.leave(node);
+    }
+
+    /// A new process starts on the node, if none runs.
+    pub fn start(&mut self, node: NodeId) {
+        self.world.start(node);
+        self.look();
+    }
+
+    /// `pc.bootstrap` and what else strikes at once: without end of its own, and whatever the world
+    /// thinks of it.
+    pub fn strike(&mut self, fault: Fault) {
+        self.world.tell(|| format!("ORDER {fault}"));
+        self.world.strike(&fault);
+        self.look();
+    }
+
+    /// The node's administrator desyncs it and holds it still, for the time of its plan.
+    pub fn hold_still(&mut self, node: NodeId) {
+        self.world
+            .tell(|| format!("ORDER n{}: hold still", node + 1));
+        if let Some(process) = &mut self.world.machines[node].process {
+            process.server.hold_still();
+        }
+        self.world.settle(node);
+    }
+
+    /// The node's disk and processor take so many times as long.
+    pub fn slow(&mut self, node: NodeId, factor: u64) {
+        self.world.machines[node].slow = factor;
+    }
+
+    /// All faults are over: everything is healed, everybody runs.
+    pub(super) fn clear(&mut self) {
+        self.world.watch.keep = false;
+        self.world.plan.calm_us = self.world.now_us;
+        let nodes: Vec<NodeId> = (0..self.nodes.len()).collect();
+        for (from, to) in pairs(&nodes, &nodes) {
+            if self.world.network.is_cut(from, to) {
+                self.world.heal(from, to);
+            }
+        }
+        for node in nodes {
+            self.world.machines[node].slow = 1;
+            self.resume(node);
+            let at = self.world.now_us + 1_000;
+            self.world.queue.push(at, Happening::Start(node));
+        }
+    }
+}
+
+fn pairs(from: &[NodeId], to: &[NodeId]) -> Vec<(NodeId, NodeId)> {
+    let all = from.iter().flat_map(|a| to.iter().map(move |b| (*a, *b)));
+    all.filter(|(a, b)| a != b).collect()
+}
+
+fn names(nodes: &[NodeId]) -> String {
+    let names: Vec<String> = nodes.iter().map(|node| format!("n{}", node + 1)).collect();
+    names.join(",")
+}

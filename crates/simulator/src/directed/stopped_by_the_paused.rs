@@ -1,0 +1,37 @@
+//! A node asks the others to wait, and is paused (rules 15 and 24).
+//!
+//! n3 applies slowly, its queue grows, it asks for a stop; then its process is paused and withdraws
+//! nothing. The stop lapses: the others go on long before n3 is given up.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N3, Play, Stage, cluster, row};
+use crate::server::Span;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::StopNeverLapses],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.fc_limit = 1;
+        plan.suspect_timeout_ms = 60_000;
+        let server = &mut plan.nodes[N3].server;
+        server.appliers = 1;
+        server.speed.apply_us = Span(300_000, 300_000);
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    stage.until("n1's clients wait", |s| {
+        let waits = |node| s.process(node).is_some_and(|p| p.engine.status().flow_control_active);
+        waits(N1)
+    })?;
+    stage.pause(N3);
+    stage.pass_ms(3_000);
+    let done = writes.iter().all(|write| stage.acknowledged(*write));
+    stage.must("the others go on", done);
+    Ok(())
+}

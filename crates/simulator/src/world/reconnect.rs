@@ -1,0 +1,66 @@
+//! disconnect() and connect() within one process (`SET GLOBAL wsrep_cluster_address`): the server, its
+//! database and its threads go on; the node comes back under a new name (contract 9.9).
+
+use std::mem::take;
+
+use trireme_group::Standing;
+
+use super::{Happening, World};
+use crate::seen::{NodeId, Seen, TimeUs};
+
+impl World {
+    /// The process is to leave, and to come back by itself at `back_us` of its machine.
+    pub(crate) fn leave_and_return(&mut self, node: NodeId) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if process.leaving_us.is_none() {
+            process.returns = true;
+            self.leave(node);
+        }
+    }
+
+    /// The connection is over; the process lives.
+    pub(crate) fn go_without(&mut self, node: NodeId) {
+        self.count_process(node);
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        process.engine.drop_link();
+        process.inbox.retain(|input| !input.is_of_connection());
+        process.tick_us = TimeUs::MAX;
+        process.standing = Standing::Outside;
+        (process.voter, process.intact) = (false, false);
+        process.configurations.clear();
+        let start = process.start;
+        self.tell(|| format!("n{} has disconnected", node + 1));
+        self.watch.see(now, node, Seen::Stopped { clean: true });
+        self.close_links(node);
+        let back_us = self.machines[node].back_us.max(now + 1_000);
+        let latest_us = self.plan.calm_us.max(now + 1_000);
+        let back_us = back_us.min(latest_us);
+        self.queue.push(back_us, Happening::Reconnect(node, start));
+    }
+
+    /// connect() is called again.
+    pub(crate) fn reconnect(&mut self, node: NodeId, start: u64) {
+        let machine = &mut self.machines[node];
+        if machine.running(start).is_none() {
+            return;
+        }
+        self.coverage.reconnects += 1;
+        let Some(mut process) = self.machines[node].process.take() else {
+            return;
+        };
+        process.server.reconnecting();
+        self.connect_process(node, process, false);
+    }
+
+    /// The process has left and may go without a connection: nobody in it is in the middle of anything
+    /// that the provider has begun.
+    pub(crate) fn has_left_to_return(&mut self, node: NodeId) -> bool {
+        let process = self.machines[node].process.as_mut();
+        process.is_some_and(|p| p.returns && p.server.is_done() && take(&mut p.returns))
+    }
+}
