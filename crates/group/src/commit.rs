@@ -95,6 +95,10 @@ impl Group {
         while let Some(position) = self.committable() {
             self.commit_to(position);
         }
+        if let Role::Sequencer(office) = &self.role {
+            // Its log is the group's now, whatever it once forgot.
+            self.amnesiac &= self.committed.position < office.start();
+        }
     }
 
     /// Highest position that may be committed now. From an uncommitted configuration on, entries
@@ -144,7 +148,7 @@ impl Group {
         }
     }
 
-    fn commit_to(&mut self, position: Position) {
+    pub(crate) fn commit_to(&mut self, position: Position) {
         while self.committed.position < position {
             let next = self.committed.position + 1;
             let entry = self.tail.get(next).cloned();
@@ -217,7 +221,9 @@ impl Group {
         }
         if now.member(me).is_some() {
             self.admitted(now);
-        } else if before.member(me).is_some() {
+        } else if before.member(me).is_some()
+            || self.resumed && before.replica(self.my_replica()).is_some()
+        {
             self.excluded();
         }
     }
@@ -228,6 +234,7 @@ impl Group {
         let stays = !self.gone && self.standing != Standing::Primary;
         if configuration.number > self.left_number && stays {
             self.standing = Standing::Primary;
+            self.resumed = false;
             self.primary_heard_at = self.now;
             self.resend_own(0);
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::event::Action;
 use crate::group::{Group, Role};
@@ -78,7 +78,7 @@ impl Group {
 
     /// When this member's patience with the sequencer ends.
     fn missed_at(&self) -> TimeMs {
-        let rank = self.latest().index_of(self.me()).unwrap_or(0) as TimeMs;
+        let rank = self.rank();
         let holder = self.promised.replica;
         let dead = self
             .peers
@@ -93,15 +93,31 @@ impl Group {
         self.sequencer_heard_at + patience_ms + rank * STAGGER_MS
     }
 
-    /// Voters stand, with the incarnation that they were admitted with.
+    /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
     fn may_stand(&self) -> bool {
         self.standing != Standing::Outside
             && !self.is_overridden()
             && self.leaving.is_none()
-            && self
-                .latest()
-                .member(self.me())
-                .is_some_and(|m| m.weight > 0)
+            && self.own_seat().is_some_and(|m| m.weight > 0)
+    }
+
+    /// This member's place in the newest configuration; that of the process before, if it was
+    /// restarted and its log says so.
+    fn own_seat(&self) -> Option<&Member> {
+        let latest = self.latest();
+        let former = || {
+            self.resumed
+                .then(|| latest.replica(self.my_replica()))
+                .flatten()
+        };
+        latest.member(self.me()).or_else(former)
+    }
+
+    /// Candidates try one after another, in this order.
+    fn rank(&self) -> TimeMs {
+        let seat = self.own_seat().map(|seat| seat.incarnation);
+        let index = seat.and_then(|incarnation| self.latest().index_of(incarnation));
+        index.unwrap_or(0) as TimeMs
     }
 
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
@@ -117,7 +133,7 @@ impl Group {
     fn give_up(&mut self) {
         self.role = Role::Follower;
         self.elections_failed = (self.elections_failed + 1).min(6);
-        let rank = self.latest().index_of(self.me()).unwrap_or(0) as TimeMs + 1;
+        let rank = self.rank() + 1;
         self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
     }
 
@@ -194,7 +210,7 @@ impl Group {
     fn own_promise(&self, ballot: Ballot) -> Promise {
         let committed = &self.committed;
         let mut configurations = Vec::new();
-        if committed.position > 0 {
+        if !committed.configuration.members.is_empty() {
             // The committed one stands for its position or any later one up to the commit point.
             configurations.push((committed.position, committed.configuration.clone()));
         }
@@ -378,6 +394,11 @@ impl Group {
         }
         if let Some(override_id) = forced {
             let mut next = self.latest().clone();
+            let me = self.config.me.clone();
+            if let Some(seat) = next.members.iter_mut().find(|m| m.replica == me.replica) {
+                *seat = me;
+            }
+            // Other restarted processes come in by themselves.
             next.members.retain(|m| {
                 promises
                     .get(&m.replica)
@@ -430,7 +451,7 @@ impl Group {
     }
 
     pub(crate) fn force(&mut self, override_id: Uuid) {
-        if self.latest().member(self.me()).is_none() {
+        if self.own_seat().is_none() {
             let text =
                 "not made primary: the last view known is without this node, which joins by itself";
             self.out.push(Action::Note { text: text.into() });

@@ -15,6 +15,19 @@ pub struct Recovered {
     pub promised: Ballot,
     /// True if entries that this replica once acknowledged may be missing here (rule 4).
     pub amnesiac: bool,
+    /// What its log holds; None: nothing that can be used.
+    pub log: Option<RecoveredLog>,
+}
+
+/// A log read back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecoveredLog {
+    /// The group's state somewhere below the log's end.
+    pub checkpoint: Checkpoint,
+    /// All entries above it, in order.
+    pub entries: Vec<Entry>,
+    /// Everything up to here was committed; what lies beyond may never have been (rule 6).
+    pub commit: Position,
 }
 
 /// Persisted before anything that relies on it is sent.

@@ -288,6 +288,9 @@ impl Group {
         if planted(Mutant::PayloadNotAwaited) {
             position = position.max(self.incoming.back().map_or(0, |entry| entry.position));
         }
+        if self.matched && self.intact_at.is_some_and(|at| position >= at) {
+            self.amnesiac = false;
+        }
         if matches!(self.role, Role::Sequencer(_))
             || !self.matched
             || self.last_ack_sent == (self.promised, position)
@@ -298,9 +301,6 @@ impl Group {
             return;
         };
         self.last_ack_sent = (self.promised, position);
-        if self.amnesiac && self.intact_at.is_some_and(|at| position >= at) {
-            self.amnesiac = false;
-        }
         let mut to = vec![sequencer];
         to.extend(self.acks_matter_to(sequencer));
         let message = Message::Ack {

@@ -8,7 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
 use crate::entry::Entry;
-use crate::event::{Action, Event, HardState, Recovered};
+use crate::event::{Action, Event, HardState, Recovered, RecoveredLog};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
@@ -120,6 +120,8 @@ pub struct Group {
     pub(crate) amnesiac: bool,
     /// Having acknowledged up to here, this member is intact again (rule 4).
     pub(crate) intact_at: Option<Position>,
+    /// It began with a log, and was in no view yet since.
+    pub(crate) resumed: bool,
 
     // The log.
     pub(crate) tail: Tail,
@@ -175,8 +177,45 @@ pub struct Group {
 }
 
 impl Group {
-    /// A process that is in no view: it waits for peers, or for [`Event::Bootstrap`].
+    /// A process that is in no view: it waits for peers, or for [`Event::Bootstrap`]. One with a log
+    /// knows its last view, and re-forms it with a majority of it.
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
+        let mut group = Group::empty(config, &recovered, now);
+        if let Some(log) = recovered.log {
+            group.resume(log);
+        }
+        group
+    }
+
+    /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
+    fn resume(&mut self, log: RecoveredLog) {
+        self.tail = Tail::new(log.checkpoint.position, log.checkpoint.ballot);
+        self.committed = log.checkpoint;
+        self.configured_at = self.committed.position;
+        self.standing = Standing::NonPrimary;
+        self.resumed = true;
+        for entry in log.entries {
+            if let Some(id) = entry.submission() {
+                self.submissions.ordered(id);
+            }
+            self.tail.push(entry);
+        }
+        self.durable = self.tail.end();
+        // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
+        if self.tail.end_ballot() > self.promised {
+            self.promise_ballot(self.tail.end_ballot());
+        }
+        // A configuration is proposed when the one before is committed.
+        let (_, before) = {
+            let mut configurations = self.tail.configurations(self.committed.position);
+            (configurations.next_back(), configurations.next_back())
+        };
+        let proven = before.map_or(0, |(position, _)| position);
+        self.commit_to(proven.max(log.commit));
+        self.left_number = self.latest().number;
+    }
+
+    fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {
         Group {
             config,
             now,
@@ -184,6 +223,7 @@ impl Group {
             persisted: recovered.promised,
             amnesiac: recovered.amnesiac,
             intact_at: None,
+            resumed: false,
             tail: Tail::default(),
             committed: Checkpoint::default(),
             durable: 0,
@@ -322,7 +362,7 @@ impl Group {
             Message::TakeOffice { number, forced } => self.take_office(number, forced),
             Message::Join(join) => self.join_requested(from, join),
             Message::JoinRefused { reason } => {
-                if self.standing == Standing::Outside {
+                if self.standing == Standing::Outside || self.resumed {
                     self.out.push(Action::Refused { reason });
                 }
             }
@@ -496,6 +536,16 @@ impl Group {
     /// Last committed configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.committed.configuration
+    }
+
+    /// True as long as entries that this replica once acknowledged may be missing here (rule 4).
+    pub fn is_amnesiac(&self) -> bool {
+        self.amnesiac
+    }
+
+    /// State at the commit point.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.committed
     }
 
     /// Commit point.

@@ -39,7 +39,7 @@ pub use codec::{
 };
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
-pub use event::{Action, Delivery, Event, Fate, HardState, Recovered};
+pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
 pub use group::{Config, Counters, Group, LogReader};
 pub use ids::{Ballot, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 pub use message::{Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry};

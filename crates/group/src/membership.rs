@@ -97,16 +97,20 @@ impl Group {
         let mut changes = wishes.clone();
         if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
             // Elected for its log before its restarted process was admitted.
-            changes.admit.insert(me.incarnation, me);
+            let voter = !self.amnesiac;
+            changes.admit.insert(me.incarnation, Member { voter, ..me });
         }
         next.members
             .retain(|m| !changes.leave.contains(&m.incarnation));
         for (incarnation, member) in changes.admit {
             next.members.retain(|m| m.replica != member.replica);
             if current.member(incarnation).is_none() {
+                // Who lost nothing that it acknowledged keeps the vote of its seat (rules 3, 14).
+                let seat = current.replica(member.replica);
+                let voter = member.voter && seat.is_some_and(|seat| seat.voter);
                 next.members.push(Member {
                     weight: 0,
-                    voter: false,
+                    voter,
                     ..member
                 });
             }
@@ -275,7 +279,10 @@ impl Group {
         }
         self.join_sent_at = self.now;
         let join = Join {
-            member: self.config.me.clone(),
+            member: Member {
+                voter: self.resumed && !self.amnesiac,
+                ..self.config.me.clone()
+            },
             history: self.committed.history,
             known_number: self.left_number,
             overrides: self.committed.overrides.clone(),
@@ -360,13 +367,17 @@ impl Group {
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
         if let Role::Sequencer(office) = &self.role {
-            // It took over a log that ends with its own removal: the office goes to a member.
-            let members = self.committed.configuration.members.iter();
-            let up = |m: &&Member| self.peers.get(&m.incarnation).is_some_and(|peer| peer.up);
-            let voters = members.filter(|m| m.weight > 0).filter(up);
+            // It took over a log that ends with its own removal: the office goes to a member, or to
+            // the process that has restarted on its data directory.
+            let members = &self.committed.configuration;
+            let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
+            let voters = self
+                .peers
+                .iter()
+                .filter(|(_, peer)| peer.up && votes(peer.replica));
             let best = voters
-                .max_by_key(|m| office.acked(m.incarnation))
-                .map(|m| m.incarnation);
+                .map(|(incarnation, _)| *incarnation)
+                .max_by_key(|incarnation| office.acked(*incarnation));
             self.role = Role::Follower;
             self.matched = false;
             if let Some(successor) = best {

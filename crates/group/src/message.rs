@@ -246,7 +246,7 @@ impl Message {
 /// Request for admission.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
-    /// Who asks.
+    /// Who asks; `voter`: it lost nothing that it acknowledged, and may keep the vote of its seat.
     pub member: Member,
     /// Its history, nil if it has none.
     pub history: Uuid,

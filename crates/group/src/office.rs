@@ -288,10 +288,26 @@ impl Group {
                     ..Progress::from(replica, next)
                 };
                 office.progress.insert(member, progress);
+                if next > self.tail.end() {
+                    self.confirm(member);
+                }
             } else {
                 office.waiting.insert(member, summary.clone());
             }
         }
+    }
+
+    /// Tells a member that lacks nothing, a restarted process for example, that its log is this one.
+    fn confirm(&mut self, member: Incarnation) {
+        let append = Append {
+            ballot: self.promised,
+            prev_position: self.tail.end(),
+            prev_ballot: self.tail.end_ballot(),
+            entries: Vec::new(),
+            ack: self.own_ack(),
+            commit: self.committed.position,
+        };
+        self.send(member, Message::Append(append));
     }
 
     /// Sends every member what it lacks, within its window.

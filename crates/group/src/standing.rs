@@ -128,6 +128,10 @@ impl Group {
         if !self.accept_ballot(from, status.ballot) {
             return;
         }
+        if self.amnesiac && self.intact_at.is_none() && self.tail.end() > 0 {
+            // Whatever this replica acknowledged and has forgotten is in a sequencer's log (rule 4).
+            self.intact_at = Some(status.end);
+        }
         if status.standing == Standing::Primary {
             self.primary_heard_at = self.now;
         } else if self.standing == Standing::Primary

@@ -88,6 +88,7 @@ impl System {
         let recovered = Recovered {
             promised: this.promised,
             amnesiac: this.starts > 0,
+            log: None,
         };
         this.starts += 1;
         let process = Process::new(node as u8, this.starts, recovered, &bound.settings);

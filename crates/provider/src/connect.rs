@@ -270,6 +270,7 @@ fn engine_start(
                 replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
             },
             amnesiac: true,
+            log: None,
         },
         log: LogConfig::new(
             dir.clone(),

@@ -18,6 +18,7 @@ pub struct Coverage {
     pub views: u64,
     pub offices_taken: u64,
     pub voided: u64,
+    pub resumed: u64,
 }
 
 impl Coverage {
@@ -32,7 +33,7 @@ impl Coverage {
         }
     }
 
-    fn counts(&mut self) -> [&mut u64; 13] {
+    fn counts(&mut self) -> [&mut u64; 14] {
         [
             &mut self.crashes,
             &mut self.leaves,
@@ -47,6 +48,7 @@ impl Coverage {
             &mut self.views,
             &mut self.offices_taken,
             &mut self.voided,
+            &mut self.resumed,
         ]
     }
 

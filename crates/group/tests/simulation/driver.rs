@@ -68,6 +68,7 @@ impl World {
             let committed = self.process(node).committed;
             let joined = self.judge.joined_at(committed);
             let process = self.process(node);
+            process.note_snapshot();
             let standing = process.group.standing();
             if process.standing != standing {
                 process.standing = standing;
@@ -161,6 +162,7 @@ impl World {
                 self.judge
                     .reset(&process.name, process.committed, &checkpoint);
                 process.log.reset(&checkpoint);
+                process.snapshot = checkpoint.clone();
                 process.committed = checkpoint.position;
                 process.durable = checkpoint.position;
                 let seat = checkpoint.configuration.member(me);

@@ -18,10 +18,13 @@ impl World {
         let incarnation = Incarnation(self.random.uuid());
         let clock_ms = self.random.within(0..=1_000_000);
         let this = &mut self.nodes[node];
+        let kept = this.kept.take();
         let recovered = Recovered {
             promised: this.promised,
-            amnesiac: this.starts > 0,
+            amnesiac: kept.as_ref().map_or(this.starts > 0, |kept| kept.amnesiac),
+            log: kept.map(|kept| kept.log),
         };
+        self.coverage.resumed += u64::from(recovered.log.is_some());
         this.starts += 1;
         let name = format!("n{node}.{}", this.starts);
         self.trace
@@ -56,6 +59,7 @@ impl World {
         self.note(|_| format!("{} is gone", process.name));
         self.coverage.count(process.group.counters());
         self.judge.crashed(process.incarnation);
+        self.nodes[node].kept = process.keep(&self.plan, &mut self.random);
         for other in 0..self.nodes.len() {
             let Some(connection) = self.network.connection(node, other).map(|c| c.id) else {
                 continue;
@@ -201,6 +205,17 @@ impl World {
                 self.nodes[*node].back_at = now + for_ms;
                 self.coverage.crashes += 1;
                 self.exit(*node);
+                0
+            }
+            Fault::Blackout { for_ms } => {
+                if self.plan.power_loss_percent > 0 {
+                    return;
+                }
+                for node in 0..self.nodes.len() {
+                    self.nodes[node].back_at = now + for_ms + self.random.within(0..=500);
+                    self.coverage.crashes += 1;
+                    self.exit(node);
+                }
                 0
             }
             Fault::Leave { node, for_ms } => {

@@ -8,6 +8,7 @@ mod directed;
 mod driver;
 mod faults;
 mod judge;
+mod kept;
 mod load;
 mod network;
 mod plan;

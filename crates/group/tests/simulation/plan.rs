@@ -21,6 +21,10 @@ pub struct Plan {
     pub retention: usize,
     /// Time from a member's first view to its "joined".
     pub joining_ms: TimeMs,
+    /// Chance that a process that starts again finds the log of the one before.
+    pub kept_percent: u64,
+    /// Chance that what was not flushed is gone then, where nothing waits for the disk.
+    pub power_loss_percent: u64,
     pub faults: Vec<(TimeMs, Fault)>,
     /// From here on everything works.
     pub calm_at: TimeMs,
@@ -51,8 +55,10 @@ pub enum Fault {
     Reset { a: usize, b: usize },
     /// SIGSTOP, SIGCONT.
     Pause { node: usize, for_ms: TimeMs },
-    /// kill -9, and a new process later. The log is forgotten.
+    /// kill -9, and a new process later.
     Crash { node: usize, for_ms: TimeMs },
+    /// kill -9 for all.
+    Blackout { for_ms: TimeMs },
     /// A graceful leave, and a new process later.
     Leave { node: usize, for_ms: TimeMs },
     /// A queue overflows: what is sent meanwhile is dropped, without the connection breaking.
@@ -92,7 +98,16 @@ impl Plan {
             })
             .collect();
         faults.sort_by_key(|(at, _)| *at);
+        let mut keeping = Random::new(seed, 4);
+        let kept_percent = keeping.pick(&[0, 50, 100, 100]);
+        if kept_percent == 100 && keeping.percent(50) {
+            let at = keeping.within(1_000..=calm_at - 200);
+            let for_ms = keeping.within(20..=2_000);
+            faults.push((at, Fault::Blackout { for_ms }));
+        }
         Plan {
+            kept_percent,
+            power_loss_percent: keeping.pick(&[0, 0, 50]),
             seed,
             nodes,
             delay_ms,
@@ -131,6 +146,8 @@ impl Plan {
             window_bytes: 8 << 20,
             retention: usize::MAX,
             joining_ms: 100,
+            kept_percent: 0,
+            power_loss_percent: 0,
             faults,
             calm_at,
         }

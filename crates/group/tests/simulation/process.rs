@@ -100,6 +100,8 @@ pub struct Process {
 
     /// Judged up to here.
     pub committed: Position,
+    /// State from which an earlier process's log is read back.
+    pub snapshot: Checkpoint,
     /// Delivered in this batch.
     pub deliveries: Vec<(Position, Delivery)>,
     /// View of a checkpoint just installed: to be delivered next, if this process is in it.
@@ -152,7 +154,8 @@ impl Process {
             ..Config::new(member)
         };
         let (persisted, intact) = (recovered.promised, !recovered.amnesiac);
-        Process {
+        let kept = recovered.log.clone();
+        let mut process = Process {
             name,
             incarnation,
             group: Group::new(config, recovered, now + clock_ms),
@@ -164,6 +167,7 @@ impl Process {
             paused_until: 0,
             tick_at: None,
             committed: 0,
+            snapshot: Checkpoint::default(),
             deliveries: Vec::new(),
             entrance: None,
             durable: 0,
@@ -179,7 +183,11 @@ impl Process {
             intact,
             leaving: false,
             standing: Standing::Outside,
+        };
+        if let Some(kept) = kept {
+            process.resume(&kept);
         }
+        process
     }
 
     pub fn waiting(&self) -> usize {

@@ -2,29 +2,29 @@
 
 use trireme_group::{Body, Configuration, Standing};
 
-use crate::process::Process;
 use crate::world::World;
 
 impl World {
     /// True if the group keeps its history and can go on without `node`: of the configuration that the others know to be
     /// committed, and of every later one, intact members other than `node` weigh at least half (rule 4).
     pub fn survivable(&self, node: usize) -> bool {
-        let others = || {
-            let others = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(move |(index, _)| *index != node);
-            others.filter_map(|(_, node)| node.process.as_ref())
+        // A data directory from which nothing is missing counts, whether a process runs on it or not.
+        let intact = || {
+            let others = self.nodes.iter().enumerate();
+            let others = others.filter(move |(index, _)| *index != node);
+            others.filter_map(|(_, node)| match (&node.process, &node.kept) {
+                (Some(process), _) if process.intact && !process.leaving => {
+                    Some((node.replica, process.committed))
+                }
+                (None, Some(kept)) if !kept.amnesiac => Some((node.replica, kept.log.commit)),
+                _ => None,
+            })
         };
-        let intact = |process: &&Process| process.intact && !process.leaving;
-        let Some(known) = others().filter(intact).map(|p| p.committed).max() else {
+        let Some(known) = intact().map(|(_, committed)| committed).max() else {
             return false;
         };
         let survives = |configuration: &Configuration| {
-            let seats = others()
-                .filter(intact)
-                .filter_map(|p| configuration.member(p.incarnation));
+            let seats = intact().filter_map(|(replica, _)| configuration.replica(replica));
             let weight: u64 = seats.map(|m| u64::from(m.weight)).sum();
             weight > 0 && weight * 2 >= configuration.total_weight()
         };

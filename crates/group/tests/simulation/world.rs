@@ -6,6 +6,7 @@ use trireme_group::{Ballot, Event, HardState, Incarnation, Position, ReplicaId, 
 
 use crate::coverage::Coverage;
 use crate::judge::Judge;
+use crate::kept::Kept;
 use crate::network::{Network, Parcel};
 use crate::plan::Plan;
 use crate::process::Process;
@@ -75,6 +76,8 @@ pub struct Node {
     pub weight: u8,
     pub process: Option<Process>,
     pub last_incarnation: Option<Incarnation>,
+    /// What the next process finds.
+    pub kept: Option<Kept>,
     /// When a crashed or left node is to run again.
     pub back_at: TimeMs,
 }
@@ -109,6 +112,7 @@ impl World {
             weight: 1,
             process: None,
             last_incarnation: None,
+            kept: None,
             back_at: 0,
         };
         let size = plan.nodes.len();

@@ -121,6 +121,7 @@ impl World {
             recovered: Recovered {
                 promised: machine.promised,
                 amnesiac: start > 1,
+                log: None,
             },
             log: LogConfig {
                 segment_bytes: plan.segment_bytes,
