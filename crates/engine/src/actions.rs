@@ -5,7 +5,7 @@ use trireme_log::{LogError, Outcome};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Link};
 use crate::outside::{Channel, Outside};
 
 impl Engine {
@@ -16,7 +16,8 @@ impl Engine {
         };
         let mut result = link.storage.write_out();
         let unflushed = link.unflushed.take();
-        if unflushed.is_some() && result.is_ok() {
+        let flush_now = std::mem::take(&mut link.flush_now);
+        if (unflushed.is_some() || flush_now) && result.is_ok() {
             result = link.storage.flush();
         }
         self.must_write(result, outside);
@@ -63,6 +64,7 @@ impl Engine {
                     _ => Ok(()),
                 };
                 let result = noted.and_then(|()| link.storage.append(&entry));
+                link.flush_now |= matches!(entry.body, group::Body::Configuration(_));
                 if link.flush_appends {
                     link.unflushed = Some(entry.position);
                 }
@@ -77,7 +79,7 @@ impl Engine {
             }
             Action::Reset { checkpoint } => {
                 outside.began_anew(&checkpoint);
-                let result = link.storage.begin(&checkpoint);
+                let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
                 link.unflushed = None;
                 self.must_write(result, outside);
                 self.tell_history(outside);
@@ -122,8 +124,24 @@ impl Engine {
         }
     }
 
-    fn tell_history(&mut self, outside: &mut dyn Outside) {
-        let Some(link) = self.link.as_mut().filter(|link| !link.history_told) else {
+    /// Notes beside the log what a restart must know.
+    pub(crate) fn note_standing(&mut self, outside: &mut dyn Outside) {
+        let Some(link) = self.link.as_mut().filter(|_| !self.failed) else {
+            return;
+        };
+        let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
+        if link.storage.wants_snapshot() && result.is_ok() {
+            if let Some(control) = self.replicator.control_snapshot() {
+                let state = link.group.checkpoint();
+                result = link.storage.put_snapshot(state, &control);
+            }
+        }
+        self.must_write(result, outside);
+    }
+
+    pub(crate) fn tell_history(&mut self, outside: &mut dyn Outside) {
+        let untold = |link: &&mut Link| !link.history_told && !link.group.history().is_nil();
+        let Some(link) = self.link.as_mut().filter(untold) else {
             return;
         };
         link.history_told = true;

@@ -1,26 +1,34 @@
 //! The engine's state, how events come in, and the order in which everything goes out.
 
 use bytes::Bytes;
-use trireme_group::{self as group, Checkpoint, Group, Incarnation, Position, Recovered, Uuid};
+use trireme_group::{
+    self as group, Ballot, Body, Checkpoint, Group, Incarnation, Member, Position, Recovered, Uuid,
+};
 use trireme_log::{Durability, LogConfig, LogError};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::outside::{Channel, Outside};
+use crate::recovery::Recovery;
 use crate::storage::{OpenDisk, Storage};
 
 /// What a connection begins with.
 pub struct Start {
     /// The group's settings; `append_is_durable` is set from the log's durability.
     pub config: group::Config,
-    /// What this replica knows of its past.
-    pub recovered: Recovered,
+    /// The ballot that this replica has promised.
+    pub promised: Ballot,
+    /// Whether a log that an earlier process left is gone on with.
+    pub recover: bool,
+    /// The time since the machine was started (`/proc/sys/kernel/random/boot_id`).
+    pub boot_id: [u8; 16],
     /// The log; its identity is filled in when the history is known.
     pub log: LogConfig,
     /// Where the log lies.
     pub disk: OpenDisk,
     /// Position of the database.
     pub local: Gtid,
-    /// Found a history, or continue the database's own, alone; holds the uuid for a new one.
+    /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
+    /// the override that this is.
     pub bootstrap: Option<Uuid>,
     /// True if the server's storage engines are up.
     pub server_running: bool,
@@ -36,6 +44,8 @@ pub struct Link {
     pub storage: Storage,
     /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
     pub(crate) flush_appends: bool,
+    /// Something was appended that is flushed in every mode before anything is said of it (rule 4).
+    pub(crate) flush_now: bool,
     pub(crate) unflushed: Option<Position>,
     pub(crate) history_told: bool,
 }
@@ -49,6 +59,8 @@ pub struct Engine {
     pub(crate) group_dirty: bool,
     /// A write has failed: nothing is done any more.
     pub(crate) failed: bool,
+    /// To be told at the next opportunity.
+    pub(crate) notes: Vec<String>,
     group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
@@ -61,58 +73,95 @@ impl Engine {
             link: None,
             group_dirty: false,
             failed: false,
+            notes: Vec::new(),
             group_actions: Vec::new(),
             node_actions: Vec::new(),
         }
     }
 
     /// Begins a connection. What comes of it is carried out by [`Engine::pump`].
+    ///
+    /// Err: the log cannot be opened or made; nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
-        let founded = start
-            .bootstrap
-            .map(|fresh| founded_history(start.local, fresh));
-        let flush_appends = start.log.durability == Durability::Disk;
-        let me = start.config.me.clone();
-        let mut storage = Storage::new(start.log, start.disk);
-        let (last_action, overrides) = storage.recall(start.local.uuid)?;
+        let durability = start.log.durability;
+        let local = start.local;
+        let mut storage = Storage::new(start.log, start.disk, start.boot_id);
+        let (last_action, overrides) = storage.recall(local.uuid)?;
+        let recovery = match start.recover && !begins_anew(local, start.bootstrap) {
+            true => storage.recover(local.uuid)?,
+            false => None,
+        };
+        // A database that is ahead of the log goes on alone only from where it stands (rule 5).
+        let recovery =
+            recovery.filter(|r| start.bootstrap.is_none() || local.seqno <= r.last_seqno);
+        let overrule = recovery.as_ref().and_then(|recovery| {
+            start
+                .bootstrap
+                .filter(|_| !was_alone(recovery, &start.config.me))
+        });
+        let founded = match recovery {
+            None => start.bootstrap.map(|fresh| founded_history(local, fresh)),
+            Some(_) => None,
+        };
         if let Some(history) = founded {
-            storage.begin(&Checkpoint {
+            let checkpoint = Checkpoint {
                 history,
                 ..Checkpoint::default()
-            })?;
+            };
+            storage.begin(&checkpoint, false)?;
         }
+        let (log, control, amnesiac) = match recovery {
+            Some(r) => (Some(r.log), Some(r.control), r.amnesiac),
+            None => (None, None, true),
+        };
+        self.notes.extend(storage.take_notes());
+        let recovered = Recovered {
+            promised: start.promised,
+            amnesiac,
+            log,
+        };
+        let me = start.config.me.clone();
         let config = group::Config {
-            append_is_durable: !flush_appends,
+            append_is_durable: durability != Durability::Disk,
             ..start.config
         };
         self.link = Some(Link {
-            group: Group::new(config, start.recovered, now_ms),
+            group: Group::new(config, recovered, now_ms),
             storage,
-            flush_appends,
+            flush_appends: durability == Durability::Disk,
+            flush_now: false,
             unflushed: None,
             history_told: false,
         });
+        self.group_dirty = true;
         let connect = Connect {
             incarnation: me.incarnation,
             me,
-            local: start.local,
+            local,
             last_action,
             bootstrap: founded,
             server_running: start.server_running,
-            control: None,
+            control,
             overrides,
         };
         self.node(now_ms, replicator::Event::SetOptions(start.options));
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         if let Some(history) = founded {
             self.group(now_ms, group::Event::Bootstrap { history });
+        } else if let Some(override_id) = overrule {
+            self.group(now_ms, group::Event::ForcePrimary { override_id });
         }
         Ok(())
     }
 
     /// The connection is gone; the replicator stays.
     pub fn drop_link(&mut self) {
-        self.link = None;
+        if let Some(link) = self.link.take().filter(|_| !self.failed) {
+            if let Err(error) = link.storage.close() {
+                self.notes
+                    .push(format!("the write-set log was not closed well: {error}"));
+            }
+        }
         self.group_dirty = false;
     }
 
@@ -182,6 +231,10 @@ impl Engine {
     /// Carries out actions until nothing is left to do, and writes the log. What was given to
     /// [`Outside::send`] may leave the node when this returns, and not before.
     pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        for note in std::mem::take(&mut self.notes) {
+            outside.note(&note);
+        }
+        self.tell_history(outside);
         while !self.failed {
             self.carry_out(now_ms, outside);
             if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
@@ -201,6 +254,7 @@ impl Engine {
             }
             self.group_actions = actions;
         }
+        self.note_standing(outside);
     }
 
     /// The replicator wants its actions carried out before its next event.
@@ -227,6 +281,23 @@ pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
         return server;
     }
     state
+}
+
+/// A node that is to found a cluster has no past if its database has none, or none that is known.
+fn begins_anew(local: Gtid, bootstrap: Option<Uuid>) -> bool {
+    bootstrap.is_some() && (local.uuid.is_nil() || local.seqno < 0)
+}
+
+/// Nobody else was in the last view: going on alone overrules nobody (rule 11).
+fn was_alone(recovery: &Recovery, me: &Member) -> bool {
+    let in_log = recovery.log.entries.iter().rev();
+    let mut configurations = in_log.filter_map(|entry| match &entry.body {
+        Body::Configuration(configuration) => Some(configuration),
+        _ => None,
+    });
+    let last = configurations.next();
+    let last = last.unwrap_or(&recovery.log.checkpoint.configuration);
+    last.members.iter().all(|m| m.replica == me.replica)
 }
 
 /// What the replicator may read back.

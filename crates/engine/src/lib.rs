@@ -8,6 +8,7 @@
 mod actions;
 mod engine;
 mod outside;
+mod recovery;
 mod session;
 mod storage;
 

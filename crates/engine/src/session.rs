@@ -15,6 +15,8 @@ const OVERRIDE_BYTES: usize = 16 + 8;
 pub struct Session {
     /// The process has ended by itself, everything in the log flushed.
     pub clean: bool,
+    /// This replica has not made up yet for what it may have forgotten (rule 4).
+    pub amnesiac: bool,
     /// `repl.durability` in force: what acknowledgements were worth.
     pub durability: Durability,
     /// Boot of the machine: `os` forgets with it (rule 4).
@@ -27,12 +29,27 @@ pub struct Session {
     pub overrides: Vec<(Uuid, Seqno)>,
 }
 
+const CLEAN: u8 = 1;
+const AMNESIAC: u8 = 2;
+
 impl Session {
+    /// Of a process that begins, with nothing in the database's past.
+    pub fn new(durability: Durability, boot_id: [u8; 16]) -> Session {
+        Session {
+            clean: false,
+            amnesiac: false,
+            durability,
+            boot_id,
+            action: Gtid::UNDEFINED,
+            overrides: Vec::new(),
+        }
+    }
+
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
         out.push(VERSION);
-        out.push(u8::from(self.clean));
+        out.push((u8::from(self.clean) * CLEAN) | (u8::from(self.amnesiac) * AMNESIAC));
         out.push(match self.durability {
             Durability::Memory => 0,
             Durability::Os => 1,
@@ -52,13 +69,14 @@ impl Session {
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, overrides) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, clean @ (0 | 1), durability, boot_id @ ..] = head else {
+        let [VERSION, flags @ 0..=3, durability, boot_id @ ..] = head else {
             return None;
         };
         let overrides = overrides.chunks(OVERRIDE_BYTES).map(gtid);
         let overrides: Option<Vec<Gtid>> = overrides.collect();
         Some(Session {
-            clean: *clean == 1,
+            clean: flags & CLEAN != 0,
+            amnesiac: flags & AMNESIAC != 0,
             durability: match durability {
                 0 => Durability::Memory,
                 1 => Durability::Os,
@@ -97,6 +115,7 @@ mod tests {
     fn sample() -> Session {
         Session {
             clean: true,
+            amnesiac: true,
             durability: Durability::Disk,
             boot_id: [7; 16],
             action: Gtid {

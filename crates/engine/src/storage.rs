@@ -7,6 +7,7 @@ use trireme_group::{
 use trireme_log::{Disk, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::{Gtid, History, Recorded, Seqno};
 
+use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
 
 /// Opens the directory of the log; each call gives another handle on it.
@@ -17,25 +18,33 @@ pub struct Storage {
     config: LogConfig,
     disk: OpenDisk,
     log: Option<Log>,
-    /// The history that the following notes are of.
+    /// The history that the session is of.
     noted_in: Uuid,
-    /// The last total-order action that began (rule 13).
-    action: Gtid,
-    /// Overrides in the database's past, each above this seqno (rule 11).
-    overrides: Vec<(Uuid, Seqno)>,
+    session: Session,
+    /// Of the newest snapshot in the log.
+    snapshot: Option<Position>,
+    /// What an operator should know.
+    notes: Vec<String>,
 }
 
 impl Storage {
     /// Nothing is opened yet: which history it is is not known. `config.identity` is filled in then.
-    pub fn new(config: LogConfig, disk: OpenDisk) -> Storage {
+    /// `boot_id` names the time since the machine was started.
+    pub fn new(config: LogConfig, disk: OpenDisk, boot_id: [u8; 16]) -> Storage {
         Storage {
+            session: Session::new(config.durability, boot_id),
             config,
             disk,
             log: None,
             noted_in: Uuid::NIL,
-            action: Gtid::UNDEFINED,
-            overrides: Vec::new(),
+            snapshot: None,
+            notes: Vec::new(),
         }
+    }
+
+    /// What an operator should know and was not told yet.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     /// What earlier processes noted of a database in this history: the last total-order action that
@@ -43,16 +52,67 @@ impl Storage {
     pub fn recall(&mut self, history: Uuid) -> Result<(Gtid, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
         if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
-            (self.action, self.overrides) = (session.action, session.overrides);
+            self.session.action = session.action;
+            self.session.overrides = session.overrides;
             self.noted_in = history;
         }
-        Ok((self.action, self.overrides.clone()))
+        Ok((self.session.action, self.session.overrides.clone()))
+    }
+
+    /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
+    /// history that the database is in, nil if it is not known.
+    pub fn recover(&mut self, database: Uuid) -> Result<Option<Recovery>, LogError> {
+        let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
+            return Ok(None);
+        };
+        let history = Uuid(identity);
+        if !database.is_nil() && database != history {
+            self.notes.push(format!(
+                "the write-set log is of history {history}, the database of {database}: the log is not used"
+            ));
+            return Ok(None);
+        }
+        let config = LogConfig {
+            identity,
+            ..self.config.clone()
+        };
+        let (log, found) = Log::open_on((self.disk)(), config)?;
+        let (recovered, control) = match recovery::read(&log)? {
+            Ok(read) => read,
+            Err(reason) => {
+                let text = format!("the write-set log of an earlier process is not used: {reason}");
+                self.notes.push(text);
+                return Ok(None);
+            }
+        };
+        let last = log.state().and_then(Session::decode);
+        let forgotten = last
+            .as_ref()
+            .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let damage = found.damage.iter().map(recovery::tell_damage);
+        self.notes.extend(damage);
+        let recovery = Recovery {
+            history,
+            control,
+            last_seqno: log.last_seqno().unwrap_or(0),
+            amnesiac: forgotten || found.may_have_forgotten(),
+            log: recovered,
+        };
+        self.snapshot = Some(recovery.log.checkpoint.position);
+        self.noted_in = history;
+        self.session.amnesiac = recovery.amnesiac;
+        if let Some(last) = last {
+            (self.session.action, self.session.overrides) = (last.action, last.overrides);
+        }
+        self.log = Some(log);
+        self.save_session()?;
+        Ok(Some(recovery))
     }
 
     /// Notes, flushed, that a total-order action begins to execute (rule 13);
     /// [`Gtid::UNDEFINED`]: the database holds none above its position.
     pub fn note_action(&mut self, action: Gtid) -> Result<(), LogError> {
-        self.action = action;
+        self.session.action = action;
         self.save_session()
     }
 
@@ -66,7 +126,24 @@ impl Storage {
 
     /// Notes, flushed, which overrides the database's history includes (rule 11).
     pub fn note_overrides(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
-        self.overrides = overrides;
+        self.session.overrides = overrides;
+        self.save_session()
+    }
+
+    /// Notes, flushed, whether entries that this replica acknowledged may be missing (rule 4). Costs
+    /// nothing if it is noted already.
+    pub fn note_amnesia(&mut self, amnesiac: bool) -> Result<(), LogError> {
+        if self.session.amnesiac == amnesiac {
+            return Ok(());
+        }
+        self.session.amnesiac = amnesiac;
+        self.save_session()
+    }
+
+    /// The process lets go of the log, with everything flushed: the next one misses nothing.
+    pub fn close(mut self) -> Result<(), LogError> {
+        self.flush()?;
+        self.session.clean = true;
         self.save_session()
     }
 
@@ -75,41 +152,46 @@ impl Storage {
         let Some(log) = &mut self.log else {
             return Ok(());
         };
-        let is_empty = self.action == Gtid::UNDEFINED && self.overrides.is_empty();
-        if is_empty && log.state().is_none() {
-            return Ok(());
-        }
-        let session = Session {
-            clean: false,
-            durability: self.config.durability,
-            boot_id: [0; 16],
-            action: self.action,
-            overrides: self.overrides.clone(),
-        };
-        let bytes = session.encode();
+        let bytes = self.session.encode();
         match log.state() == Some(bytes.as_slice()) {
             true => Ok(()),
             false => log.save_state(&bytes),
         }
     }
 
-    /// A log that begins anew above `checkpoint`.
-    pub fn begin(&mut self, checkpoint: &Checkpoint) -> Result<(), LogError> {
+    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped.
+    pub fn begin(&mut self, checkpoint: &Checkpoint, amnesiac: bool) -> Result<(), LogError> {
         let config = LogConfig {
             identity: checkpoint.history.0,
             ..self.config.clone()
         };
-        // Until recovery is built, what an earlier process left is not trusted.
         self.log = None;
+        self.snapshot = None;
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
         if self.noted_in != checkpoint.history {
             // With the state of the other history it is gone.
-            (self.action, self.overrides) = (Gtid::UNDEFINED, Vec::new());
+            self.session = Session::new(self.config.durability, self.session.boot_id);
             self.noted_in = checkpoint.history;
         }
+        self.session.amnesiac = amnesiac;
         self.save_session()
+    }
+
+    /// True if it is time for [`Storage::put_snapshot`].
+    pub fn wants_snapshot(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::wants_snapshot)
+    }
+
+    /// Keeps the state from which the log can be read back, in each segment.
+    pub fn put_snapshot(&mut self, state: &Checkpoint, control: &[u8]) -> Result<(), LogError> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        log.put_snapshot(state.position, &encode_snapshot(state, control))?;
+        self.snapshot = Some(state.position);
+        Ok(())
     }
 
     /// Buffers an entry; [`Storage::write_out`] makes it survive the process.
@@ -144,8 +226,9 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_outcome(position, outcome))
     }
 
-    /// Entries from here on are never dropped for want of room.
+    /// Entries from here on are never dropped for want of room, nor those that recovery needs.
     pub fn pin(&mut self, keep_from: Position) -> Result<(), LogError> {
+        let keep_from = (self.snapshot).map_or(keep_from, |at| keep_from.min(at + 1));
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.set_pins(keep_from))

@@ -157,6 +157,8 @@ pub struct Group {
     pub(crate) primary_heard_at: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
     pub(crate) join_sent_at: TimeMs,
+    /// When it was last said who is missing.
+    pub(crate) told_missing_at: TimeMs,
     pub(crate) summary_sent_at: Option<TimeMs>,
     /// Since when the first of `incoming` misses its payload.
     pub(crate) hole_since: Option<TimeMs>,
@@ -245,6 +247,7 @@ impl Group {
             primary_heard_at: now,
             heartbeat_at: now,
             join_sent_at: 0,
+            told_missing_at: now,
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,
@@ -536,6 +539,11 @@ impl Group {
     /// Last committed configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.committed.configuration
+    }
+
+    /// True until a process that began with a log is in a view again.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
     }
 
     /// True as long as entries that this replica once acknowledged may be missing here (rule 4).

@@ -53,7 +53,12 @@ impl Log {
 
     /// The identity of the log in `dir`, for a caller that does not know the history yet. `None`: no log.
     pub fn identity_in(dir: &Path) -> Result<Option<[u8; 16]>, LogError> {
-        recovery::identity_on(&OsDisk::new(dir))
+        Log::identity_on(&OsDisk::new(dir))
+    }
+
+    /// [`Log::identity_in`] on any [`Disk`].
+    pub fn identity_on(disk: &dyn Disk) -> Result<Option<[u8; 16]>, LogError> {
+        recovery::identity_on(disk)
     }
 
     /// [`Log::create`] on any [`Disk`]; `config.dir` is not used.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::{Ballot, Config, Incarnation, Member, Recovered, ReplicaId, Uuid};
+use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::Event;
 use trireme_transport::{
@@ -18,7 +18,7 @@ use crate::node::Node;
 use crate::options::{Options, Phase};
 use crate::reactor::Reactor;
 use crate::url::{AddressError, ClusterUrl};
-use crate::votes::{Votes, VotesError};
+use crate::votes::{Votes, VotesError, current_boot_id};
 
 /// A leave that the cluster does not answer is given up after this time (MariaDB's suites kill a
 /// server that takes more than 10 s to stop).
@@ -263,15 +263,13 @@ fn engine_start(
     let fresh = bootstrap.then(random_uuid).transpose();
     Ok(Start {
         config: group_config(options, me),
-        // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
-        recovered: Recovered {
-            promised: Ballot {
-                number: votes.promised().number,
-                replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
-            },
-            amnesiac: true,
-            log: None,
+        promised: Ballot {
+            number: votes.promised().number,
+            replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
         },
+        recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
+        // Unreadable: the machine may have been started anew since.
+        boot_id: current_boot_id().map_or([0xff; 16], |id| id.bytes),
         log: LogConfig::new(
             dir.clone(),
             options.int("gcache.size").max(1) as u64,
@@ -306,7 +304,8 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
     loop {
         let (admitted, refused) =
             node.peek(|core| (core.progress.admitted, core.progress.refused.clone()));
-        if admitted {
+        // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
+        if admitted || node.peek(Core::is_resumed) && refused.is_none() {
             return Ok(());
         }
         if let Some(reason) = refused {

@@ -68,6 +68,11 @@ impl Core {
         self.line.is_some()
     }
 
+    /// True while a node that began with a log waits for the view that it was in to form again.
+    pub fn is_resumed(&self) -> bool {
+        (self.engine.link()).is_some_and(|link| link.group.is_resumed())
+    }
+
     /// An event for the replicator.
     pub fn node(&mut self, event: replicator::Event) {
         self.engine.node(now_ms(), event);

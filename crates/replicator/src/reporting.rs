@@ -137,10 +137,13 @@ impl Replicator {
         self.flow.reset_counters(self.now_ms);
     }
 
-    /// What all nodes compute alike, with its position (the last one processed), for the log; see
-    /// [`crate::Connect::control`]. None while there is none.
-    pub fn control_snapshot(&self) -> Option<(Position, Bytes)> {
-        self.control.as_ref().map(|c| (c.position, c.encode()))
+    /// What all nodes compute alike, after everything that was delivered, for the log; see
+    /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
+    pub fn control_snapshot(&self) -> Option<Bytes> {
+        let in_step =
+            self.backlog.is_empty() && !matches!(self.stage, Stage::Closed | Stage::Final);
+        let control = self.control.as_ref().filter(|_| in_step);
+        control.map(crate::control::Control::encode)
     }
 
     /// A number that is equal on all nodes at equal positions; with the position.

@@ -602,7 +602,7 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
             last_action: Gtid::UNDEFINED,
             bootstrap: None,
             server_running: false,
-            control: Some(control.1),
+            control: Some(control),
             overrides: Vec::new(),
         };
         cluster.event(node, Event::Connect(Box::new(connect)));

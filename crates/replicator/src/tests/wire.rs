@@ -120,8 +120,7 @@ fn golden_bytes() {
     let control = Cluster::of(2).nodes[0]
         .replicator
         .control_snapshot()
-        .expect("in step")
-        .1;
+        .expect("in step");
     text += &format!("control state: {}\n", hex(&control));
     if std::env::var_os("TRIREME_UPDATE_GOLDEN").is_some() {
         std::fs::write(GOLDEN, &text).expect("writable");
@@ -156,7 +155,7 @@ fn what_was_written_is_read() {
     let mut cluster = Cluster::of(2);
     cluster.certify(0, "k", KeyType::Exclusive);
     cluster.settle();
-    let bytes = cluster.nodes[0].replicator.control_snapshot().unwrap().1;
+    let bytes = cluster.nodes[0].replicator.control_snapshot().unwrap();
     assert_eq!(Control::decode(bytes.clone()).unwrap().encode(), bytes);
 }
 
@@ -277,7 +276,7 @@ proptest! {
 
     #[test]
     fn a_damaged_control_state_is_refused(at in any::<usize>(), flip in 1..=255u8, cut in any::<usize>()) {
-        let bytes = Cluster::of(2).nodes[0].replicator.control_snapshot().expect("in step").1;
+        let bytes = Cluster::of(2).nodes[0].replicator.control_snapshot().expect("in step");
         let mut damaged = bytes.to_vec();
         let at = at % damaged.len();
         damaged[at] ^= flip;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Start};
-use trireme_group::{Config, Incarnation, Member, Recovered, Standing};
+use trireme_group::{Config, Incarnation, Member, Standing};
 use trireme_log::{Disk, LogConfig};
 use trireme_replicator::{Gtid, Options, Replicator};
 
@@ -117,12 +117,9 @@ impl World {
                 window_bytes: plan.window_bytes,
                 ..Config::new(me)
             },
-            // Until the log is recovered, a restarted member may have forgotten what it acknowledged.
-            recovered: Recovered {
-                promised: machine.promised,
-                amnesiac: start > 1,
-                log: None,
-            },
+            promised: machine.promised,
+            recover: false,
+            boot_id: [0; 16],
             log: LogConfig {
                 segment_bytes: plan.segment_bytes,
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)

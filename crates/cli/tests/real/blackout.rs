@@ -1,0 +1,53 @@
+//! Everybody dies at once, and is started again with the ordinary configuration: no bootstrap, no choice of a node.
+
+use std::time::Duration;
+
+use super::crash::gave_snapshot;
+use super::load::Load;
+use super::trial::{JOIN, Trial, pause};
+
+#[test]
+fn a_cluster_that_was_killed_whole_comes_back_by_itself() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return; // Galera's users bootstrap by hand
+    }
+    let mut acknowledged = 0;
+    // All at once; one after another; the last one first.
+    for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+        let load = Load::start(&trial, &[0, 1, 2]);
+        pause(Duration::from_secs(2));
+        for victim in order {
+            trial.kill(victim);
+        }
+        acknowledged += load.stop().commits.len();
+        let logs_before: Vec<usize> = (0..3).map(|i| trial.log_text(i).len()).collect();
+
+        if let Err(error) = trial.start_all_alike() {
+            panic!("the cluster does not come back: {error}");
+        }
+        for i in 0..3 {
+            trial.await_size(i, 3, JOIN);
+        }
+        for i in 0..3 {
+            let log = trial.log_text(i);
+            let name = trial.name(i);
+            assert!(
+                !gave_snapshot(&log[logs_before[i]..]),
+                "{name} gave a snapshot"
+            );
+        }
+        let rows: usize = trial
+            .value(0, "SELECT COUNT(*) FROM d.load")
+            .parse()
+            .expect("a count");
+        assert!(
+            rows >= acknowledged,
+            "{rows} rows, {acknowledged} inserts acknowledged"
+        );
+        trial.exec(1, "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t");
+        trial.assert_equal();
+    }
+}

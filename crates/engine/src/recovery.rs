@@ -1,0 +1,134 @@
+//! What a node goes on with after a restart: the log of its earlier process, and the state from which
+//! that log is read.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use trireme_group::{
+    Checkpoint, Entry, Position, RecoveredLog, Uuid, decode_checkpoint, decode_entry,
+    encode_checkpoint,
+};
+use trireme_log::{Damage, Log, LogError};
+use trireme_replicator::Seqno;
+
+/// So much of the log is read at a time.
+const RUN_BYTES: u64 = 16 << 20;
+
+/// The version of a snapshot's first bytes.
+const SNAPSHOT_VERSION: u8 = 1;
+
+/// A log that was read back.
+pub struct Recovery {
+    /// The cluster's uuid.
+    pub history: Uuid,
+    /// For the group.
+    pub log: RecoveredLog,
+    /// For the replicator: the control state at the log's checkpoint, or above.
+    pub control: Bytes,
+    /// Highest seqno in the log that is known to be committed.
+    pub last_seqno: Seqno,
+    /// Entries that this replica once acknowledged may be missing (rule 4).
+    pub amnesiac: bool,
+}
+
+/// The bytes of a snapshot (docs/log-format.md): the group's state and the replicator's.
+pub fn encode_snapshot(checkpoint: &Checkpoint, control: &[u8]) -> Bytes {
+    let checkpoint = encode_checkpoint(checkpoint);
+    let mut out = BytesMut::with_capacity(5 + checkpoint.len() + control.len());
+    out.put_u8(SNAPSHOT_VERSION);
+    out.put_u32_le(checkpoint.len() as u32);
+    out.extend_from_slice(&checkpoint);
+    out.extend_from_slice(control);
+    out.freeze()
+}
+
+fn decode_snapshot(mut bytes: Bytes) -> Option<(Checkpoint, Bytes)> {
+    let (head, _) = bytes.split_first_chunk::<5>()?;
+    let [SNAPSHOT_VERSION, length @ ..] = *head else {
+        return None;
+    };
+    let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
+    let _head = bytes.split_to(5);
+    if length > bytes.len() {
+        return None;
+    }
+    let checkpoint = decode_checkpoint(bytes.split_to(length)).ok()?;
+    Some((checkpoint, bytes))
+}
+
+/// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
+pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
+    let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
+        return Ok(Err("it has no snapshot of the cluster's state"));
+    };
+    let Some((checkpoint, control)) = decode_snapshot(Bytes::from(snapshot)) else {
+        return Ok(Err("its snapshot of the cluster's state cannot be read"));
+    };
+    if checkpoint.position != position {
+        return Ok(Err("its snapshot is of another position"));
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut next = position + 1;
+    let end = log.last_position().unwrap_or(position);
+    while next <= end {
+        let run = log.read_run(next, RUN_BYTES)?;
+        let Some(last) = run.last() else {
+            return Ok(Err("entries above its snapshot are missing"));
+        };
+        next = last.position + 1;
+        for item in run {
+            match decode_entry(Bytes::from(item.payload)) {
+                Ok(entry) if entry.position == item.position => entries.push(entry),
+                _ => return Ok(Err("an entry cannot be read")),
+            }
+        }
+    }
+    let outcome = log
+        .last_seqno()
+        .and_then(|seqno| log.position_of_seqno(seqno));
+    let recovered = RecoveredLog {
+        commit: outcome.map_or(position, |at: Position| at.max(position)),
+        checkpoint,
+        entries,
+    };
+    Ok(Ok((recovered, control)))
+}
+
+/// A line per damaged place.
+pub(crate) fn tell_damage(damage: &Damage) -> String {
+    let aside: Vec<_> = (damage.set_aside.iter())
+        .map(|file| file.display().to_string())
+        .collect();
+    format!(
+        "the write-set log is damaged in {} at offset {}: {}{}; what could not be used is in {}",
+        damage.file.display(),
+        damage.offset,
+        damage.reason,
+        if damage.was_flushed {
+            " (it had been flushed: check the disk)"
+        } else {
+            ""
+        },
+        aside.join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_comes_back() {
+        let checkpoint = Checkpoint {
+            position: 77,
+            history: Uuid([3; 16]),
+            ..Checkpoint::default()
+        };
+        let bytes = encode_snapshot(&checkpoint, b"control");
+        let control = Bytes::from_static(b"control");
+        assert_eq!(decode_snapshot(bytes.clone()), Some((checkpoint, control)));
+        for length in 0..bytes.len() - 7 {
+            assert_eq!(decode_snapshot(bytes.slice(..length)), None, "{length}");
+        }
+        let newer = [&[2], &bytes[1..]].concat();
+        assert_eq!(decode_snapshot(newer.into()), None);
+    }
+}
