@@ -180,9 +180,14 @@ impl Cluster {
     /// Starts all nodes at once with their ordinary configuration, none of them as the first, and waits until all are
     /// synced: what a machine room does after a power cut.
     pub fn start_all_alike(&mut self) -> Result<(), ClusterError> {
+        self.start_all(StartMode::Join)
+    }
+
+    /// The same in another mode.
+    pub fn start_all(&mut self, mode: StartMode) -> Result<(), ClusterError> {
         let began = Instant::now();
         for i in 0..self.nodes.len() {
-            self.spawn_node(i, StartMode::Join)?;
+            self.spawn_node(i, mode)?;
         }
         for i in 0..self.nodes.len() {
             self.wait_synced(i, began)?;

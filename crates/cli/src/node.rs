@@ -28,6 +28,8 @@ pub enum StartMode {
     Bootstrap,
     /// With its ordinary configuration.
     Join,
+    /// The same, without the step that recovers the position first: as containers start a server.
+    JoinUnprepared,
 }
 
 /// One node: a `mariadbd` process with its own directory and ports.
@@ -129,7 +131,7 @@ impl Node {
         }
         self.reap();
         let mut command = self.server_command()?;
-        if wsrep && self.launched {
+        if wsrep && self.launched && mode != StartMode::JoinUnprepared {
             let position = self.recover_position()?;
             command.arg(format!("--wsrep-start-position={position}"));
         }

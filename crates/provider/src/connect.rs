@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trireme_engine::Start;
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
-use trireme_replicator::Event;
+use trireme_replicator::{Event, Gtid};
 use trireme_transport::{
     AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError,
 };
@@ -97,8 +97,10 @@ pub fn connect(
     let incarnation = Incarnation(random_uuid().map_err(ConnectError::Random)?);
     let votes = open_votes(&options)?;
     let me = this_member(node, &options, &votes, incarnation)?;
+    // It may take a while: nobody is to find this node before.
+    let local = node.local_position();
     let (mesh, poller) = open_mesh(name, &cluster, &options, &me)?;
-    let start = engine_start(node, &options, &votes, me, donor, bootstrap)?;
+    let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
@@ -243,6 +245,7 @@ fn engine_start(
     options: &Options,
     votes: &Votes,
     me: Member,
+    local: Gtid,
     donor: &str,
     bootstrap: bool,
 ) -> Result<Start, ConnectError> {
@@ -252,7 +255,6 @@ fn engine_start(
         _ => Durability::Os,
     };
     let dir = PathBuf::from(options.str("gcache.dir"));
-    let local = node.local_position();
     if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
             "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \

@@ -17,6 +17,7 @@ mod node;
 mod options;
 mod outlet;
 mod reactor;
+mod recover_position;
 mod recv;
 mod runtime;
 mod services;

@@ -16,6 +16,7 @@ use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase};
+use crate::recover_position::recover_position;
 
 /// How long SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
 const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
@@ -74,13 +75,33 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
 }
 
 impl Node {
-    /// Position that the database held when the process started.
+    /// Position that the database held when the process started. After a crash it is asked of the
+    /// database itself, unless the service has done so.
     pub fn local_position(&self) -> Gtid {
-        let state = self.peek(|core| core.grastate.position());
-        starting_position(
-            gtid_from_abi(&state),
-            gtid_from_abi(&self.settings.state_id),
-        )
+        let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
+        let passed = gtid_from_abi(&self.settings.state_id);
+        let local = starting_position(state, passed);
+        let is_known = local.seqno >= 0 || local.uuid.is_nil();
+        if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
+            return local;
+        }
+        self.logger.info(
+            "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
+             --wsrep-recover for it",
+        );
+        match recover_position() {
+            Ok(recovered) => {
+                let recovered = gtid_from_abi(&recovered);
+                self.logger.info(format!("recovered position: {recovered}"));
+                starting_position(state, recovered)
+            }
+            Err(error) => {
+                self.logger.warn(format!(
+                    "the database's position stays unknown, a full state transfer may be needed: {error}"
+                ));
+                local
+            }
+        }
     }
 
     /// `repl.causal_read_timeout`.

@@ -1,0 +1,210 @@
+//! Where the database stands, when nobody has said: the server's own `--wsrep-recover` on the same data
+//! directory, as the distribution's service runs it before a start (contract 7.4). Containers and people who
+//! start `mariadbd` by hand leave that step out; without it a node whose database lacks nothing would take a
+//! full snapshot after a crash.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trireme_wsrep_abi::Gtid;
+
+/// InnoDB's own crash recovery runs in it, which takes what it takes.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const LOOK: Duration = Duration::from_millis(20);
+const MARKER: &str = "WSREP: Recovered position:";
+
+/// Arguments that the server must not get a second time.
+const NOT_PASSED_ON: [&str; 6] = [
+    "wsrep-new-cluster",
+    "wsrep-start-position",
+    "wsrep-recover",
+    "log-error",
+    "skip-log-error",
+    "disable-log-error",
+];
+
+/// Why the position stays unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    #[error("this process is not a MariaDB server ({0})")]
+    NotAServer(String),
+    #[error("cannot run {program} --wsrep-recover: {source}")]
+    Run {
+        program: String,
+        source: std::io::Error,
+    },
+    #[error("{program} --wsrep-recover has not ended after {} s", .after.as_secs())]
+    TooLong { program: String, after: Duration },
+    #[error("{program} --wsrep-recover names no position; it ended with: {last_line}")]
+    NoPosition { program: String, last_line: String },
+}
+
+/// Runs the server that this process is on its own data directory, which must not be open yet.
+pub fn recover_position() -> Result<Gtid, RecoverError> {
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with("mariadbd") && !name.starts_with("mysqld") {
+        return Err(RecoverError::NotAServer(program.display().to_string()));
+    }
+    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    run(&program, passed_on(&arguments))
+}
+
+/// This process's arguments, without those that would disturb.
+fn passed_on(command_line: &[u8]) -> Vec<OsString> {
+    let mut passed = Vec::new();
+    let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
+    while let Some(argument) = arguments.next() {
+        let text = String::from_utf8_lossy(argument);
+        let (name, value) = match text.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (&*text, false),
+        };
+        let name = name.trim_start_matches('-').replace('_', "-");
+        if argument.is_empty() {
+            continue;
+        }
+        if !NOT_PASSED_ON.contains(&name.as_str()) || !text.starts_with("--") {
+            passed.push(OsString::from_vec(argument.to_vec()));
+        } else if name == "wsrep-start-position" && !value {
+            arguments.next();
+        }
+    }
+    passed
+}
+
+fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError> {
+    let shown = program.display().to_string();
+    let fail = |source| RecoverError::Run {
+        program: shown.clone(),
+        source,
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .args(["--wsrep-recover", "--disable-log-error"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(fail)?;
+    let output = child.stderr.take();
+    let (closed, told) = mpsc::channel();
+    let watcher = thread::spawn(move || watch(child, &told));
+    let (mut position, mut last_line) = (None, String::new());
+    for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
+        let Ok(line) = line else { break };
+        position = parse(&line).or(position);
+        last_line = line;
+    }
+    drop(closed);
+    let in_time = watcher.join().unwrap_or(false);
+    match position {
+        Some(position) => Ok(position),
+        None if !in_time => Err(RecoverError::TooLong {
+            program: shown,
+            after: PATIENCE,
+        }),
+        None => Err(RecoverError::NoPosition {
+            program: shown,
+            last_line,
+        }),
+    }
+}
+
+/// Waits for the end of the child, and makes one. False: it took too long.
+fn watch(mut child: Child, closed: &Receiver<()>) -> bool {
+    let since = Instant::now();
+    loop {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return true;
+        }
+        if since.elapsed() > PATIENCE {
+            // Its output ends with it, and with that the wait for a line.
+            let _ = child.kill();
+            let _ = child.wait();
+            return false;
+        }
+        let _ = closed.recv_timeout(LOOK);
+        thread::sleep(LOOK);
+    }
+}
+
+/// The position in a line of the server's output.
+fn parse(line: &str) -> Option<Gtid> {
+    let (_, text) = line.split_once(MARKER)?;
+    let text = text.trim();
+    let gtid = text.split_once(',').map_or(text, |(gtid, _)| gtid);
+    let (uuid, seqno) = gtid.rsplit_once(':')?;
+    Some(Gtid {
+        uuid: uuid.parse().ok()?,
+        seqno: seqno.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_server_names_the_position() {
+        let uuid = "37bb872a-ad73-11e6-819f-f3b71d9c5ada";
+        let line =
+            format!("2026-01-01 0:00:00 0 [Note] WSREP: Recovered position: {uuid}:345,0-1-7");
+        let position = parse(&line).expect("a position");
+        assert_eq!(
+            (position.uuid.to_string(), position.seqno),
+            (uuid.to_owned(), 345)
+        );
+        assert_eq!(
+            parse(&format!("{MARKER} {uuid}:-1"))
+                .expect("none yet")
+                .seqno,
+            -1
+        );
+        assert!(parse("InnoDB: started").is_none());
+        assert!(parse(&format!("{MARKER} nonsense:1")).is_none());
+    }
+
+    #[test]
+    fn the_servers_arguments_are_passed_on_without_those_of_this_start() {
+        let line = b"/usr/sbin/mariadbd\0--defaults-file=/etc/my.cnf\0--wsrep_new_cluster\0--wsrep-start-position=u:1\0\
+                     --wsrep_start_position\0u:2\0--log-error=/x\0--datadir\0/d\0--wsrep-on=1\0";
+        let passed: Vec<_> = passed_on(line)
+            .into_iter()
+            .map(|a| a.into_string().expect("text"))
+            .collect();
+        assert_eq!(
+            passed,
+            [
+                "--defaults-file=/etc/my.cnf",
+                "--datadir",
+                "/d",
+                "--wsrep-on=1"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_program_is_not_run() {
+        assert!(matches!(
+            recover_position(),
+            Err(RecoverError::NotAServer(_))
+        ));
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_quoted() {
+        let error = run(
+            &"/bin/sh".into(),
+            vec!["-c".into(), "echo no such directory >&2; exit 1".into()],
+        );
+        let text = error.expect_err("no position").to_string();
+        assert!(text.ends_with("it ended with: no such directory"), "{text}");
+    }
+}
