@@ -65,7 +65,7 @@ impl Replicator {
             }
             Effect::Weights => {
                 self.joined_told = None;
-                self.primary = true;
+                self.primary |= !self.is_catching_up();
             }
             Effect::Void { id, reason } => self.void(id, &reason),
             Effect::StateRequest {
@@ -195,7 +195,7 @@ impl Replicator {
 
     fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
         self.record(position, seqno, seqno - 1, false);
-        self.primary = true;
+        self.primary |= !self.is_catching_up();
         self.counters.received += 1;
         self.counters.received_bytes += 8;
         let configuration = self.configuration();
@@ -219,6 +219,12 @@ impl Replicator {
         self.push_task(Task::View(view), Some(seqno));
         self.tell_synced();
         self.donors_lost(&lost);
+    }
+
+    /// What is delivered is of before this process was a member: its log is read back.
+    fn is_catching_up(&self) -> bool {
+        matches!(self.stage, Stage::Admission(_))
+            && self.configuration().index_of(self.me).is_none()
     }
 
     /// A submission without effect.
