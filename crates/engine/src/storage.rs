@@ -118,8 +118,8 @@ impl Storage {
 
     /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
     pub fn note_override(&mut self, id: Uuid) -> Result<(), LogError> {
-        if self.overrides.iter().all(|(known, _)| *known != id) {
-            self.overrides.push((id, 0));
+        if self.session.overrides.iter().all(|(known, _)| *known != id) {
+            self.session.overrides.push((id, 0));
         }
         self.save_session()
     }

@@ -132,7 +132,7 @@ fn a_recovered_control_state_that_is_damaged_is_not_used() {
     let mut cluster = Cluster::of(2);
     let (joiner, local) = copy(&mut cluster);
     let bytes = cluster.nodes[0].replicator.control_snapshot();
-    let mut damaged = bytes.expect("in step").1.to_vec();
+    let mut damaged = bytes.expect("in step").to_vec();
     *damaged.last_mut().expect("not empty") ^= 1;
     let connect = crate::Connect {
         incarnation: incarnation(joiner),
@@ -178,7 +178,7 @@ fn views_of_before_a_process_started_are_not_its_own() {
         local,
         bootstrap: None,
         server_running: false,
-        control: control.map(|(_, bytes)| bytes),
+        control,
         overrides: Vec::new(),
         last_action: Gtid::UNDEFINED,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use trireme_engine::{Channel, Engine, Outside, Start};
-use trireme_group::{Ballot, Config, Incarnation, Member, Recovered, ReplicaId, Uuid};
+use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Action, Gtid, Level, NoHistory, Options, Replicator, Status};
 
@@ -86,7 +86,9 @@ impl Solo {
         let disk = MemoryDisk::new();
         let start = Start {
             config: Config::new(me),
-            recovered: Recovered::default(),
+            promised: Ballot::default(),
+            recover: false,
+            boot_id: [0; 16],
             log: LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Os),
             disk: Box::new(move || Box::new(disk.clone())),
             local,
