@@ -25,6 +25,8 @@ pub struct Storage {
     snapshot: Option<Position>,
     /// What an operator should know.
     notes: Vec<String>,
+    /// Where the log of an earlier process was taken up.
+    resumed: Option<Checkpoint>,
 }
 
 impl Storage {
@@ -39,7 +41,13 @@ impl Storage {
             noted_in: Uuid::NIL,
             snapshot: None,
             notes: Vec::new(),
+            resumed: None,
         }
+    }
+
+    /// The state above which the log of an earlier process was taken up; None if the log began anew.
+    pub fn resumed(&self) -> Option<&Checkpoint> {
+        self.resumed.as_ref()
     }
 
     /// What an operator should know and was not told yet.
@@ -99,6 +107,7 @@ impl Storage {
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
+        self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = history;
         self.session.amnesiac = recovery.amnesiac;
         if let Some(last) = last {
@@ -166,7 +175,7 @@ impl Storage {
             ..self.config.clone()
         };
         self.log = None;
-        self.snapshot = None;
+        (self.snapshot, self.resumed) = (None, None);
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);

@@ -49,6 +49,8 @@ counters! {
     forks: "databases beyond a fork",
     strangers: "strangers met",
     reconnects: "reconnects",
+    resumed: "logs read back",
+    by_itself: "blackouts without an operator",
     breaks: "connections broken",
     frames: "frames",
     dropped: "frames dropped",

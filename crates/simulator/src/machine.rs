@@ -23,6 +23,10 @@ pub struct Machine {
     pub saved: SavedState,
     /// Where the log lies.
     pub disk: MemoryDisk,
+    /// What is known of its log while no process runs.
+    pub left: Left,
+    /// How often the machine lost power.
+    pub boots: u64,
     /// The database; with the server while a process runs.
     pub datadir: Option<Datadir>,
     /// The machine's clock.
@@ -45,6 +49,15 @@ pub struct Machine {
     pub slow: u64,
     /// Was synced since the last fault.
     pub was_synced: bool,
+}
+
+/// What an ended process has left of its log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Left {
+    /// Nothing that this replica ever acknowledged is missing.
+    pub intact: bool,
+    /// Committed, as far as it knew.
+    pub commit: Position,
 }
 
 /// What happens to one process.

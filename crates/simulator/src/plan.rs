@@ -28,6 +28,8 @@ pub struct Plan {
     pub suspect_timeout_ms: u64,
     /// `repl.durability`.
     pub durability: Durability,
+    /// `gcache.recover`: a restarted process goes on with the log of the one before.
+    pub recovers: bool,
     /// Committed entries that a group core keeps in memory.
     pub tail_bytes: usize,
     /// What is sent ahead of acknowledgements.
@@ -118,6 +120,7 @@ impl Plan {
             fc_limit: random.pick(&[4, 16, 100]),
             cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
+            recovers: Random::new(seed, 5).percent(80),
             unrecovered_percent: 10,
             faults,
             calm_us,

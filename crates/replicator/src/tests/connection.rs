@@ -14,7 +14,7 @@ use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
 fn a_control_state_that_cannot_be_used_is_asked_for_again() {
     let mut cluster = Cluster::of(2);
     let old = cluster.nodes[0].replicator.control_snapshot();
-    let old = old.expect("in step").1;
+    let old = old.expect("in step");
     let (joiner, gtid) = copy(&mut cluster);
     cluster.join(joiner, gtid, false);
     while cluster.deliver(joiner) {}

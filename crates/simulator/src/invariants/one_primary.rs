@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use trireme_group::{Configuration, Delivery, Incarnation, Position, Standing};
+use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, Standing};
 
 use super::logs::{LineId, Logs, name};
 use super::{Invariant, Shared};
@@ -103,9 +103,13 @@ impl OnePrimary {
         let Some((_, before)) = before.filter(|_| configuration.override_id.is_none()) else {
             return Ok(());
         };
-        let is_new = |incarnation| before.member(incarnation).is_none();
+        // A restarted process that has forgotten nothing takes the seat of the one before (rule 14).
+        let is_new = |m: &Member| {
+            let seat = before.member(m.incarnation).or(before.replica(m.replica));
+            seat.is_none_or(|seat| seat.incarnation != m.incarnation && !seat.voter)
+        };
         let mut voters = configuration.members.iter().filter(|m| m.voter);
-        if let Some(voter) = voters.find(|m| is_new(m.incarnation)) {
+        if let Some(voter) = voters.find(|m| is_new(m)) {
             return Err(format!(
                 "rule 3: member {} votes in view {}, in which it is new",
                 voter.incarnation, configuration.number

@@ -5,7 +5,7 @@ use trireme_log::MemoryDisk;
 
 use super::{Happening, World};
 use crate::fault::Fault;
-use crate::machine::{Input, Machine};
+use crate::machine::{Input, Left, Machine};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Datadir;
@@ -154,7 +154,14 @@ impl World {
             Fault::Blackout { power_loss, for_us } => {
                 self.dark = true;
                 for node in 0..self.machines.len() {
+                    self.machines[node].back_us = now + self.random.within(1_000..=2_000_000);
                     self.crash(node, power_loss);
+                }
+                if self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
+                    // They are started again as they are, and find each other.
+                    self.dark = false;
+                    self.coverage.by_itself += 1;
+                    return;
                 }
                 let at = (now + for_us).min(self.plan.calm_us.max(now + 1));
                 self.queue.push(at, Happening::Bootstrap);
@@ -208,6 +215,7 @@ impl World {
         machine.promised = Ballot::default();
         machine.saved = SavedState::default();
         machine.disk = MemoryDisk::default();
+        machine.left = Left::default();
         machine.datadir = Some(Datadir::new());
     }
 

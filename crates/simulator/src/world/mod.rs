@@ -103,6 +103,8 @@ impl World {
                 promised: Default::default(),
                 saved: SavedState::default(),
                 disk: Default::default(),
+                left: Default::default(),
+                boots: 0,
                 datadir: Some(Datadir::new()),
                 clock: Clock::new(node.clock_offset_us, node.drift_ppm),
                 weight: node.weight,

@@ -23,6 +23,8 @@ impl World {
     /// The connection is over; the process lives.
     pub(crate) fn go_without(&mut self, node: NodeId) {
         self.count_process(node);
+        self.leaves_log(node);
+        self.machines[node].left.intact &= self.plan.recovers;
         let now = self.now_us;
         let Some(process) = &mut self.machines[node].process else {
             return;

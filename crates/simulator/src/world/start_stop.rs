@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Start};
-use trireme_group::{Config, Incarnation, Member, Standing};
-use trireme_log::{Disk, LogConfig};
+use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
+use trireme_log::{Disk, Durability, LogConfig};
 use trireme_replicator::{Gtid, Options, Replicator};
 
 use super::{Happening, World};
-use crate::machine::{Process, Progress};
+use crate::machine::{Left, Process, Progress};
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
 
@@ -118,8 +118,8 @@ impl World {
                 ..Config::new(me)
             },
             promised: machine.promised,
-            recover: false,
-            boot_id: [0; 16],
+            recover: plan.recovers,
+            boot_id: u128::from(machine.boots).to_le_bytes(),
             log: LogConfig {
                 segment_bytes: plan.segment_bytes,
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
@@ -131,7 +131,12 @@ impl World {
             options,
         };
         let result = process.engine.connect(machine.clock.now_ms(now), connect);
-        result.expect("the simulated disk takes a new log");
+        result.expect("the simulated disk takes a new log, and gives back an old one");
+        let resumed = (process.engine.link()).is_some_and(|link| link.storage.resumed().is_some());
+        if resumed {
+            process.intact = (process.engine.link()).is_some_and(|l| !l.group.is_amnesiac());
+            self.coverage.resumed += 1;
+        }
         let again = start > process.first_start;
         machine.process = Some(process);
         if let Some(trace) = &mut self.watch.trace {
@@ -152,7 +157,13 @@ impl World {
         let Gtid { uuid, seqno } = held;
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
-        if let (true, Some(process)) = (bootstrap, &mut self.machines[node].process) {
+        self.see_log(node);
+        if bootstrap && resumed {
+            // Going on with the old log alone overrules the others.
+            self.overrides.push((node, start, fresh));
+            let override_id = fresh;
+            self.watch.see(now, node, Seen::Overridden { override_id });
+        } else if let (true, Some(process)) = (bootstrap, &mut self.machines[node].process) {
             let Gtid { uuid, seqno } = process.engine.replicator.local();
             let known = !uuid.is_nil() && seqno >= 0;
             let (history, seqno) = if known { (uuid, seqno) } else { (fresh, 0) };
@@ -160,6 +171,33 @@ impl World {
             (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
         self.settle(node);
+    }
+
+    /// What the log of an earlier process holds, for the invariants.
+    fn see_log(&mut self, node: NodeId) {
+        let Some(process) = self.machines[node].process.as_deref_mut() else {
+            return;
+        };
+        let Some(link) = process.engine.link() else {
+            return;
+        };
+        let Some(checkpoint) = link.storage.resumed() else {
+            return;
+        };
+        let positions = checkpoint.position + 1..=link.group.end();
+        let entries = positions.filter_map(|at| LogReader::read(&link.storage, at));
+        let entries: Vec<Entry> = entries.collect();
+        let began = Seen::BeganAnew {
+            checkpoint: checkpoint.clone(),
+        };
+        self.watch.see(self.now_us, node, began);
+        for entry in entries {
+            if let Body::Configuration(configuration) = &entry.body {
+                let at = (entry.position, configuration.clone());
+                process.configurations.push(at);
+            }
+            self.watch.see(self.now_us, node, Seen::Appended { entry });
+        }
     }
 
     /// disconnect(): the process asks to be let go, and is patient for a while.
@@ -242,11 +280,13 @@ impl World {
     /// The process ends by itself.
     fn stop(&mut self, node: NodeId) {
         self.count_process(node);
+        self.leaves_log(node);
         let Some(mut process) = self.machines[node].process.take() else {
             return;
         };
         process.engine.drop_link();
         let datadir = process.server.stop(self.now_us, &mut self.watch);
+        self.machines[node].left.intact &= self.plan.recovers;
         self.gone(node, datadir, true);
     }
 
@@ -254,17 +294,39 @@ impl World {
     /// flushed.
     pub(crate) fn crash(&mut self, node: NodeId, power_loss: bool) {
         self.count_process(node);
+        self.leaves_log(node);
         let now = self.now_us;
         let Some(process) = self.machines[node].process.take() else {
             return;
         };
+        let keeps = match self.plan.durability {
+            Durability::Memory => false,
+            Durability::Os => !power_loss,
+            Durability::Disk => true,
+        };
+        self.machines[node].left.intact &= keeps && self.plan.recovers;
         let random = &mut self.server_random;
         let datadir = (process.server).crash(power_loss, now, random, &mut self.watch);
         if power_loss {
+            self.machines[node].boots += 1;
             let disk = &self.machines[node].disk;
             disk.lose_power(|| self.server_random.percent(50));
         }
         self.gone(node, datadir, false);
+    }
+
+    /// Notes what is known of the log of a process that is about to end.
+    pub(crate) fn leaves_log(&mut self, node: NodeId) {
+        let machine = &mut self.machines[node];
+        let Some(process) = &machine.process else {
+            return;
+        };
+        if let Some(link) = process.engine.link() {
+            machine.left = Left {
+                intact: process.intact,
+                commit: link.group.commit(),
+            };
+        }
     }
 
     /// What is left of a process.

@@ -51,13 +51,12 @@ impl World {
         self.others_weigh(node, |weight, total| weight * 2 > total)
     }
 
-    fn others_weigh(&self, node: NodeId, enough: impl Fn(u64, u64) -> bool) -> bool {
-        let others = || {
+    pub(crate) fn others_weigh(&self, node: NodeId, enough: impl Fn(u64, u64) -> bool) -> bool {
+        let machines = || {
             let machines = self.machines.iter().enumerate();
-            machines
-                .filter(move |(index, _)| *index != node && !self.is_astray(*index))
-                .filter_map(|(_, machine)| machine.process.as_deref())
+            machines.filter(move |(index, _)| *index != node && !self.is_astray(*index))
         };
+        let others = || machines().filter_map(|(_, machine)| machine.process.as_deref());
         let inconsistent = |process: &Process| {
             let status = process.engine.replicator.status(&NoHistory);
             status.local_state == LocalState::Inconsistent
@@ -67,20 +66,27 @@ impl World {
             process.intact && stays && !inconsistent(process)
         };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
-        let Some(known) = others().filter(intact).map(commit).max() else {
+        // A data directory from which nothing is missing counts, whether a process runs on it or not.
+        let intact = || {
+            machines().filter_map(|(_, machine)| match machine.process.as_deref() {
+                Some(process) if process.engine.link().is_some() => {
+                    intact(&process).then(|| (machine.replica, commit(process)))
+                }
+                _ => (machine.left.intact).then_some((machine.replica, machine.left.commit)),
+            })
+        };
+        let Some(known) = intact().map(|(_, commit)| commit).max() else {
             return false;
         };
         let survives = |configuration: &Configuration| {
-            let seats = others()
-                .filter(intact)
-                .filter_map(|process| configuration.member(process.incarnation));
+            let seats = intact().filter_map(|(replica, _)| configuration.replica(replica));
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())
         };
         let from = self.delivered.partition_point(|(at, _)| *at <= known);
         let delivered = self.delivered[from.saturating_sub(1)..].iter();
         let logged = others()
-            .chain(self.machines[node].process.as_deref())
+            .chain(self.machines.get(node).and_then(|m| m.process.as_deref()))
             .flat_map(|process| &process.configurations)
             .filter(|(at, _)| *at > known);
         delivered.chain(logged).all(|(_, c)| survives(c))
