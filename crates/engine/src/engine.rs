@@ -94,6 +94,7 @@ impl Engine {
         // A database that is ahead of the log goes on alone only from where it stands (rule 5).
         let recovery =
             recovery.filter(|r| start.bootstrap.is_none() || local.seqno <= r.last_seqno);
+        let past = overrides.iter().map(|(id, _)| *id).collect();
         let overrule = recovery.as_ref().and_then(|recovery| {
             start
                 .bootstrap
@@ -147,7 +148,14 @@ impl Engine {
         self.node(now_ms, replicator::Event::SetOptions(start.options));
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         if let Some(history) = founded {
-            self.group(now_ms, group::Event::Bootstrap { history });
+            // A history that has a past may have gone on elsewhere.
+            let override_id = start.bootstrap.filter(|fresh| *fresh != history);
+            let event = group::Event::Bootstrap {
+                history,
+                overrides: past,
+                override_id,
+            };
+            self.group(now_ms, event);
         } else if let Some(override_id) = overrule {
             self.group(now_ms, group::Event::ForcePrimary { override_id });
         }

@@ -46,6 +46,11 @@ pub enum Event {
     Bootstrap {
         /// Cluster uuid.
         history: Uuid,
+        /// Overrides in the history's past, oldest first.
+        overrides: Vec<Uuid>,
+        /// Names this one as an override, if the history has a past: others may have gone on without
+        /// this node (rule 11).
+        override_id: Option<Uuid>,
     },
     /// A connection to a peer is up (after the handshake).
     PeerUp {

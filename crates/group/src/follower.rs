@@ -233,6 +233,9 @@ impl Group {
         self.durable = checkpoint.position;
         self.incoming.clear();
         self.summary_sent_at = None;
+        if forked {
+            self.left_number = 0; // numbers of the branch that was left mean nothing here
+        }
         self.committed = checkpoint.clone();
         self.configured_at = checkpoint.position;
         self.joined.clear();

@@ -268,7 +268,11 @@ impl Group {
         let late_ms = now.saturating_sub(self.next_deadline());
         self.now = self.now.max(now);
         match event {
-            Event::Bootstrap { history } => self.bootstrap(history),
+            Event::Bootstrap {
+                history,
+                overrides,
+                override_id,
+            } => self.bootstrap(history, overrides, override_id),
             Event::PeerUp {
                 replica,
                 incarnation,

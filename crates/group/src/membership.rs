@@ -21,8 +21,9 @@ pub(crate) struct Changes {
     admit: BTreeMap<Incarnation, Member>,
     leave: Vec<Incarnation>,
     weights: BTreeMap<Incarnation, u8>,
-    /// A member, or this sequencer, declared non-primary: everybody gets a new view.
-    reform: bool,
+    /// A member, or this sequencer, declared non-primary in the view with this number: everybody gets
+    /// one with a greater number.
+    reform: Option<u64>,
 }
 
 /// This member is on its way out.
@@ -38,7 +39,12 @@ pub(crate) struct Leaving {
 
 impl Group {
     /// Starts a component of one.
-    pub(crate) fn bootstrap(&mut self, history: Uuid) {
+    pub(crate) fn bootstrap(
+        &mut self,
+        history: Uuid,
+        overrides: Vec<Uuid>,
+        override_id: Option<Uuid>,
+    ) {
         assert_eq!(
             self.standing,
             Standing::Outside,
@@ -50,6 +56,7 @@ impl Group {
             ..self.config.me.clone()
         };
         self.committed.history = history;
+        self.committed.overrides = overrides;
         // The founder needs nobody's vote for its first view.
         self.committed.configuration = Configuration {
             number: 0,
@@ -66,6 +73,7 @@ impl Group {
         self.put_configuration(Configuration {
             number: 1,
             members: vec![me],
+            override_id,
             ..Configuration::default()
         });
     }
@@ -126,7 +134,8 @@ impl Group {
             member.weight = if member.voter { member.full_weight } else { 0 };
         }
         next.sort();
-        if !next.same_members(&current) || changes.reform {
+        let outlived = changes.reform.is_some_and(|left| current.number <= left);
+        if !next.same_members(&current) || outlived {
             next.number += 1;
         }
         if next.total_weight() == 0 {
@@ -192,14 +201,16 @@ impl Group {
         }
         let latest = self.latest();
         let seated = latest.member(from).is_some();
-        let number = latest.number;
+        // Numbers of another branch mean nothing here.
+        let knows = (join.overrides == self.committed.overrides).then_some(join.known_number);
+        let knows = knows.filter(|known| *known >= latest.number);
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
         if !seated {
             office.changes.admit.insert(from, join.member);
-        } else if join.known_number == number {
-            office.changes.reform = true;
+        } else {
+            office.changes.reform = office.changes.reform.max(knows);
         }
     }
 
@@ -292,8 +303,12 @@ impl Group {
 
     /// Wishes for a new view although nobody comes or goes.
     pub(crate) fn wish_reform(&mut self) {
+        let left = match planted(Mutant::TakeoverMakesView) {
+            true => self.committed.configuration.number,
+            false => self.left_number,
+        };
         if let Role::Sequencer(office) = &mut self.role {
-            office.changes.reform = true;
+            office.changes.reform = office.changes.reform.max(Some(left));
         }
     }
 

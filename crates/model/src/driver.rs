@@ -71,6 +71,8 @@ impl Run {
         let event = match input {
             Input::Bootstrap => Event::Bootstrap {
                 history: Uuid([0xee; 16]),
+                overrides: Vec::new(),
+                override_id: None,
             },
             Input::Up(replica, incarnation) => Event::PeerUp {
                 replica: *replica,

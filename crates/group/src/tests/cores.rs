@@ -69,7 +69,14 @@ impl Cores {
         for node in 0..count {
             cores.start(member(node), Recovered::default());
         }
-        cores.event(0, Event::Bootstrap { history: HISTORY });
+        cores.event(
+            0,
+            Event::Bootstrap {
+                history: HISTORY,
+                overrides: Vec::new(),
+                override_id: None,
+            },
+        );
         cores.pass(1_000);
         cores.all_joined();
         assert!(cores.nodes[0].group.is_sequencer());

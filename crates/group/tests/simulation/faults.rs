@@ -46,7 +46,14 @@ impl World {
         );
         if node == 0 && first {
             let history = Uuid([0x42; 16]);
-            self.input(node, Event::Bootstrap { history });
+            self.input(
+                node,
+                Event::Bootstrap {
+                    history,
+                    overrides: Vec::new(),
+                    override_id: None,
+                },
+            );
         }
         true
     }

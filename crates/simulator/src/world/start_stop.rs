@@ -167,6 +167,9 @@ impl World {
             let Gtid { uuid, seqno } = process.engine.replicator.local();
             let known = !uuid.is_nil() && seqno >= 0;
             let (history, seqno) = if known { (uuid, seqno) } else { (fresh, 0) };
+            if known {
+                self.overrides.push((node, start, fresh));
+            }
             process.server.founds(Gtid { uuid, seqno });
             (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
