@@ -91,9 +91,12 @@ impl Engine {
             true => storage.recover(local.uuid)?,
             false => None,
         };
-        // A database that is ahead of the log goes on alone only from where it stands (rule 5).
-        let recovery =
-            recovery.filter(|r| start.bootstrap.is_none() || local.seqno <= r.last_seqno);
+        // A database that is ahead of the log, or may hold an action above its position, goes on alone
+        // only from where it stands (rules 5, 13).
+        let is_doubtful = last_action.uuid == local.uuid && last_action.seqno > local.seqno;
+        let recovery = recovery.filter(|recovery| {
+            start.bootstrap.is_none() || local.seqno <= recovery.last_seqno && !is_doubtful
+        });
         let past = overrides.iter().map(|(id, _)| *id).collect();
         let overrule = recovery.as_ref().and_then(|recovery| {
             start

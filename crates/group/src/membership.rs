@@ -220,7 +220,8 @@ impl Group {
         if join.history == self.committed.history && !known.starts_with(&join.overrides) {
             return Err(format!(
                 "this node's history was forked by an override ({:?}) that the cluster ({known:?}) does not know; \
-                 remove grastate.dat to rejoin by a state snapshot, which drops this node's own commits",
+                 move grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
+                 node's own commits",
                 join.overrides
             ));
         }

@@ -34,7 +34,10 @@ impl World {
         match *fault {
             Fault::Crash { node, .. }
             | Fault::Leave { node, .. }
-            | Fault::Reconnect { node, .. } => runs(node) && self.survivable(node),
+            | Fault::Reconnect { node, .. } => {
+                let mut others = (0..self.machines.len()).filter(|other| *other != node);
+                runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
+            }
             Fault::Astray { node, .. } => {
                 runs(node) && self.survivable_for_good(node) && self.is_served_without(node)
             }
@@ -157,7 +160,8 @@ impl World {
                     self.machines[node].back_us = now + self.random.within(1_000..=2_000_000);
                     self.crash(node, power_loss);
                 }
-                if self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
+                let clear = (0..self.machines.len()).any(|node| self.is_clear(node));
+                if clear && self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
                     // They are started again as they are, and find each other.
                     self.dark = false;
                     self.coverage.by_itself += 1;

@@ -76,6 +76,8 @@ impl World {
         mut process: Box<Process>,
         bootstrap: bool,
     ) {
+        // The last one with a database does not throw it away for want of a number.
+        let served = (0..self.machines.len()).any(|other| other != node && self.has_state(other));
         let (now, plan) = (self.now_us, &self.plan);
         let incarnation = Incarnation(self.random.uuid());
         let fresh = self.random.uuid();
@@ -90,7 +92,8 @@ impl World {
         let database = process.server.recovered();
         let held = process.server.holds();
         // Killed after it had left the cluster: its saved number is not to be trusted without.
-        let passed_position = passed_position || bootstrap || machine.saved.is_doubtful();
+        let passed_position =
+            passed_position || bootstrap || machine.saved.is_doubtful() || !served;
         let local = (machine.saved).starting_position(passed_position.then_some(database));
         let replica = machine.replica;
         let me = Member {

@@ -1,7 +1,9 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
+use trireme_engine::Session;
 use trireme_group::{Configuration, Position, Standing};
-use trireme_replicator::{LocalState, NoHistory};
+use trireme_log::Log;
+use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
 use crate::machine::Process;
@@ -90,6 +92,33 @@ impl World {
             .flat_map(|process| &process.configurations)
             .filter(|(at, _)| *at > known);
         delivered.chain(logged).all(|(_, c)| survives(c))
+    }
+
+    /// A process runs there that has a database for others.
+    pub(crate) fn has_state(&self, node: NodeId) -> bool {
+        let process = self.machines[node].process.as_ref();
+        process.is_some_and(|process| {
+            let status = process.engine.replicator.status(&NoHistory);
+            let state = status.local_state;
+            let has = [LocalState::Donor, LocalState::Joined, LocalState::Synced].contains(&state);
+            has && process.leaving_us.is_none() && !process.server.has_failed()
+        })
+    }
+
+    /// The data directory of a node that does not run: where its database stands is beyond doubt.
+    pub(crate) fn is_clear(&self, node: NodeId) -> bool {
+        let machine = &self.machines[node];
+        let Some(datadir) = &machine.datadir else {
+            return false;
+        };
+        let local = machine
+            .saved
+            .reopened()
+            .starting_position(Some(datadir.position()));
+        let note = Log::state_on(&machine.disk, local.uuid.0).ok().flatten();
+        let note = note.and_then(|bytes| Session::decode(&bytes));
+        let action = note.map_or(Gtid::UNDEFINED, |note| note.action);
+        local.seqno >= 0 && !(action.uuid == local.uuid && action.seqno > local.seqno)
     }
 
     /// Everybody is a member with a vote. Err: who is not.
