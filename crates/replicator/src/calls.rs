@@ -71,8 +71,12 @@ impl Replicator {
 
     /// True while deliveries must wait. They go on until a pause has come to rest, as long as that
     /// needs them: a brute-force victim that waits for its place in the order holds locks that an
-    /// applier needs, and who waits for a vote holds commit order.
+    /// applier needs, and who waits for a vote holds commit order. Nothing is applied of what is
+    /// delivered while the own log is read back.
     pub(crate) fn deliveries_stand_still(&self) -> bool {
+        if matches!(self.stage, Stage::Admission(_)) {
+            return false;
+        }
         let needed = || self.transactions.victim_awaits_order() || !self.disputes.is_empty();
         self.pauses > 0 && (self.pausing.is_empty() || !needed())
     }

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
-use trireme_log::{Disk, Durability, LogConfig};
+use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
 use super::{Happening, World};
 use crate::machine::{Left, Process, Progress};
+use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
 
@@ -260,6 +261,7 @@ impl World {
         if let Some(reason) = progress.refused.take() {
             self.coverage.refusals += 1;
             self.tell(|| format!("n{} is refused: {reason}", node + 1));
+            self.follows_advice(node);
             self.machines[node].back_us = now + RESTART_US;
             return self.crash(node, false);
         }
@@ -281,6 +283,17 @@ impl World {
             self.machines[node].back_us = now + RESTART_US;
         }
         self.stop(node);
+    }
+
+    /// The operator reads why the node is refused, and moves its log and grastate.dat away: it joins with
+    /// a database from elsewhere.
+    fn follows_advice(&mut self, node: NodeId) {
+        let machine = &mut self.machines[node];
+        machine.saved = SavedState::default();
+        machine.disk = MemoryDisk::default();
+        if let Some(process) = &mut machine.process {
+            process.intact = false;
+        }
     }
 
     /// The process ends by itself.
