@@ -94,8 +94,11 @@ impl Engine {
         // A database that is ahead of the log, or may hold an action above its position, goes on alone
         // only from where it stands (rules 5, 13).
         let is_doubtful = last_action.uuid == local.uuid && last_action.seqno > local.seqno;
+        let me = &start.config.me;
         let recovery = recovery.filter(|recovery| {
-            start.bootstrap.is_none() || local.seqno <= recovery.last_seqno && !is_doubtful
+            let goes_on = local.seqno <= recovery.last_seqno && !is_doubtful;
+            start.bootstrap.is_none()
+                || goes_on && last_view(recovery).replica(me.replica).is_some()
         });
         let past = overrides.iter().map(|(id, _)| *id).collect();
         let overrule = recovery.as_ref().and_then(|recovery| {
@@ -299,16 +302,21 @@ fn begins_anew(local: Gtid, bootstrap: Option<Uuid>) -> bool {
     bootstrap.is_some() && (local.uuid.is_nil() || local.seqno < 0)
 }
 
-/// Nobody else was in the last view: going on alone overrules nobody (rule 11).
-fn was_alone(recovery: &Recovery, me: &Member) -> bool {
+/// The last view that the log knows of.
+fn last_view(recovery: &Recovery) -> &group::Configuration {
     let in_log = recovery.log.entries.iter().rev();
     let mut configurations = in_log.filter_map(|entry| match &entry.body {
         Body::Configuration(configuration) => Some(configuration),
         _ => None,
     });
     let last = configurations.next();
-    let last = last.unwrap_or(&recovery.log.checkpoint.configuration);
-    last.members.iter().all(|m| m.replica == me.replica)
+    last.unwrap_or(&recovery.log.checkpoint.configuration)
+}
+
+/// Nobody else was in the last view: going on alone overrules nobody (rule 11).
+fn was_alone(recovery: &Recovery, me: &Member) -> bool {
+    let members = &last_view(recovery).members;
+    members.iter().all(|member| member.replica == me.replica)
 }
 
 /// What the replicator may read back.

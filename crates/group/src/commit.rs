@@ -221,11 +221,16 @@ impl Group {
         }
         if now.member(me).is_some() {
             self.admitted(now);
-        } else if before.member(me).is_some()
-            || self.resumed && before.replica(self.my_replica()).is_some()
-        {
+        } else if before.member(me).is_some() || self.loses_seat(before, now) {
             self.excluded();
         }
+    }
+
+    /// The seat that a restarted process has found in its log is gone.
+    fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
+        let has =
+            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
+        self.resumed && has(before) && !has(now)
     }
 
     /// This member is in a committed configuration: primary, unless it is one from before it

@@ -286,6 +286,13 @@ impl World {
         let best = (0..self.machines.len()).rev().max_by_key(furthest);
         self.dark = false;
         if let Some(node) = best {
+            if furthest(&node) < (true, 0) {
+                // No database is of use: a new cluster, in which the old logs mean nothing.
+                for machine in &mut self.machines {
+                    machine.disk = MemoryDisk::default();
+                    machine.left = Left::default();
+                }
+            }
             self.machines[node].bootstrap = true;
             self.start(node);
         }
