@@ -101,10 +101,10 @@ impl Engine {
                 || goes_on && last_view(recovery).replica(me.replica).is_some()
         });
         let past = overrides.iter().map(|(id, _)| *id).collect();
+        // One that may have forgotten is not elected, be it alone.
         let overrule = recovery.as_ref().and_then(|recovery| {
-            start
-                .bootstrap
-                .filter(|_| !was_alone(recovery, &start.config.me))
+            let elects_itself = was_alone(recovery, &start.config.me) && !recovery.amnesiac;
+            start.bootstrap.filter(|_| !elects_itself)
         });
         let founded = match recovery {
             None => start.bootstrap.map(|fresh| founded_history(local, fresh)),

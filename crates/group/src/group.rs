@@ -506,6 +506,8 @@ impl Group {
         self.durable = self.durable.min(after);
         if !dropped.is_empty() {
             self.counters.truncations += 1;
+            // A view that was never committed was not left.
+            self.left_number = self.left_number.min(self.latest().number);
             self.out.push(Action::Truncate { after });
         }
         dropped

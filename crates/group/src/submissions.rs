@@ -225,7 +225,8 @@ impl Group {
     }
 
     /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered
-    /// here one by one.
+    /// here one by one. Those above it that were delivered already were so on another branch of the
+    /// history (rule 11): their numbers are used up by voids, or the next ones would wait for them.
     pub(crate) fn fail_covered(&mut self, number: u64) {
         let later = self.submissions.own.split_off(&(number + 1));
         for (number, own) in std::mem::replace(&mut self.submissions.own, later) {
@@ -239,6 +240,13 @@ impl Group {
                     fate: Fate::Unknown,
                 });
             }
+        }
+        for number in number + 1..=self.submissions.last_number {
+            let void = Own {
+                payload: None,
+                sent_at: self.now,
+            };
+            self.submissions.own.entry(number).or_insert(void);
         }
         self.resend_own(0);
     }

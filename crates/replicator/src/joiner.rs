@@ -150,7 +150,8 @@ impl Replicator {
                 self.applied_history = history;
             }
             let mut ist = Ist::new(local.seqno + 1, sources, self.now_ms);
-            ist.own_log = fork.is_none();
+            // What was read back from the own log is on this branch.
+            ist.own_log = fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
             ist.synthetic_view = !self.server_running;
             self.note_overrides();
