@@ -47,6 +47,8 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         unrecovered_percent: 0,
         faults: Vec::new(),
         calm_us: NEVER_US,
+        // A restarted process begins without its log: the stories tell of members that have forgotten.
+        recovers: false,
         ..Plan::new(profile::by_turn(0), seed)
     };
     for node in &mut plan.nodes {
