@@ -226,13 +226,6 @@ impl Group {
         }
     }
 
-    /// The seat that a restarted process has found in its log is gone.
-    fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
-        let has =
-            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
-        self.resumed && has(before) && !has(now)
-    }
-
     /// This member is in a committed configuration: primary, unless it is one from before it
     /// declared itself non-primary, or it has left without the cluster's word.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::event::Action;
 use crate::group::{Group, Role};
@@ -99,18 +99,6 @@ impl Group {
             && !self.is_overridden()
             && self.leaving.is_none()
             && self.own_seat().is_some_and(|m| m.weight > 0)
-    }
-
-    /// This member's place in the newest configuration; that of the process before, if it was
-    /// restarted and its log says so.
-    fn own_seat(&self) -> Option<&Member> {
-        let latest = self.latest();
-        let former = || {
-            self.resumed
-                .then(|| latest.replica(self.my_replica()))
-                .flatten()
-        };
-        latest.member(self.me()).or_else(former)
     }
 
     /// Candidates try one after another, in this order.

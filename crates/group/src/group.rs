@@ -8,7 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
 use crate::entry::Entry;
-use crate::event::{Action, Event, HardState, Recovered, RecoveredLog};
+use crate::event::{Action, Event, HardState, Recovered};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
@@ -187,34 +187,6 @@ impl Group {
             group.resume(log);
         }
         group
-    }
-
-    /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
-    fn resume(&mut self, log: RecoveredLog) {
-        self.tail = Tail::new(log.checkpoint.position, log.checkpoint.ballot);
-        self.committed = log.checkpoint;
-        self.configured_at = self.committed.position;
-        self.standing = Standing::NonPrimary;
-        self.resumed = true;
-        for entry in log.entries {
-            if let Some(id) = entry.submission() {
-                self.submissions.ordered(id);
-            }
-            self.tail.push(entry);
-        }
-        self.durable = self.tail.end();
-        // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
-        if self.tail.end_ballot() > self.promised {
-            self.promise_ballot(self.tail.end_ballot());
-        }
-        // A configuration is proposed when the one before is committed.
-        let (_, before) = {
-            let mut configurations = self.tail.configurations(self.committed.position);
-            (configurations.next_back(), configurations.next_back())
-        };
-        let proven = before.map_or(0, |(position, _)| position);
-        self.commit_to(proven.max(log.commit));
-        self.left_number = self.latest().number;
     }
 
     fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {

@@ -27,6 +27,7 @@ mod model;
 mod office;
 mod plausible;
 mod read;
+mod resume;
 mod standing;
 mod submissions;
 mod tail;

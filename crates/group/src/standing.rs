@@ -8,9 +8,6 @@ use crate::group::{Group, Peer, Role};
 use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Standing, Status};
 
-/// A restarted process says so often whom it waits for.
-const TELL_MISSING_MS: TimeMs = 10_000;
-
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
         let configuration = &self.committed.configuration;
@@ -250,32 +247,6 @@ impl Group {
         self.watch_majority();
         self.watch_office();
         self.go_on_leaving();
-    }
-
-    /// A restarted process says whom it waits for (rule 18).
-    fn tell_who_is_missing(&mut self) {
-        if !self.resumed || self.now < self.told_missing_at + TELL_MISSING_MS {
-            return;
-        }
-        self.told_missing_at = self.now;
-        let latest = self.latest();
-        let is_up = |m: &&Member| {
-            m.replica == self.my_replica()
-                || (self.peers.values()).any(|peer| peer.up && peer.replica == m.replica)
-        };
-        let name = |m: &Member| format!("{} ({})", m.name, m.address);
-        let (up, missing): (Vec<_>, Vec<_>) = latest.members.iter().partition(is_up);
-        let names = |members: Vec<&Member>| match members.is_empty() {
-            true => "nobody".to_owned(),
-            false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
-        };
-        let text = format!(
-            "waiting for a majority of the last view ({}): here are {}, missing are {}",
-            latest.number,
-            names(up),
-            names(missing)
-        );
-        self.out.push(Action::Note { text });
     }
 
     /// This process did not run, or its machine slept: that nobody was heard meanwhile says nothing of

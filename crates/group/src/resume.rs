@@ -1,0 +1,87 @@
+//! A process that starts with the log of an earlier one on its data directory: under a new
+//! incarnation, in the seat of its replica (rules 4, 6, 14, 18).
+
+use crate::configuration::{Configuration, Member};
+use crate::event::{Action, RecoveredLog};
+use crate::group::Group;
+use crate::ids::TimeMs;
+use crate::message::Standing;
+use crate::tail::Tail;
+
+/// A restarted process says so often whom it waits for.
+const TELL_MISSING_MS: TimeMs = 10_000;
+
+impl Group {
+    /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
+    pub(crate) fn resume(&mut self, log: RecoveredLog) {
+        self.tail = Tail::new(log.checkpoint.position, log.checkpoint.ballot);
+        self.committed = log.checkpoint;
+        self.configured_at = self.committed.position;
+        self.standing = Standing::NonPrimary;
+        self.resumed = true;
+        for entry in log.entries {
+            if let Some(id) = entry.submission() {
+                self.submissions.ordered(id);
+            }
+            self.tail.push(entry);
+        }
+        self.durable = self.tail.end();
+        // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
+        if self.tail.end_ballot() > self.promised {
+            self.promise_ballot(self.tail.end_ballot());
+        }
+        // A configuration is proposed when the one before is committed.
+        let (_, before) = {
+            let mut configurations = self.tail.configurations(self.committed.position);
+            (configurations.next_back(), configurations.next_back())
+        };
+        let proven = before.map_or(0, |(position, _)| position);
+        self.commit_to(proven.max(log.commit));
+        self.left_number = self.latest().number;
+    }
+
+    /// This member's place in the newest configuration; that of the process before, if it was
+    /// restarted and its log says so.
+    pub(crate) fn own_seat(&self) -> Option<&Member> {
+        let latest = self.latest();
+        let former = || {
+            self.resumed
+                .then(|| latest.replica(self.my_replica()))
+                .flatten()
+        };
+        latest.member(self.me()).or_else(former)
+    }
+
+    /// The seat that a restarted process has found in its log is gone.
+    pub(crate) fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
+        let has =
+            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
+        self.resumed && has(before) && !has(now)
+    }
+
+    /// A restarted process says whom it waits for (rule 18).
+    pub(crate) fn tell_who_is_missing(&mut self) {
+        if !self.resumed || self.now < self.told_missing_at + TELL_MISSING_MS {
+            return;
+        }
+        self.told_missing_at = self.now;
+        let latest = self.latest();
+        let is_up = |m: &&Member| {
+            m.replica == self.my_replica()
+                || (self.peers.values()).any(|peer| peer.up && peer.replica == m.replica)
+        };
+        let name = |m: &Member| format!("{} ({})", m.name, m.address);
+        let (up, missing): (Vec<_>, Vec<_>) = latest.members.iter().partition(is_up);
+        let names = |members: Vec<&Member>| match members.is_empty() {
+            true => "nobody".to_owned(),
+            false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
+        };
+        let text = format!(
+            "waiting for a majority of the last view ({}): here are {}, missing are {}",
+            latest.number,
+            names(up),
+            names(missing)
+        );
+        self.out.push(Action::Note { text });
+    }
+}
