@@ -45,7 +45,7 @@ fn a_fork_that_the_cluster_does_not_know_is_refused() {
     };
     cores.say(stranger, 0, Message::Join(forked.clone()));
     let reason = refusal(&cores, stranger).expect("refused");
-    assert!(reason.contains("remove grastate.dat to rejoin"), "{reason}");
+    assert!(reason.contains("to rejoin by a state snapshot"), "{reason}");
     assert_eq!(cores.members(0), ["node0", "node1"]);
     // A fork of another history is not this one's.
     let other = Join {
