@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Body, Checkpoint, Group, Incarnation, Member, Position, Recovered, Uuid,
+    self as group, Ballot, Checkpoint, Group, Incarnation, Position, Recovered, Uuid,
 };
 use trireme_log::{Durability, LogConfig, LogError};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
+use crate::beginning::Beginning;
 use crate::outside::{Channel, Outside};
-use crate::recovery::Recovery;
 use crate::storage::{OpenDisk, Storage};
 
 /// What a connection begins with.
@@ -83,87 +83,79 @@ impl Engine {
     ///
     /// Err: the log cannot be opened or made; nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
-        let durability = start.log.durability;
+        let flush_appends = start.log.durability == Durability::Disk;
         let local = start.local;
+        let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id);
         let (last_action, overrides) = storage.recall(local.uuid)?;
-        let recovery = match start.recover && !begins_anew(local, start.bootstrap) {
-            true => storage.recover(local.uuid)?,
+        // Who is to found a cluster has no past if its database has none, or none that is known.
+        let looks_back = start.bootstrap.is_none() || local.is_known();
+        let recovery = match start.recover && looks_back {
+            true => storage.recover(local.uuid)?.map(Box::new),
             false => None,
         };
-        // A database that is ahead of the log, or may hold an action above its position, goes on alone
-        // only from where it stands (rules 5, 13).
-        let is_doubtful = last_action.uuid == local.uuid && last_action.seqno > local.seqno;
-        let me = &start.config.me;
-        let recovery = recovery.filter(|recovery| {
-            let goes_on = local.seqno <= recovery.last_seqno && !is_doubtful;
-            start.bootstrap.is_none()
-                || goes_on && last_view(recovery).replica(me.replica).is_some()
-        });
-        let past = overrides.iter().map(|(id, _)| *id).collect();
-        // One that may have forgotten is not elected, be it alone.
-        let overrule = recovery.as_ref().and_then(|recovery| {
-            let elects_itself = was_alone(recovery, &start.config.me) && !recovery.amnesiac;
-            start.bootstrap.filter(|_| !elects_itself)
-        });
-        let founded = match recovery {
-            None => start.bootstrap.map(|fresh| founded_history(local, fresh)),
-            Some(_) => None,
+        let mut recovered = Recovered {
+            promised: start.promised,
+            amnesiac: true,
+            log: None,
         };
-        if let Some(history) = founded {
-            let checkpoint = Checkpoint {
+        let mut connect = Connect {
+            incarnation: me.incarnation,
+            local,
+            last_action,
+            bootstrap: None,
+            server_running: start.server_running,
+            control: None,
+            overrides,
+            me,
+        };
+        let replica = connect.me.replica;
+        let first = match Beginning::of(start.bootstrap, local, last_action, replica, recovery) {
+            Beginning::Join => None,
+            Beginning::Resume {
+                recovery,
+                override_id,
+            } => {
+                recovered.amnesiac = recovery.amnesiac;
+                recovered.log = Some(recovery.log);
+                connect.control = Some(recovery.control);
+                override_id.map(|override_id| group::Event::ForcePrimary { override_id })
+            }
+            Beginning::Found {
                 history,
-                ..Checkpoint::default()
-            };
-            storage.begin(&checkpoint, false)?;
-        }
-        let (log, control, amnesiac) = match recovery {
-            Some(r) => (Some(r.log), Some(r.control), r.amnesiac),
-            None => (None, None, true),
+                override_id,
+            } => {
+                let checkpoint = Checkpoint {
+                    history,
+                    ..Checkpoint::default()
+                };
+                storage.begin(&checkpoint, false)?;
+                connect.bootstrap = Some(history);
+                Some(group::Event::Bootstrap {
+                    history,
+                    overrides: connect.overrides.iter().map(|(id, _)| *id).collect(),
+                    override_id,
+                })
+            }
         };
         self.notes.extend(storage.take_notes());
-        let recovered = Recovered {
-            promised: start.promised,
-            amnesiac,
-            log,
-        };
-        let me = start.config.me.clone();
         let config = group::Config {
-            append_is_durable: durability != Durability::Disk,
+            append_is_durable: !flush_appends,
             ..start.config
         };
         self.link = Some(Link {
             group: Group::new(config, recovered, now_ms),
             storage,
-            flush_appends: durability == Durability::Disk,
+            flush_appends,
             flush_now: false,
             unflushed: None,
             history_told: false,
         });
         self.group_dirty = true;
-        let connect = Connect {
-            incarnation: me.incarnation,
-            me,
-            local,
-            last_action,
-            bootstrap: founded,
-            server_running: start.server_running,
-            control,
-            overrides,
-        };
         self.node(now_ms, replicator::Event::SetOptions(start.options));
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
-        if let Some(history) = founded {
-            // A history that has a past may have gone on elsewhere.
-            let override_id = start.bootstrap.filter(|fresh| *fresh != history);
-            let event = group::Event::Bootstrap {
-                history,
-                overrides: past,
-                override_id,
-            };
+        if let Some(event) = first {
             self.group(now_ms, event);
-        } else if let Some(override_id) = overrule {
-            self.group(now_ms, group::Event::ForcePrimary { override_id });
         }
         Ok(())
     }
@@ -297,42 +289,10 @@ pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
     state
 }
 
-/// A node that is to found a cluster has no past if its database has none, or none that is known.
-fn begins_anew(local: Gtid, bootstrap: Option<Uuid>) -> bool {
-    bootstrap.is_some() && (local.uuid.is_nil() || local.seqno < 0)
-}
-
-/// The last view that the log knows of.
-fn last_view(recovery: &Recovery) -> &group::Configuration {
-    let in_log = recovery.log.entries.iter().rev();
-    let mut configurations = in_log.filter_map(|entry| match &entry.body {
-        Body::Configuration(configuration) => Some(configuration),
-        _ => None,
-    });
-    let last = configurations.next();
-    last.unwrap_or(&recovery.log.checkpoint.configuration)
-}
-
-/// Nobody else was in the last view: going on alone overrules nobody (rule 11).
-fn was_alone(recovery: &Recovery, me: &Member) -> bool {
-    let members = &last_view(recovery).members;
-    members.iter().all(|member| member.replica == me.replica)
-}
-
 /// What the replicator may read back.
 fn history(link: &Option<Link>) -> &dyn replicator::History {
     match link {
         Some(link) => &link.storage,
         None => &replicator::NoHistory,
-    }
-}
-
-/// The history that a bootstrapping node is in: the database's own, if its position there is known.
-/// Else a new one: numbers that a database holds are never given out again (rule 5).
-fn founded_history(local: Gtid, fresh: Uuid) -> Uuid {
-    if local.uuid.is_nil() || local.seqno < 0 {
-        fresh
-    } else {
-        local.uuid
     }
 }

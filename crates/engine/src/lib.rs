@@ -6,6 +6,7 @@
 //! is no clock, thread or socket in here, and the log's disk is a trait.
 
 mod actions;
+mod beginning;
 mod engine;
 mod outside;
 mod recovery;

@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,15 +93,13 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         .spawn()
         .map_err(fail)?;
     let output = child.stderr.take();
-    let (closed, told) = mpsc::channel();
-    let watcher = thread::spawn(move || watch(child, &told));
+    let watcher = thread::spawn(move || watch(child));
     let (mut position, mut last_line) = (None, String::new());
     for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
         let Ok(line) = line else { break };
         position = parse(&line).or(position);
         last_line = line;
     }
-    drop(closed);
     let in_time = watcher.join().unwrap_or(false);
     match position {
         Some(position) => Ok(position),
@@ -118,7 +115,7 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
 }
 
 /// Waits for the end of the child, and makes one. False: it took too long.
-fn watch(mut child: Child, closed: &Receiver<()>) -> bool {
+fn watch(mut child: Child) -> bool {
     let since = Instant::now();
     loop {
         if !matches!(child.try_wait(), Ok(None)) {
@@ -130,7 +127,6 @@ fn watch(mut child: Child, closed: &Receiver<()>) -> bool {
             let _ = child.wait();
             return false;
         }
-        let _ = closed.recv_timeout(LOOK);
         thread::sleep(LOOK);
     }
 }

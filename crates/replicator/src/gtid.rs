@@ -23,6 +23,16 @@ impl Gtid {
         uuid: Uuid::NIL,
         seqno: UNDEFINED_SEQNO,
     };
+
+    /// A position in a history, and not merely the history's name.
+    pub fn is_known(self) -> bool {
+        !self.uuid.is_nil() && self.seqno >= 0
+    }
+
+    /// Of the same history, and lower.
+    pub fn precedes(self, other: Gtid) -> bool {
+        self.uuid == other.uuid && self.seqno < other.seqno
+    }
 }
 
 impl fmt::Display for Gtid {

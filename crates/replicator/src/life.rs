@@ -81,20 +81,22 @@ impl Replicator {
     /// (rule 13). Nothing may be applied to it from its position on.
     fn beyond_doubt(&mut self, connect: &Connect) -> Gtid {
         let (local, action) = (connect.local, connect.last_action);
-        let is_known =
-            local.seqno >= 0 && !local.uuid.is_nil() && !planted(Mutant::ExecutedActionForgotten);
-        if !is_known || action.uuid != local.uuid || action.seqno <= local.seqno {
+        let is_known = local.is_known() && !planted(Mutant::ExecutedActionForgotten);
+        if !is_known || !local.precedes(action) {
             return local;
         }
         if connect.bootstrap.is_some() {
             let text = format!(
-                "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}:                  it now counts as being at {action}. What was committed in between is missing unless it was flushed                  with the action, and the other nodes take a full snapshot of it"
+                "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
+                 it now counts as being at {action}. What was committed in between is missing unless it was flushed \
+                 with the action, and the other nodes take a full snapshot of it"
             );
             self.log(Level::Warn, text);
             return action;
         }
         let text = format!(
-            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}:              it needs a full state transfer"
+            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
+             it needs a full state transfer"
         );
         self.log(Level::Info, text);
         Gtid { seqno: -1, ..local }

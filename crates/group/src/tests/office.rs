@@ -16,11 +16,8 @@ fn sequencers(cores: &Cores) -> Vec<usize> {
         .collect()
 }
 
-/// Rules 3, 14: its log is needed, and it must lead because it is the best.
-#[test]
-fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
-    let mut cores = Cores::of(3);
-    cores.part(&[0], &[1]);
+/// Node 2 is killed; another process of its replica starts, and does not ask to join.
+fn restart_unheard(cores: &mut Cores) -> usize {
     cores.kill(2);
     let again = Member {
         incarnation: Incarnation(Uuid([66; 16])),
@@ -32,8 +29,17 @@ fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
         ..Recovered::default()
     };
     let node = cores.start(again, amnesiac);
-    // It is given the log while its request to join is lost.
     cores.nodes[node].group.join_sent_at = TimeMs::MAX / 2;
+    node
+}
+
+/// Rules 3, 14: its log is needed, and it must lead because it is the best.
+#[test]
+fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
+    let mut cores = Cores::of(3);
+    cores.part(&[0], &[1]);
+    // It is given the log while its request to join is lost.
+    let node = restart_unheard(&mut cores);
     cores.pass_for(&[0], 300);
     cores.submit(0, 1);
     let end = cores.nodes[0].group.commit();
@@ -54,19 +60,8 @@ fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
 #[test]
 fn a_restarted_process_is_not_admitted_at_the_price_of_the_majority() {
     let mut cores = Cores::of(3);
-    cores.kill(2);
-    let again = Member {
-        incarnation: Incarnation(Uuid([66; 16])),
-        name: "again".into(),
-        ..member(2)
-    };
-    let amnesiac = Recovered {
-        amnesiac: true,
-        ..Recovered::default()
-    };
-    let node = cores.start(again, amnesiac);
     // It is given the log, which makes it intact, while its request to join is lost.
-    cores.nodes[node].group.join_sent_at = TimeMs::MAX / 2;
+    let node = restart_unheard(&mut cores);
     cores.pass_for(&[0, 1], 300);
     cores.kill(0);
     cores.nodes[node].group.join_sent_at = 0;

@@ -168,13 +168,18 @@ impl World {
             let override_id = fresh;
             self.watch.see(now, node, Seen::Overridden { override_id });
         } else if let (true, Some(process)) = (bootstrap, &mut self.machines[node].process) {
-            let Gtid { uuid, seqno } = process.engine.replicator.local();
-            let known = !uuid.is_nil() && seqno >= 0;
-            let (history, seqno) = if known { (uuid, seqno) } else { (fresh, 0) };
-            if known {
+            let local = process.engine.replicator.local();
+            let (history, seqno) = match local.is_known() {
+                true => (local.uuid, local.seqno),
+                false => (fresh, 0),
+            };
+            if local.is_known() {
                 self.overrides.push((node, start, fresh));
             }
-            process.server.founds(Gtid { uuid, seqno });
+            process.server.founds(Gtid {
+                uuid: local.uuid,
+                seqno,
+            });
             (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
         self.settle(node);

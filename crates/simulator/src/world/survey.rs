@@ -118,7 +118,7 @@ impl World {
         let note = Log::state_on(&machine.disk, local.uuid.0).ok().flatten();
         let note = note.and_then(|bytes| Session::decode(&bytes));
         let action = note.map_or(Gtid::UNDEFINED, |note| note.action);
-        local.seqno >= 0 && !(action.uuid == local.uuid && action.seqno > local.seqno)
+        local.seqno >= 0 && !local.precedes(action)
     }
 
     /// Everybody is a member with a vote. Err: who is not.

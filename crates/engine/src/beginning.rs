@@ -1,0 +1,85 @@
+//! What a connection begins with: others, the log of an earlier process, or this node alone.
+
+use trireme_group::{Body, Configuration, ReplicaId, Uuid};
+use trireme_replicator::Gtid;
+
+use crate::recovery::Recovery;
+
+/// How a node comes to its place in a history.
+pub(crate) enum Beginning {
+    /// It asks others for everything.
+    Join,
+    /// It goes on with its log.
+    Resume {
+        recovery: Box<Recovery>,
+        /// Alone, because the operator says so.
+        override_id: Option<Uuid>,
+    },
+    /// It is the first: its database is the state.
+    Found {
+        history: Uuid,
+        /// The history has a past, and may have gone on elsewhere (rule 11).
+        override_id: Option<Uuid>,
+    },
+}
+
+impl Beginning {
+    /// `bootstrap` names the history or the override that an operator's order makes. `last_action`: the
+    /// last total-order action that began on the database at `local`.
+    pub fn of(
+        bootstrap: Option<Uuid>,
+        local: Gtid,
+        last_action: Gtid,
+        me: ReplicaId,
+        recovery: Option<Box<Recovery>>,
+    ) -> Beginning {
+        let Some(fresh) = bootstrap else {
+            return match recovery {
+                Some(recovery) => Beginning::Resume {
+                    recovery,
+                    override_id: None,
+                },
+                None => Beginning::Join,
+            };
+        };
+        // A database that is ahead of the log, or may hold an action above its position, goes on alone
+        // only from where it stands (rules 5, 13).
+        let goes_on = |recovery: &Recovery| {
+            let has_seat = last_view(recovery).replica(me).is_some();
+            local.seqno <= recovery.last_seqno && !local.precedes(last_action) && has_seat
+        };
+        match recovery.filter(|recovery| goes_on(recovery)) {
+            Some(recovery) => {
+                // Nobody else was in its last view: it overrules nobody. One that may have forgotten is
+                // not elected, be it alone.
+                let members = &last_view(&recovery).members;
+                let was_alone = members.iter().all(|member| member.replica == me);
+                let elects_itself = was_alone && !recovery.amnesiac;
+                Beginning::Resume {
+                    recovery,
+                    override_id: (!elects_itself).then_some(fresh),
+                }
+            }
+            None if local.is_known() => Beginning::Found {
+                history: local.uuid,
+                override_id: Some(fresh),
+            },
+            // Numbers that a database holds are never given out again (rule 5).
+            None => Beginning::Found {
+                history: fresh,
+                override_id: None,
+            },
+        }
+    }
+}
+
+/// The last view that the log knows of.
+fn last_view(recovery: &Recovery) -> &Configuration {
+    let in_log = recovery.log.entries.iter().rev();
+    let mut configurations = in_log.filter_map(|entry| match &entry.body {
+        Body::Configuration(configuration) => Some(configuration),
+        _ => None,
+    });
+    let last = configurations.next();
+    last.unwrap_or(&recovery.log.checkpoint.configuration)
+}
