@@ -42,11 +42,11 @@ impl Beginning {
                 None => Beginning::Join,
             };
         };
-        // A database that is ahead of the log, or may hold an action above its position, goes on alone
-        // only from where it stands (rules 5, 13).
+        // A database that is ahead of the log or too far behind it, or may hold an action above its
+        // position, goes on alone only from where it stands (rules 5, 13).
         let goes_on = |recovery: &Recovery| {
             let has_seat = last_view(recovery).replica(me).is_some();
-            local.seqno <= recovery.last_seqno && !local.precedes(last_action) && has_seat
+            recovery.reaches(local.seqno) && !local.precedes(last_action) && has_seat
         };
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {

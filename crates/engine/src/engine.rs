@@ -131,9 +131,14 @@ impl Engine {
                 };
                 storage.begin(&checkpoint, false)?;
                 connect.bootstrap = Some(history);
+                let past = connect.overrides.iter().map(|(id, _)| *id).collect();
+                // Whatever number the founder goes on above, others have in common with it what its
+                // database surely holds.
+                let fork = override_id.map(|id| (id, local.seqno));
+                connect.overrides.extend(fork);
                 Some(group::Event::Bootstrap {
                     history,
-                    overrides: connect.overrides.iter().map(|(id, _)| *id).collect(),
+                    overrides: past,
                     override_id,
                 })
             }

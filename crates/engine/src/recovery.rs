@@ -23,10 +23,21 @@ pub struct Recovery {
     pub log: RecoveredLog,
     /// For the replicator: the control state at the log's checkpoint, or above.
     pub control: Bytes,
+    /// Lowest seqno in the log.
+    pub first_seqno: Option<Seqno>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
     /// Entries that this replica once acknowledged may be missing (rule 4).
     pub amnesiac: bool,
+}
+
+impl Recovery {
+    /// True if a database at this seqno can be brought up to date from this log alone.
+    pub fn reaches(&self, seqno: Seqno) -> bool {
+        let behind = seqno < self.last_seqno;
+        let next_is_here = self.first_seqno.is_some_and(|first| first <= seqno + 1);
+        seqno == self.last_seqno || behind && next_is_here
+    }
 }
 
 /// The bytes of a snapshot (docs/log-format.md): the group's state and the replicator's.

@@ -102,6 +102,7 @@ impl Storage {
         let recovery = Recovery {
             history,
             control,
+            first_seqno: log.first_seqno_kept(),
             last_seqno: log.last_seqno().unwrap_or(0),
             amnesiac: forgotten || found.may_have_forgotten(),
             log: recovered,

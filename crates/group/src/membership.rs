@@ -8,7 +8,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
 use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
-use crate::message::{Join, Message, Standing};
+use crate::message::{Join, Message, Standing, Status};
 
 /// A leaving sequencer waits this long for its successor's log before it asks the next.
 pub(crate) const HANDOVER_MS: TimeMs = 300;
@@ -214,10 +214,17 @@ impl Group {
         }
     }
 
-    /// Rules 11 and 14: a fork and a copied data directory are refused.
+    /// Rules 11 and 14: another history, a fork and a copied data directory are refused.
     fn admissible(&self, join: &Join) -> Result<(), String> {
-        let known = &self.committed.overrides;
-        if join.history == self.committed.history && !known.starts_with(&join.overrides) {
+        let (history, known) = (self.committed.history, &self.committed.overrides);
+        if !join.history.is_nil() && join.history != history {
+            return Err(format!(
+                "this node goes on with the history {}, the cluster's is {history}: if it belongs here, move grastate.dat and \
+                 the trireme-*.log files away to join by a state snapshot, which drops this node's own data",
+                join.history
+            ));
+        }
+        if !known.starts_with(&join.overrides) {
             return Err(format!(
                 "this node's history was forked by an override ({:?}) that the cluster ({known:?}) does not know; \
                  move grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
@@ -281,9 +288,15 @@ impl Group {
         if self.now < self.join_sent_at + retry_ms {
             return;
         }
+        let history = self.committed.history;
         let offices = self.peers.iter().filter(|(_, peer)| {
             let status = peer.status.as_ref();
-            peer.up && status.is_some_and(|s| s.sequencer && s.standing != Standing::Outside)
+            // A process with a history goes on with it: another cluster's view is no way back.
+            let office = |s: &Status| {
+                let same = history.is_nil() || s.history == history;
+                s.sequencer && s.standing != Standing::Outside && same
+            };
+            peer.up && status.is_some_and(office)
         });
         let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| *incarnation).collect();
         if offices.is_empty() {

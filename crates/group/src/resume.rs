@@ -76,12 +76,23 @@ impl Group {
             true => "nobody".to_owned(),
             false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
         };
-        let text = format!(
+        let mut text = format!(
             "waiting for a majority of the last view ({}): here are {}, missing are {}",
             latest.number,
             names(up),
             names(missing)
         );
+        let history = self.committed.history;
+        let statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        if let Some(other) = statuses
+            .map(|s| s.history)
+            .find(|h| !h.is_nil() && *h != history)
+        {
+            text += &format!(
+                "; a node here is in the cluster {other}, this one goes on with {history}: to join the other one, move \
+                 grastate.dat and the trireme-*.log files away, which drops this node's own data"
+            );
+        }
         self.out.push(Action::Note { text });
     }
 }

@@ -1,5 +1,9 @@
 //! Reports of what this node has applied: they purge the certification index, and the log.
 
+use std::collections::VecDeque;
+
+use trireme_group::Position;
+
 use crate::action::Action;
 use crate::control::NodeState;
 use crate::message::Message;
@@ -10,6 +14,13 @@ use crate::submissions::Sent;
 const WRITE_SETS: u32 = 128;
 /// ... or after so long, if there is anything new.
 const PERIOD_MS: u64 = 1000;
+
+/// What a database has committed may still be lost for so long in a crash, if it flushes its own log
+/// every second only (innodb_flush_log_at_trx_commit 0 and 2): it is replayed from ours, be that
+/// larger than gcache.size for it.
+const UNFLUSHED_MS: u64 = 10_000;
+/// So often at most it is noted what the log had to keep.
+const NOTED_EVERY_MS: u64 = 500;
 
 /// When the next report is due.
 #[derive(Debug, Default)]
@@ -26,6 +37,30 @@ impl CutReports {
 
     pub(crate) fn deadline_ms(&self) -> u64 {
         self.last_ms + PERIOD_MS
+    }
+}
+
+/// First positions that the log had to keep for what was not applied, of late: (ms, position).
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    noted: VecDeque<(u64, Position)>,
+}
+
+impl Pins {
+    /// From here on entries are needed now; gives from where on they have to be kept.
+    fn keep(&mut self, now_ms: u64, needed_from: Position) -> Position {
+        match self.noted.back() {
+            // What was applied before is not known.
+            None => self.noted.push_back((now_ms, 0)),
+            Some((at, _)) if *at + NOTED_EVERY_MS > now_ms => {}
+            Some(_) => self.noted.push_back((now_ms, needed_from)),
+        }
+        let is_old = |(at, _): &(u64, Position)| *at + UNFLUSHED_MS <= now_ms;
+        while self.noted.get(1).is_some_and(is_old) {
+            self.noted.pop_front();
+        }
+        let oldest = self.noted.front().map_or(needed_from, |(_, from)| *from);
+        oldest.min(needed_from)
     }
 }
 
@@ -60,6 +95,9 @@ impl Replicator {
     /// Tells the log what this node still needs (rule 12).
     pub(crate) fn pin_log(&mut self) {
         let Some(control) = &self.control else { return };
+        if !matches!(self.stage, Stage::Active) {
+            return; // the database may follow from the own log
+        }
         let needed = control.certification.floor().min(self.order.low());
         while self
             .positions
@@ -68,10 +106,44 @@ impl Replicator {
         {
             self.positions.pop_front();
         }
-        let keep_from = self
+        let needed_from = self
             .positions
             .front()
             .map_or(control.position, |(position, _)| *position);
+        let keep_from = self.pins.keep(self.now_ms, needed_from);
         self.out.push(Action::PinLog { keep_from });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_database_may_not_have_flushed_is_kept() {
+        let mut pins = Pins::default();
+        let kept = (0..=40).map(|n| (n * 500, pins.keep(n * 500, 1_000 + n)));
+        for (at_ms, from) in kept.collect::<Vec<_>>() {
+            let expected = match at_ms.checked_sub(UNFLUSHED_MS) {
+                None | Some(0) => 0,
+                Some(since_ms) => 1_000 + since_ms / 500,
+            };
+            assert_eq!(from, expected, "{at_ms}");
+        }
+        assert!(pins.noted.len() <= 22);
+        assert_eq!(
+            pins.keep(1_000_000, 2_000),
+            1_040,
+            "it is not known since when"
+        );
+        assert_eq!(pins.keep(1_010_000, 2_000), 2_000);
+    }
+
+    #[test]
+    fn a_need_that_goes_back_is_heeded() {
+        let mut pins = Pins::default();
+        for (at_ms, needed_from, from) in [(0, 50, 0), (500, 50, 0), (10_500, 40, 40)] {
+            assert_eq!(pins.keep(at_ms, needed_from), from, "{at_ms}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! How a node helps others to their state, and all direct messages' way in.
 
 use bytes::Bytes;
+use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
@@ -36,7 +37,10 @@ impl Replicator {
             Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
             Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
             Direct::IstPull { from: seqno } => {
-                let records = history.read(seqno, self.options.ist_chunk_bytes);
+                let records = match self.serves(seqno, history) {
+                    true => history.read(seqno, self.options.ist_chunk_bytes),
+                    false => Vec::new(),
+                };
                 self.send(
                     from,
                     &Direct::IstChunk {
@@ -52,6 +56,15 @@ impl Replicator {
             Direct::FlowStop => self.flow.stop(from, self.now_ms),
             Direct::FlowContinue => self.flow.go_on(from),
         }
+    }
+
+    /// Others are given the newest gcache.size bytes, and what members of the view may lack; what is
+    /// kept beyond is for this node's own database (rule 12).
+    fn serves(&self, seqno: Seqno, history: &dyn History) -> bool {
+        let within_size = history.first_seqno().is_some_and(|first| first <= seqno);
+        let control = self.control.as_ref();
+        let floor = control.map_or(0, |c| c.certification.floor());
+        within_size || seqno > floor.min(self.order.low())
     }
 
     /// This node was chosen: its server is asked to send, with everything up to here applied and

@@ -108,6 +108,7 @@ impl Replicator {
         }
         self.backlog.clear();
         self.positions.clear();
+        self.pins = crate::cut::Pins::default();
         self.order.unhold_all();
         self.works
             .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));

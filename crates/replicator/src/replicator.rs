@@ -95,6 +95,7 @@ pub struct Replicator {
     pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,
+    pub(crate) pins: crate::cut::Pins,
     pub(crate) order: Order,
     /// The history that `order` counts in; nil before anything of it is here.
     pub(crate) applied_history: trireme_group::Uuid,
@@ -152,6 +153,7 @@ impl Replicator {
             control: None,
             backlog: VecDeque::new(),
             positions: VecDeque::new(),
+            pins: crate::cut::Pins::default(),
             order: Order::new(-1),
             applied_history: trireme_group::Uuid::NIL,
             shown_low: None,

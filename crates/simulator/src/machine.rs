@@ -39,8 +39,8 @@ pub struct Machine {
     pub incarnations: Vec<Incarnation>,
     /// The next one founds a cluster.
     pub bootstrap: bool,
-    /// Number of the connection in which it is in a history of its own, by mistake.
-    pub astray: u64,
+    /// Number of the connection from which on it is in a history of its own, by mistake.
+    pub astray: Option<u64>,
     /// When one that has ended is to be followed by another.
     pub back_us: TimeUs,
     /// How many faults isolate it now.

@@ -47,13 +47,39 @@ fn a_fork_that_the_cluster_does_not_know_is_refused() {
     let reason = refusal(&cores, stranger).expect("refused");
     assert!(reason.contains("to rejoin by a state snapshot"), "{reason}");
     assert_eq!(cores.members(0), ["node0", "node1"]);
-    // A fork of another history is not this one's.
-    let other = Join {
-        history: Uuid([8; 16]),
+    // Who has no history yet has no fork of it.
+    let empty = Join {
+        history: Uuid::NIL,
+        overrides: Vec::new(),
         ..forked
     };
-    cores.say(stranger, 0, Message::Join(other));
+    cores.say(stranger, 0, Message::Join(empty));
     assert_eq!(cores.members(0), ["node0", "node1", "node5"]);
+}
+
+/// A view of another cluster is no way back: it would never follow that one's log.
+#[test]
+fn who_has_a_history_neither_asks_nor_enters_another_cluster() {
+    let mut cores = Cores::of(2);
+    let other = cores.start(member(5), Recovered::default());
+    cores.event(
+        other,
+        Event::Bootstrap {
+            history: Uuid([8; 16]),
+            overrides: Vec::new(),
+            override_id: None,
+        },
+    );
+    cores.kill(0);
+    cores.pass(10_000);
+    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    let joins =
+        |(to, message): &(usize, Message)| *to == other && matches!(message, Message::Join(_));
+    assert!(!cores.arrived.iter().any(joins));
+    cores.say(1, other, Message::Join(join(member(1))));
+    assert_eq!(cores.members(other), ["node5"]);
+    assert!(cores.arrived.iter().any(|(to, message)| matches!(message,
+        Message::JoinRefused { reason } if *to == 1 && reason.contains("the cluster's is"))));
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl World {
                 self.start_empty(node);
                 let machine = &mut self.machines[node];
                 machine.bootstrap = true;
-                machine.astray = machine.starts() + 1;
+                machine.astray = Some(machine.starts() + 1);
             }
             Fault::Blackout { power_loss, for_us } => {
                 self.dark = true;
@@ -203,7 +203,10 @@ impl World {
                 }
             }
             Fault::Slow { node, .. } => self.machines[node].slow = 1,
-            Fault::Astray { node, .. } if self.is_astray(node) => self.start_empty(node),
+            Fault::Astray { node, .. } if self.machines[node].astray.is_some() => {
+                self.machines[node].astray = None;
+                self.start_empty(node);
+            }
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
             _ => {}
         }
@@ -226,7 +229,8 @@ impl World {
     /// The node has founded a history of its own by mistake.
     pub(crate) fn is_astray(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
-        (machine.process.as_ref()).is_some_and(|process| process.start == machine.astray)
+        let start = machine.process.as_ref().map(|process| process.start);
+        machine.astray.is_some_and(|first| start >= Some(first))
     }
 
     /// All directions from and to a node.

@@ -111,7 +111,7 @@ impl World {
                 process: None,
                 incarnations: Vec::new(),
                 bootstrap: false,
-                astray: 0,
+                astray: None,
                 back_us: 0,
                 isolated: 0,
                 slow: 1,
