@@ -329,11 +329,14 @@ impl Group {
         }
         let log_of = |summary: &Summary| (summary.end_ballot, summary.end);
         let own = log_of(&promises[&self.my_replica()].1.summary);
+        // Of two that are as good, one that the newest configuration seats: another could not lead.
+        let last = required.last().map(|(_, configuration)| configuration);
+        let seated = |replica| last.is_some_and(|last| last.replica(replica).is_some());
         let best = promises
-            .values()
-            .max_by_key(|(_, promise)| log_of(&promise.summary));
+            .iter()
+            .max_by_key(|(replica, (_, p))| (log_of(&p.summary), seated(**replica)));
         let (best_owner, best_log) = best
-            .map(|(owner, p)| (*owner, log_of(&p.summary)))
+            .map(|(_, (owner, p))| (*owner, log_of(&p.summary)))
             .unwrap_or((self.me(), own));
         if best_log > own && !planted(Mutant::ShorterLogLeads) {
             let number = candidacy.ballot.number + 1;

@@ -146,13 +146,31 @@ impl Group {
         if next == current || next.members.iter().all(|m| m.incarnation != self.me()) {
             return;
         }
-        if self.hears_majority(self.config.suspect_timeout_ms, &next) {
+        if self.hears_majority(self.config.suspect_timeout_ms, &next) && self.can_elect(&next) {
             self.put_configuration(next);
         } else if let Role::Sequencer(office) = &mut self.role {
             // Nobody could commit it: a restarted process that is admitted has no vote at first. When
             // the others have been silent for long enough they are left out, and it is.
             office.changes = wishes;
         }
+    }
+
+    /// True if a sequencer could be elected under this configuration although restarted processes, which
+    /// may have forgotten what they acknowledged, sit in it with the vote of the one before (rule 4):
+    /// they have to come in first.
+    fn can_elect(&self, configuration: &Configuration) -> bool {
+        let members = configuration.members.iter();
+        let intact = members.filter(|m| !self.has_restarted(m));
+        let weight: u64 = intact.map(|m| u64::from(m.weight)).sum();
+        weight * 2 >= configuration.total_weight()
+    }
+
+    /// The seat's process has been replaced by another one, which is connected.
+    fn has_restarted(&self, seat: &Member) -> bool {
+        let another = |(known, peer): (&Incarnation, &Peer)| {
+            peer.up && peer.replica == seat.replica && *known != seat.incarnation
+        };
+        self.peers.iter().any(another)
     }
 
     /// Leaves out members that are proven dead or silent for too long, as long as the remainder
@@ -162,15 +180,9 @@ impl Group {
             return;
         };
         let since = office.since();
-        // A seat whose process has restarted is taken by the new one.
-        let restarted = |m: &Member| {
-            let up = |(known, peer): (&Incarnation, &Peer)| {
-                peer.up && peer.replica == m.replica && *known != m.incarnation
-            };
-            m.replica == self.my_replica() || self.peers.iter().any(up)
-        };
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
-            _ if restarted(m) => false,
+            // A seat whose process has restarted is taken by the new one.
+            _ if m.replica == self.my_replica() || self.has_restarted(m) => false,
             Some(peer) if peer.dead => true,
             Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
             None => self.now >= since + self.config.suspect_timeout_ms,

@@ -35,6 +35,7 @@ impl Replicator {
         self.my_member = connect.me;
         self.server_running = connect.server_running;
         self.overrides = connect.overrides;
+        self.last_override = None;
         self.founding = connect.bootstrap.is_some();
         (self.connected, self.primary, self.leaving) = (false, false, false);
         (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
@@ -46,6 +47,7 @@ impl Replicator {
         self.transactions.clear();
         self.isolations.clear();
         self.disputes.clear();
+        self.presumed.clear();
         self.held.clear();
         self.flow.forget(self.now_ms);
         self.cuts = crate::cut::CutReports::default();

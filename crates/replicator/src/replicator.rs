@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::order::Order;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
-use crate::voting::Disputes;
+use crate::voting::{Disputes, Presumed};
 use crate::work::{Task, View, Work};
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
@@ -73,6 +73,8 @@ pub struct Replicator {
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
     pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
+    /// The last override below the point where the group's log began anew.
+    pub(crate) last_override: Option<trireme_group::Uuid>,
     /// Those that the group knew before its log began anew here.
     pub(crate) forks_before_reset: Vec<(trireme_group::Uuid, Seqno)>,
     /// The server got its connected() callback.
@@ -112,6 +114,7 @@ pub struct Replicator {
     pub(crate) transactions: Transactions,
     pub(crate) isolations: Isolations,
     pub(crate) disputes: Disputes,
+    pub(crate) presumed: Presumed,
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
     pub(crate) flow: Flow,
@@ -142,6 +145,7 @@ impl Replicator {
             local: Gtid::UNDEFINED,
             server_running: false,
             overrides: Vec::new(),
+            last_override: None,
             forks_before_reset: Vec::new(),
             connected: false,
             primary: false,
@@ -163,6 +167,7 @@ impl Replicator {
             transactions: Transactions::default(),
             isolations: Isolations::default(),
             disputes: Disputes::default(),
+            presumed: Presumed::default(),
             held: VecDeque::new(),
             causal: Causal::default(),
             flow: Flow::default(),

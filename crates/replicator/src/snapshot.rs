@@ -89,6 +89,21 @@ impl Replicator {
         ))
     }
 
+    /// A member that has not heard of an override yet has the state of the branch that was left, in
+    /// which the same positions mean something else (rule 11).
+    fn is_of_this_branch(&self, control: &Control) -> bool {
+        let delivered = self.backlog.iter().filter_map(|(position, delivery)| {
+            let Delivery::Configuration(configuration) = delivery else {
+                return None;
+            };
+            configuration
+                .override_id
+                .filter(|_| *position <= control.position)
+        });
+        let mut overrides = self.last_override.into_iter().chain(delivered);
+        overrides.all(|id| control.forks.iter().any(|(known, _)| *known == id))
+    }
+
     /// Sends the own control state, if it is recent enough.
     pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
         let ready = self.control.as_ref().filter(|c| c.position >= at_least);
@@ -141,7 +156,11 @@ impl Replicator {
             .admitting_configuration()
             .map_or(0, |(position, _)| position);
         match Control::decode(bytes) {
-            Ok(control) if control.position >= at_least && control.state_of(self.me).is_some() => {
+            Ok(control)
+                if control.position >= at_least
+                    && control.state_of(self.me).is_some()
+                    && self.is_of_this_branch(&control) =>
+            {
                 let position = control.position;
                 self.log(
                     Level::Debug,

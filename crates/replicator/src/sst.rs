@@ -332,6 +332,7 @@ impl Replicator {
     /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
     /// pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
+        self.presumed.clear();
         self.out.push(Action::NoteAction {
             gtid: Gtid::UNDEFINED,
         });

@@ -39,6 +39,9 @@ pub(crate) enum Disputer {
 /// Errors by seqno.
 pub(crate) type Disputes = BTreeMap<Seqno, Dispute>;
 
+/// Errors, and their texts, that were taken for the cluster's, by seqno.
+pub(crate) type Presumed = BTreeMap<Seqno, (Ballot, String)>;
+
 impl Replicator {
     /// Applying `seqno` ended with an error here: the caller waits for the vote.
     pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
@@ -59,8 +62,51 @@ impl Replicator {
                 self.out.push(Action::MarkUnsafe);
                 self.disputes.insert(seqno, dispute);
             }
+            None if self.is_first_to_know(seqno) => {
+                self.presumed
+                    .insert(seqno, (dispute.ballot, dispute.text.clone()));
+                self.record_failure(seqno);
+                let ballot = dispute.ballot;
+                self.settle_dispute(seqno, dispute, Some(ballot));
+            }
             // While catching up there is no vote: the others have it behind them (rule 22).
             None => self.settle_dispute(seqno, dispute, None),
+        }
+    }
+
+    /// True if nobody has this total-order action behind him: all restarted, and read their logs back.
+    /// That it fails here is taken for its outcome, which is voted on when this node is in step: else
+    /// an action that fails everywhere, and was not voted on before all died, would cost every database.
+    fn is_first_to_know(&self, seqno: Seqno) -> bool {
+        let Some(control) = &self.control else {
+            return false;
+        };
+        let others = control.members.iter().filter(|(id, _)| **id != self.me);
+        let is_action = control.certification.origin(seqno).is_none();
+        is_action && !others.into_iter().any(|(_, member)| member.counts)
+    }
+
+    /// The cluster has decided what this node had to presume.
+    fn review_presumed(&mut self, seqno: Seqno, winner: Ballot) {
+        let Some((ballot, text)) = self.presumed.remove(&seqno) else {
+            return;
+        };
+        if ballot != winner {
+            let gtid = self.gtid_of(seqno);
+            self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
+        }
+    }
+
+    /// Whoever gets it from the log gets a dummy.
+    fn record_failure(&mut self, seqno: Seqno) {
+        let positions = &self.positions;
+        if let Some((position, _)) = positions.iter().find(|(_, s)| *s == seqno).copied() {
+            self.out.push(Action::RecordOutcome {
+                position,
+                seqno,
+                depends_on: seqno - 1,
+                failed: true,
+            });
         }
     }
 
@@ -71,10 +117,16 @@ impl Replicator {
             return;
         }
         let Some(control) = &self.control else { return };
-        let asked = control
-            .votes
-            .open()
-            .filter(|s| !self.disputes.contains_key(s) && self.order.has_passed(*s));
+        let results = |seqno: &Seqno| Some((*seqno, control.votes.result(*seqno)?));
+        let decided: Vec<_> = self.presumed.keys().filter_map(results).collect();
+        for (seqno, winner) in decided {
+            self.review_presumed(seqno, winner);
+        }
+        let Some(control) = &self.control else { return };
+        let differs =
+            |seqno: &Seqno| self.disputes.contains_key(seqno) || self.presumed.contains_key(seqno);
+        let asked = control.votes.open();
+        let asked = asked.filter(|s| !differs(s) && self.order.has_passed(*s));
         let mut ballots: Vec<(Seqno, Ballot, String)> =
             asked.map(|seqno| (seqno, 0, String::new())).collect();
         ballots.extend(
@@ -82,6 +134,8 @@ impl Replicator {
                 .iter()
                 .map(|(seqno, d)| (*seqno, d.ballot, d.text.clone())),
         );
+        let presumed = self.presumed.iter();
+        ballots.extend(presumed.map(|(seqno, (ballot, text))| (*seqno, *ballot, text.clone())));
         ballots.retain(|(seqno, ..)| !control.votes.has_voted(*seqno, self.me));
         for (seqno, ballot, text) in ballots {
             self.submit_once(
@@ -114,17 +168,11 @@ impl Replicator {
             format!("Votes over {gtid}: winner {winner:016x}"),
         );
         if winner != 0 {
-            // Whoever gets it from the log gets a dummy.
-            if let Some((position, _)) = self.positions.iter().find(|(_, s)| *s == seqno).copied() {
-                self.out.push(Action::RecordOutcome {
-                    position,
-                    seqno,
-                    depends_on: seqno - 1,
-                    failed: true,
-                });
-            }
+            self.record_failure(seqno);
         }
-        if !self.end_dispute(seqno, Some(winner)) && self.order.has_passed(seqno) {
+        if self.presumed.contains_key(&seqno) {
+            self.review_presumed(seqno, winner);
+        } else if !self.end_dispute(seqno, Some(winner)) && self.order.has_passed(seqno) {
             self.check_success(seqno);
         }
     }

@@ -84,6 +84,8 @@ pub struct World {
     /// Every configuration delivered so far, by position: which a crash must not leave without a
     /// majority.
     pub(crate) delivered: Vec<(Position, Configuration)>,
+    /// Overrides that were delivered anywhere: who does not know them is on a branch that was left.
+    pub(crate) in_effect: Vec<Uuid>,
     // Room that is used again and again.
     pub(crate) outbox: Vec<(Incarnation, Bytes)>,
     pub(crate) runnable: Vec<ThreadId>,
@@ -135,6 +137,7 @@ impl World {
             overrides: Vec::new(),
             transfer_fault: None,
             delivered: Vec::new(),
+            in_effect: Vec::new(),
             outbox: Vec::new(),
             runnable: Vec::new(),
             transfers: Vec::new(),

@@ -1,7 +1,7 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
 use trireme_engine::Session;
-use trireme_group::{Configuration, Position, Standing};
+use trireme_group::{Configuration, Position, Standing, Uuid};
 use trireme_log::Log;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
@@ -11,6 +11,12 @@ use crate::seen::{NodeId, Seen, TimeUs};
 
 /// A client was acknowledged not longer ago than this: there is load.
 const LOAD_US: TimeUs = 500_000;
+
+/// These overrides are in the past of the branch that the process is on.
+fn is_past(overrides: &[Uuid], process: &Process) -> bool {
+    let known = (process.engine.link()).map(|link| &link.group.checkpoint().overrides);
+    known.is_some_and(|known| overrides.iter().all(|id| known.contains(id)))
+}
 
 impl World {
     /// A configuration was delivered on a node.
@@ -26,7 +32,18 @@ impl World {
         let seat = configuration.member(process.incarnation);
         process.voter = seat.is_some_and(|member| member.voter);
         process.intact |= process.voter;
+        let is_here = is_past(&self.in_effect, process);
         if self.is_astray(node) {
+            return;
+        }
+        if let Some(id) = configuration
+            .override_id
+            .filter(|id| !self.in_effect.contains(id))
+        {
+            // The branch that is left does not count any more, nor who is still on it.
+            self.in_effect.push(id);
+            self.delivered.retain(|(at, _)| *at < position);
+        } else if !is_here {
             return;
         }
         let last = self.delivered.last();
@@ -65,7 +82,9 @@ impl World {
         };
         let intact = |process: &&Process| {
             let stays = process.leaving_us.is_none() && !process.server.has_failed();
-            process.intact && stays && !inconsistent(process)
+            // What a branch without an override holds is lost.
+            let is_here = is_past(&self.in_effect, process);
+            process.intact && stays && is_here && !inconsistent(process)
         };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
         // A data directory from which nothing is missing counts, whether a process runs on it or not.
