@@ -170,6 +170,7 @@ impl Client {
         sql.exec("START TRANSACTION")?;
         if !reads.is_empty() {
             record.reads = read_lists(sql, &reads)?;
+            record.first_read = Some(self.shared.now() - record.began);
         }
         for key in appends {
             let id = self.shared.next_id();

@@ -51,6 +51,8 @@ pub struct Transaction {
     pub began: Duration,
     /// After its last answer came.
     pub ended: Duration,
+    /// What START TRANSACTION and its first read took, if it read lists.
+    pub first_read: Option<Duration>,
     /// The lists it saw.
     pub reads: Vec<Read>,
     /// What it appended to which list, at most once to each.
@@ -73,6 +75,7 @@ impl Transaction {
             node,
             began,
             ended: began,
+            first_read: None,
             reads: Vec::new(),
             appends: Vec::new(),
             transfer: None,

@@ -7,8 +7,11 @@ mod client;
 mod durability;
 mod history;
 mod isolation;
+mod journal;
 mod load;
+mod no_faults;
 mod operator;
+mod power_loss;
 mod random;
 mod run;
 mod schedule;
@@ -46,18 +49,41 @@ pub struct Plan {
     /// trireme, galera or NAME=PROVIDER_PATH.
     #[arg(long, default_value = "trireme")]
     pub provider: String,
-    /// The repl.durability of the cluster.
-    #[arg(long, value_enum, default_value_t = Durability::Os)]
-    pub durability: Durability,
+    /// The repl.durability of the cluster [default: os; with --power-loss: disk].
+    #[arg(long, value_enum)]
+    pub durability: Option<Durability>,
+    /// All die at one instant, and their disks lose whatever was not flushed. Needs gcc.
+    #[arg(long)]
+    pub power_loss: bool,
+    /// Flushes keep nothing from the begin of the load on, which must show as a loss.
+    #[arg(long, requires = "power_loss")]
+    pub lying_disk: bool,
     /// Time from the start of the last server to the moment when all serve again.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub serve_within_s: u64,
     /// Clients on each node.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=50))]
     pub clients: u16,
+    /// No kills: the load under three settings, what it shows of stale reads and lost updates, and what current reads cost.
+    #[arg(long, conflicts_with_all = ["power_loss", "schedules"])]
+    pub no_faults: bool,
+    /// Length of each of the three runs of --no-faults.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
     /// Keep the directories of all schedules, not only of those that failed.
     #[arg(long)]
     pub keep: bool,
+}
+
+impl Plan {
+    /// The durability in force.
+    fn durability(&self) -> Durability {
+        self.durability.unwrap_or(if self.power_loss {
+            Durability::Disk
+        } else {
+            Durability::Os
+        })
+    }
 }
 
 fn parse_seed(text: &str) -> Result<u64, String> {
@@ -102,6 +128,9 @@ pub enum CrashError {
         /// Of how many.
         all: usize,
     },
+    /// Promises were broken without a fault.
+    #[error("{0} settings did not show what they promise")]
+    Settings(usize),
     /// The user asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::no_faults;
 use super::schedule::{Schedule, seeds};
 use super::stage::Stage;
 use super::summary::Summary;
@@ -18,6 +19,16 @@ pub fn run(plan: &Plan) -> Result<(), CrashError> {
     }
     let first = plan.seed.unwrap_or_else(new_seed);
     let stage = Stage::open()?;
+    if plan.no_faults {
+        line(&format!(
+            "no faults, seed {first:#018x}, {}",
+            described(plan, &system)
+        ));
+        return match no_faults::run(plan, &system, &stage, first)? {
+            0 => Ok(()),
+            failed => Err(CrashError::Settings(failed)),
+        };
+    }
     line(&format!(
         "{} schedules from seed {first:#018x} on, {}",
         plan.schedules,
@@ -45,7 +56,7 @@ fn play(
     summary: &mut Summary,
 ) -> Result<(), CrashError> {
     for (i, seed) in seeds(first, plan.schedules).into_iter().enumerate() {
-        let schedule = Schedule::from_seed(seed, false);
+        let schedule = Schedule::from_seed(seed, plan.power_loss);
         piece(&format!(
             "{:3}/{} {seed:#018x} {schedule}: ",
             i + 1,
@@ -58,10 +69,17 @@ fn play(
 }
 
 fn described(plan: &Plan, system: &System) -> String {
-    match system.name.as_str() {
+    let mut text = match system.name.as_str() {
         "galera" => "galera".to_string(),
-        name => format!("{name} with repl.durability={}", plan.durability),
+        name => format!("{name} with repl.durability={}", plan.durability()),
+    };
+    if plan.power_loss {
+        text += ", power lost on all nodes at once";
     }
+    if plan.lying_disk {
+        text += ", disks that lie";
+    }
+    text
 }
 
 fn new_seed() -> u64 {

@@ -59,6 +59,13 @@ impl Summary {
         if report.snapshots > 0 {
             let _ = write!(text, ", {} snapshots", report.snapshots);
         }
+        if let Some(loss) = &report.loss {
+            let _ = write!(
+                text,
+                ", {} unflushed writes lost ({} survived)",
+                loss.changes, loss.survived
+            );
+        }
         if report.violations.is_empty() {
             return text + ", ok";
         }
@@ -127,8 +134,18 @@ impl Summary {
         let _ = write!(
             text,
             " --durability {} --clients {} --serve-within-s {}",
-            plan.durability, plan.clients, plan.serve_within_s
+            plan.durability(),
+            plan.clients,
+            plan.serve_within_s
         );
+        for (flag, name) in [
+            (plan.power_loss, "--power-loss"),
+            (plan.lying_disk, "--lying-disk"),
+        ] {
+            if flag {
+                let _ = write!(text, " {name}");
+            }
+        }
         text
     }
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::client::{Isolation, parse_lists};
 use super::history::{self, Tables, Transaction};
+use super::journal::Loss;
 use super::load::Load;
 use super::operator;
+use super::power_loss::PowerLoss;
 use super::schedule::{NODES, Schedule};
 use super::serving::{self, Served};
 use super::stage::Stage;
@@ -45,6 +47,8 @@ pub struct Report {
     pub served_since_recovery: Option<Duration>,
     /// Snapshots given after the cluster had been formed.
     pub snapshots: usize,
+    /// What the power loss took.
+    pub loss: Option<Loss>,
     /// What must not be.
     pub violations: Vec<Violation>,
 }
@@ -54,6 +58,7 @@ pub struct Trial<'a> {
     plan: &'a Plan,
     schedule: &'a Schedule,
     cluster: Cluster,
+    disks: Option<PowerLoss>,
     is_galera: bool,
     report: Report,
 }
@@ -69,18 +74,23 @@ impl<'a> Trial<'a> {
         let provider = system.provider.clone().unwrap_or_default();
         let is_galera = provider.as_os_str() == GALERA_PROVIDER;
         let name = format!("{:016x}", schedule.seed);
-        let cluster = stage.cluster(&name, NODES, &provider, |settings| {
+        let mut cluster = stage.cluster(&name, NODES, &provider, |settings| {
             let flush = schedule.flush;
             let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
             settings.mariadbd_args.push(flush);
             if !is_galera {
-                settings.provider_options = format!("repl.durability={}", plan.durability);
+                settings.provider_options = format!("repl.durability={}", plan.durability());
             }
         })?;
+        let disks = match plan.power_loss {
+            true => Some(PowerLoss::prepare(&mut cluster, schedule.seed)?),
+            false => None,
+        };
         Ok(Self {
             plan,
             schedule,
             cluster,
+            disks,
             is_galera,
             report: Report::default(),
         })
@@ -114,7 +124,11 @@ impl<'a> Trial<'a> {
         history: &mut Vec<Transaction>,
         tables: &mut Vec<(String, Tables)>,
     ) -> Result<(), CrashError> {
-        self.form()?;
+        form(&mut self.cluster)?;
+        if let Some(disks) = &self.disks {
+            disks.settle()?;
+            disks.set_lying(self.plan.lying_disk)?;
+        }
         let logs_before: Vec<usize> = (0..NODES).map(|i| self.log(i).len()).collect();
         let isolation = Isolation {
             snapshot: self.schedule.strong,
@@ -130,9 +144,7 @@ impl<'a> Trial<'a> {
             self.report.snapshots += snapshots_given(&self.log(i)[*before..]);
         }
         self.compare()?;
-        for node in self.cluster.nodes() {
-            tables.push((node.name.clone(), read_tables(node)?));
-        }
+        *tables = read_all(&self.cluster)?;
         let mut violations = checker::check(history, tables);
         if violations.is_empty() {
             violations.extend(isolation::check(history, &tables[0].1, isolation));
@@ -141,21 +153,15 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    fn form(&mut self) -> Result<(), CrashError> {
-        self.cluster.bootstrap_node(0)?;
-        for i in 1..NODES {
-            self.cluster.spawn_node(i, StartMode::Join)?;
-        }
-        for i in 0..NODES {
-            self.cluster.wait_size(i, NODES, START_TIMEOUT)?;
-        }
-        Ok(())
-    }
-
     /// Kills, starts again, and waits until all serve.
     fn disturb(&mut self, load: &Load) -> Result<(), CrashError> {
         interrupt::sleep(Duration::from_millis(self.schedule.warm_up_ms))?;
         self.kill()?;
+        if let Some(disks) = &mut self.disks {
+            disks.set_lying(false)?;
+            // What survives a liar's disk by chance would be a damaged database, not an old one.
+            self.report.loss = Some(disks.strike(!self.plan.lying_disk)?);
+        }
         let (mut started, mut recovered) = (load.now(), None);
         for restart in &self.schedule.restarts {
             interrupt::sleep(Duration::from_millis(restart.pause_ms))?;
@@ -215,14 +221,14 @@ impl<'a> Trial<'a> {
                         patience += MORE_PATIENCE;
                         continue;
                     }
-                    operator::bootstrap_most_advanced(&mut self.cluster)?
+                    operator::help(&mut self.cluster)?
                 }
                 Served::Not(states) if actions >= HUMAN_ACTIONS => {
                     let violation = Violation::BrokenOff(format!("no service: {states}"));
                     self.violated(violation);
                     return Ok(());
                 }
-                Served::Not(_) => operator::bootstrap_most_advanced(&mut self.cluster)?,
+                Served::Not(_) => operator::help(&mut self.cluster)?,
                 Served::Ended(i) => {
                     let why = serving::last_error(&self.cluster, i);
                     let name = self.cluster.node(i).name.clone();
@@ -294,6 +300,18 @@ impl<'a> Trial<'a> {
     }
 }
 
+/// Starts all nodes of a new cluster.
+pub fn form(cluster: &mut Cluster) -> Result<(), CrashError> {
+    cluster.bootstrap_node(0)?;
+    for i in 1..NODES {
+        cluster.spawn_node(i, StartMode::Join)?;
+    }
+    for i in 0..NODES {
+        cluster.wait_size(i, NODES, START_TIMEOUT)?;
+    }
+    Ok(())
+}
+
 /// Snapshots that a donor's log tells of; with `--bypass` a script copies nothing.
 fn snapshots_given(log: &str) -> usize {
     let runs = log
@@ -301,6 +319,14 @@ fn snapshots_given(log: &str) -> usize {
         .filter(|line| line.contains("Running: 'wsrep_sst_"));
     let gives = |line: &&str| line.contains("donor") && !line.contains("--bypass");
     runs.filter(gives).count()
+}
+
+/// What each node holds.
+pub fn read_all(cluster: &Cluster) -> Result<Vec<(String, Tables)>, CrashError> {
+    let nodes = cluster.nodes().iter();
+    nodes
+        .map(|node| Ok((node.name.clone(), read_tables(node)?)))
+        .collect()
 }
 
 /// What a node holds, all of it from one snapshot.

@@ -1,0 +1,132 @@
+//! Nodes whose disks lose, at a power loss, whatever was not flushed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::journal::{self, Loss};
+use super::random::Random;
+use super::{CrashError, io_error};
+use crate::cluster::Cluster;
+use crate::packages;
+
+/// The source of the library that is loaded into the servers.
+const SOURCE: &str = include_str!("power_loss.c");
+
+/// The disks of a cluster's nodes.
+pub struct PowerLoss {
+    /// By node: where the journal and the switches are.
+    dirs: Vec<PathBuf>,
+    /// By node: its data directory.
+    roots: Vec<PathBuf>,
+    random: Random,
+}
+
+impl PowerLoss {
+    /// Prepares the nodes of a cluster that is not started yet. `seed` fixes what survives a loss without having been flushed.
+    pub fn prepare(cluster: &mut Cluster, seed: u64) -> Result<Self, CrashError> {
+        let library = compile(cluster)?;
+        // Writes that the kernel carries out by itself are not seen by the library.
+        let arguments = &mut cluster.settings_mut().mariadbd_args;
+        arguments.push("--innodb-use-native-aio=OFF".to_string());
+        let mut dirs = Vec::new();
+        let mut roots = Vec::new();
+        for i in 0..cluster.nodes().len() {
+            let (dir, root) = (cluster.node(i).dir.join("disk"), cluster.node(i).datadir());
+            fs::create_dir_all(&dir).map_err(io_error(&dir))?;
+            cluster.set_environment(i, "LD_PRELOAD", &library);
+            cluster.set_environment(i, "TRIREME_POWER_LOSS_ROOT", &root);
+            cluster.set_environment(i, "TRIREME_POWER_LOSS_DIR", &dir);
+            dirs.push(dir);
+            roots.push(root);
+        }
+        let mut disks = Self {
+            dirs,
+            roots,
+            random: Random::new(seed ^ 0x00d1_5c10_55e5),
+        };
+        disks.set_lying(false)?;
+        disks.boot()?;
+        Ok(disks)
+    }
+
+    /// Whatever was written so far counts as flushed.
+    pub fn settle(&self) -> Result<(), CrashError> {
+        for dir in &self.dirs {
+            let path = dir.join("journal");
+            // The servers append to it.
+            File::create(&path).map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+
+    /// From now on flushes succeed and keep nothing, or are honest.
+    pub fn set_lying(&self, lying: bool) -> Result<(), CrashError> {
+        for dir in &self.dirs {
+            let path = dir.join("lies");
+            // In place: the server has mapped the file.
+            let written = File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.write_all_at(&[u8::from(lying)], 0));
+            written.map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+
+    /// After all servers were killed: takes back what was not flushed, on all nodes, and starts the machines anew. With
+    /// `something_survives` some of it is there all the same.
+    pub fn strike(&mut self, something_survives: bool) -> Result<Loss, CrashError> {
+        let mut all = Loss::default();
+        for (dir, root) in self.dirs.iter().zip(&self.roots) {
+            let path = dir.join("journal");
+            let survivors = something_survives.then(|| Random::new(self.random.next()));
+            let loss = journal::lose(&path, root, survivors).map_err(io_error(&path))?;
+            all.changes += loss.changes;
+            all.survived += loss.survived;
+            all.torn += loss.torn;
+        }
+        self.boot()?;
+        Ok(all)
+    }
+
+    /// Each machine gets a boot id of its own, such as the kernel makes at every start.
+    fn boot(&mut self) -> Result<(), CrashError> {
+        for dir in &self.dirs {
+            let (a, b) = (self.random.next(), self.random.next());
+            let id = format!(
+                "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}\n",
+                a >> 32,
+                (a >> 16) & 0xffff,
+                a & 0xffff,
+                b >> 48,
+                b & 0xffff_ffff_ffff
+            );
+            let path = dir.join("boot_id");
+            fs::write(&path, id).map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+}
+
+fn compile(cluster: &Cluster) -> Result<PathBuf, CrashError> {
+    let cc = packages::find("cc", "gcc").map_err(crate::cluster_error::ClusterError::from)?;
+    let dir = &cluster.settings().dir;
+    let (source, library) = (dir.join("power_loss.c"), dir.join("power_loss.so"));
+    fs::write(&source, SOURCE).map_err(io_error(&source))?;
+    let output = Command::new(cc)
+        .args(["-O2", "-shared", "-fPIC", "-pthread", "-o"])
+        .args([&library, &source])
+        .output()
+        .map_err(io_error(&source))?;
+    if output.status.success() {
+        return Ok(library);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let first = text.lines().next().unwrap_or_default().to_string();
+    Err(io_error(&source)(io::Error::other(first)))
+}
