@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::journal::{self, Loss};
@@ -27,7 +27,7 @@ pub struct PowerLoss {
 impl PowerLoss {
     /// Prepares the nodes of a cluster that is not started yet. `seed` fixes what survives a loss without having been flushed.
     pub fn prepare(cluster: &mut Cluster, seed: u64) -> Result<Self, CrashError> {
-        let library = compile(cluster)?;
+        let library = compile(&cluster.settings().dir)?;
         // Writes that the kernel carries out by itself are not seen by the library.
         let arguments = &mut cluster.settings_mut().mariadbd_args;
         arguments.push("--innodb-use-native-aio=OFF".to_string());
@@ -113,9 +113,8 @@ impl PowerLoss {
     }
 }
 
-fn compile(cluster: &Cluster) -> Result<PathBuf, CrashError> {
+fn compile(dir: &Path) -> Result<PathBuf, CrashError> {
     let cc = packages::find("cc", "gcc").map_err(crate::cluster_error::ClusterError::from)?;
-    let dir = &cluster.settings().dir;
     let (source, library) = (dir.join("power_loss.c"), dir.join("power_loss.so"));
     fs::write(&source, SOURCE).map_err(io_error(&source))?;
     let output = Command::new(cc)
@@ -129,4 +128,58 @@ fn compile(cluster: &Cluster) -> Result<PathBuf, CrashError> {
     let text = String::from_utf8_lossy(&output.stderr);
     let first = text.lines().next().unwrap_or_default().to_string();
     Err(io_error(&source)(io::Error::other(first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_called_as_the_server_loses_what_it_did_not_flush() {
+        let (Ok(_), Ok(dd)) = (
+            packages::find("cc", "gcc"),
+            packages::find("dd", "coreutils"),
+        ) else {
+            return;
+        };
+        let temp = tempfile::tempdir().unwrap();
+        let path = |name: &str| temp.path().join(name);
+        let library = compile(temp.path()).unwrap();
+        fs::copy(dd, path("mariadbd")).unwrap();
+        fs::create_dir(path("root")).unwrap();
+        fs::write(path("input"), "new").unwrap();
+        let disks = PowerLoss {
+            dirs: vec![temp.path().to_path_buf()],
+            roots: vec![path("root")],
+            random: Random::new(1),
+        };
+        let write = |file: &str, conversion: &str| {
+            fs::write(path("root").join(file), "old text").unwrap();
+            let status = Command::new(path("mariadbd"))
+                .arg(format!("if={}", path("input").display()))
+                .arg(format!("of={}", path("root").join(file).display()))
+                .args([conversion, "status=none"])
+                .env("LD_PRELOAD", &library)
+                .env("TRIREME_POWER_LOSS_ROOT", path("root"))
+                .env("TRIREME_POWER_LOSS_DIR", temp.path())
+                .status();
+            assert!(status.unwrap().success());
+        };
+        let text = |file: &str| fs::read_to_string(path("root").join(file)).unwrap();
+        disks.set_lying(false).unwrap();
+        write("flushed", "conv=fsync");
+        write("part", "conv=notrunc");
+        write("whole", "conv=sync");
+        disks.set_lying(true).unwrap();
+        write("lied", "conv=fsync");
+        assert_eq!(
+            (text("part"), text("whole").len()),
+            ("new text".to_string(), 512)
+        );
+
+        let mut disks = disks;
+        disks.strike(false).unwrap();
+        let held = ["flushed", "part", "whole", "lied"].map(text);
+        assert_eq!(held, ["new", "old text", "old text", "old text"]);
+    }
 }

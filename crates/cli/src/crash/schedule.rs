@@ -61,6 +61,7 @@ impl Schedule {
         let victims = random.pick(&[1, 2, 3, 3]);
         // Within the same moment, before the others can react, or far apart.
         let spread_ms = random.pick(&[1, 100, KILL_WINDOW_MS, KILL_WINDOW_MS]);
+        let spread_ms = if power_loss { 1 } else { spread_ms };
         let first_ms = random.below(KILL_WINDOW_MS - spread_ms + 1);
         let mut nodes: Vec<usize> = (0..NODES).collect();
         random.shuffle(&mut nodes);

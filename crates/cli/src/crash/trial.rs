@@ -101,15 +101,13 @@ impl<'a> Trial<'a> {
     pub fn run(mut self) -> Result<Report, CrashError> {
         let mut history = Vec::new();
         let mut tables = Vec::new();
-        match self.play(&mut history, &mut tables) {
-            Ok(()) => {}
-            Err(CrashError::Interrupted(error)) => return Err(error.into()),
-            // Part of what is tested: a cluster that cannot be formed, a node that cannot be asked.
-            Err(error) => {
-                interrupt::check()?;
-                let violation = Violation::BrokenOff(error.to_string());
-                self.report.violations.push(violation);
+        if let Err(error) = self.play(&mut history, &mut tables) {
+            if let Err(interrupted) = interrupt::check() {
+                self.clear()?;
+                return Err(interrupted.into());
             }
+            // Part of what is tested: a cluster that cannot be formed, a node that cannot be asked.
+            self.violated(Violation::BrokenOff(error.to_string()));
         }
         let committed = history.iter().filter(|t: &&Transaction| t.is_committed());
         self.report.acknowledged = committed.map(|t| t.appends.len()).sum();
@@ -241,7 +239,7 @@ impl<'a> Trial<'a> {
                     format!("{name} had ended, started again: {why}")
                 }
             };
-            self.report.violations.push(Violation::HumanAction(action));
+            self.violated(Violation::HumanAction(action));
             since = load.now();
             patience = limit + MORE_PATIENCE;
         }
@@ -269,6 +267,20 @@ impl<'a> Trial<'a> {
         }
     }
 
+    fn kill_all(&mut self) -> Result<(), CrashError> {
+        for i in 0..NODES {
+            self.cluster.kill_node(i)?;
+        }
+        Ok(())
+    }
+
+    /// Kills the servers and removes all that they wrote.
+    fn clear(&mut self) -> Result<(), CrashError> {
+        self.kill_all()?;
+        let dir = &self.cluster.settings().dir;
+        fs::remove_dir_all(dir).map_err(io_error(dir))
+    }
+
     fn log(&self, i: usize) -> String {
         process::tail(&self.cluster.node(i).log(), usize::MAX).join("\n")
     }
@@ -278,13 +290,11 @@ impl<'a> Trial<'a> {
         history: &[Transaction],
         tables: &[(String, Tables)],
     ) -> Result<(), CrashError> {
-        for i in 0..NODES {
-            self.cluster.kill_node(i)?;
-        }
-        let dir = self.cluster.settings().dir.clone();
         if self.report.violations.is_empty() && !self.plan.keep {
-            return fs::remove_dir_all(&dir).map_err(io_error(&dir));
+            return self.clear();
         }
+        self.kill_all()?;
+        let dir = self.cluster.settings().dir.clone();
         let write = |name: String, text: String| {
             let path = dir.join(name);
             fs::write(&path, text).map_err(io_error(&path))
