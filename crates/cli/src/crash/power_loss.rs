@@ -84,7 +84,7 @@ impl PowerLoss {
         let mut all = Loss::default();
         for (dir, root) in self.dirs.iter().zip(&self.roots) {
             let path = dir.join("journal");
-            let survivors = something_survives.then(|| Random::new(self.random.next()));
+            let survivors = something_survives.then(|| Random::new(self.random.number()));
             let loss = journal::lose(&path, root, survivors).map_err(io_error(&path))?;
             all.changes += loss.changes;
             all.survived += loss.survived;
@@ -97,7 +97,7 @@ impl PowerLoss {
     /// Each machine gets a boot id of its own, such as the kernel makes at every start.
     fn boot(&mut self) -> Result<(), CrashError> {
         for dir in &self.dirs {
-            let (a, b) = (self.random.next(), self.random.next());
+            let (a, b) = (self.random.number(), self.random.number());
             let id = format!(
                 "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}\n",
                 a >> 32,

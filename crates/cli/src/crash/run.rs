@@ -84,5 +84,5 @@ fn described(plan: &Plan, system: &System) -> String {
 
 fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    super::random::Random::new(now.unwrap_or(Duration::ZERO).as_nanos() as u64).next()
+    super::random::Random::new(now.unwrap_or(Duration::ZERO).as_nanos() as u64).number()
 }

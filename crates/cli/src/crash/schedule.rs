@@ -124,7 +124,7 @@ impl fmt::Display for Schedule {
 pub fn seeds(first: u64, count: usize) -> Vec<u64> {
     let mut random = Random::new(first);
     (0..count)
-        .map(|i| if i == 0 { first } else { random.next() })
+        .map(|i| if i == 0 { first } else { random.number() })
         .collect()
 }
 
