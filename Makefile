@@ -11,7 +11,7 @@ MINUTES ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test conformance soak bench sim sim-soak mutants model coverage lint fuzz clean
+.PHONY: help build demo test conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,6 +38,11 @@ soak:  ## mixed load on three nodes for MINUTES=10: crashes, errors, memory, ide
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme soak --minutes $(MINUTES) --max-growth-mib-per-minute 1 $(ARGS)
+
+crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (ARGS="--schedules 10 --seed 7")
+	@scripts/packages.sh demo
+	@$(MAKE) --no-print-directory build
+	$(BIN)/trireme crash $(ARGS)
 
 bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..." are passed on)
 	@scripts/packages.sh demo

@@ -11,6 +11,7 @@ pub mod cluster;
 mod cluster_error;
 mod cluster_file;
 pub mod config;
+pub mod crash;
 pub mod datadir;
 pub mod demo;
 pub mod interrupt;

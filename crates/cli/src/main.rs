@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use trireme_cli::bench::latency;
 use trireme_cli::bench::sysbench::Plan;
 use trireme_cli::bench::system::System;
+use trireme_cli::crash;
 use trireme_cli::demo::{self, DemoOptions};
 use trireme_cli::interrupt::{self, Interrupted};
 use trireme_cli::settings::{Settings, SstMethod, default_dir};
@@ -40,6 +41,8 @@ enum Command {
     /// Measurements against other systems.
     #[command(subcommand)]
     Bench(BenchCommand),
+    // Described where its arguments are.
+    Crash(crash::Plan),
     /// Mixed load for a long time: watches memory, errors and identity.
     Soak {
         /// The wsrep provider [default: libtrireme.so beside this program].
@@ -206,6 +209,7 @@ fn run(command: Command) -> Result<(), AnyError> {
                 out,
             })?)
         }
+        Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench {
             systems,
