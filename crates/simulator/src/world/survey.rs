@@ -311,6 +311,32 @@ impl World {
         self.machines.iter().map(of).collect()
     }
 
+    /// How often an office was handed over by those who run.
+    pub fn offices_handed(&self) -> u64 {
+        let groups = self.machines.iter().filter_map(|machine| {
+            let link = machine.process.as_ref()?.engine.link()?;
+            Some(link.group.counters().offices_handed)
+        });
+        groups.sum()
+    }
+
+    /// Err: the office is where it must not be in the end, or nowhere.
+    pub fn office_sits_well(&self) -> Result<(), String> {
+        let holders = self
+            .machines
+            .iter()
+            .enumerate()
+            .filter_map(|(node, machine)| {
+                let group = &machine.process.as_ref()?.engine.link()?.group;
+                group.is_sequencer().then_some((group.ballot(), node))
+            });
+        match (holders.max(), self.plan.bad_seat) {
+            (None, _) => Err(": nobody has it".to_owned()),
+            (Some((_, 0)), Some(why)) => Err(format!(": with n1, which is {why:?}")),
+            _ => Ok(()),
+        }
+    }
+
     /// Counts what the processes that run have come upon.
     pub fn count(&mut self) {
         for node in 0..self.machines.len() {
