@@ -21,11 +21,13 @@ const REST_ELECTED_MS: TimeMs = 3_000;
 /// Another seat has to be better for this long.
 const BETTER_MS: TimeMs = 3_000;
 /// One that is clearly better.
-const CLEARLY_MS: TimeMs = 1_000;
+const CLEARLY_MS: TimeMs = 1_500;
 /// A difference that does not matter.
 const LEAST_GAIN_US: u64 = 3_000;
 /// One that matters at once, if the office also costs twice as much.
-const CLEAR_GAIN_US: u64 = 20_000;
+const CLEAR_GAIN_US: u64 = 10_000;
+/// Between two heartbeats no more time than this counts.
+const STEP_MAX_MS: TimeMs = 500;
 /// A successor's log lags by so many heartbeats at most.
 const LAG_HEARTBEATS: usize = 3;
 /// One submission, as it is counted.
@@ -39,9 +41,11 @@ const SILENCE_FORGOTTEN: TimeMs = 128;
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Moving {
     rest_until: TimeMs,
-    /// Since when there is a better seat, and a clearly better one.
-    better_since: Option<TimeMs>,
-    clearly_since: Option<TimeMs>,
+    /// For how long there has been a better seat, less the time in which there was none; and a clearly
+    /// better one.
+    better_ms: TimeMs,
+    clearly_ms: TimeMs,
+    beat_at: Option<TimeMs>,
     /// Submissions ordered of late, by origin.
     origins: BTreeMap<Incarnation, u64>,
     /// Where the log ended at the last heartbeats.
@@ -78,7 +82,8 @@ impl Moving {
         *self.origins.entry(origin).or_default() += ONE;
     }
 
-    fn beat(&mut self, end: Position) {
+    /// A heartbeat later: how much time counts.
+    fn beat(&mut self, now: TimeMs, end: Position) -> TimeMs {
         self.ends.push_back(end);
         if self.ends.len() > LAG_HEARTBEATS {
             self.ends.pop_front();
@@ -87,6 +92,8 @@ impl Moving {
             *count -= count.div_ceil(FORGOTTEN);
             *count > 0
         });
+        let last = self.beat_at.replace(now);
+        now.saturating_sub(last.unwrap_or(now)).min(STEP_MAX_MS)
     }
 }
 
@@ -114,35 +121,30 @@ impl Group {
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        office.moving.beat(end);
+        let step_ms = office.moving.beat(now, end);
         if let Some(handing) = &office.moving.handing {
             if now >= handing.since + HANDOVER_MS && self.leaving.is_none() {
                 self.keep_office();
             }
             return;
         }
-        let choice = self.better_seat();
+        // Where nobody may have it now, nothing is learnt.
+        let Some((own, best)) = self.better_seat() else {
+            return;
+        };
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
         let moving = &mut office.moving;
-        let (own, best) = match choice {
-            Some((own, best)) if best.is_better_than(&own) || planted(Mutant::OfficeRestless) => {
-                (own, best)
-            }
-            _ => {
-                (moving.better_since, moving.clearly_since) = (None, None);
-                return;
-            }
+        let count = |ms: &mut TimeMs, holds: bool| match holds {
+            true => *ms = (*ms + step_ms).min(BETTER_MS),
+            false => *ms = ms.saturating_sub(step_ms),
         };
-        let since = *moving.better_since.get_or_insert(now);
-        let clearly_since = match best.is_clearly_better_than(&own) {
-            true => Some(*moving.clearly_since.get_or_insert(now)),
-            false => None,
-        };
-        moving.clearly_since = clearly_since;
-        let clearly = clearly_since.is_some_and(|since| now >= since + CLEARLY_MS);
-        let ripe = now >= moving.rest_until && (clearly || now >= since + BETTER_MS);
+        let better = best.is_better_than(&own);
+        count(&mut moving.better_ms, better);
+        count(&mut moving.clearly_ms, best.is_clearly_better_than(&own));
+        let long = moving.better_ms >= BETTER_MS || moving.clearly_ms >= CLEARLY_MS;
+        let ripe = better && long && now >= moving.rest_until;
         if ripe || planted(Mutant::OfficeRestless) {
             let ms = |us: u64| us as f64 / 1_000.0;
             let why = match best.wish == own.wish {

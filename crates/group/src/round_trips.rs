@@ -7,9 +7,10 @@ use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Link, Outlook};
 
-/// The latest so many measurements count.
+/// Measurements of so long ago count, the latest ones at that.
+const WINDOW_MS: TimeMs = 1_000;
 const SAMPLES: usize = 10;
-/// With fewer nothing is known.
+/// With fewer nothing is known; so many are kept.
 const SAMPLES_MIN: usize = 3;
 /// A measurement counts as this at most; beyond ten times that it is a clock that jumped.
 const SAMPLE_MAX_MS: TimeMs = 1_000;
@@ -19,26 +20,34 @@ pub(crate) const STALE_MS: TimeMs = 2_000;
 /// The latest measurements of one peer.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct RoundTrips {
-    samples_ms: VecDeque<TimeMs>,
-    measured_at: TimeMs,
+    /// When each was made, and what it was.
+    samples_ms: VecDeque<(TimeMs, TimeMs)>,
     /// The stamp of the peer's latest heartbeat, and when that came in.
     stamp: Option<(TimeMs, TimeMs)>,
 }
 
 impl RoundTrips {
     fn measured(&mut self, now: TimeMs, round_trip_ms: TimeMs) {
-        if self.samples_ms.len() == SAMPLES {
+        let sample = (now, round_trip_ms.min(SAMPLE_MAX_MS));
+        self.samples_ms.push_back(sample);
+        let outlived = |samples: &VecDeque<(TimeMs, TimeMs)>| {
+            let old = samples
+                .front()
+                .is_some_and(|(at, _)| *at + WINDOW_MS <= now);
+            samples.len() > SAMPLES || old && samples.len() > SAMPLES_MIN
+        };
+        while outlived(&self.samples_ms) {
             self.samples_ms.pop_front();
         }
-        self.samples_ms.push_back(round_trip_ms.min(SAMPLE_MAX_MS));
-        self.measured_at = now;
     }
 
     /// The mean in us, of all but the greatest: one hiccup is no distance.
     pub fn mean_us(&self, now: TimeMs) -> Option<u32> {
-        let known = self.samples_ms.len() >= SAMPLES_MIN && now < self.measured_at + STALE_MS;
-        let greatest = self.samples_ms.iter().max().filter(|_| known)?;
-        let sum_ms = self.samples_ms.iter().sum::<TimeMs>() - greatest;
+        let (last_at, _) = self.samples_ms.back()?;
+        let known = self.samples_ms.len() >= SAMPLES_MIN && now < last_at + STALE_MS;
+        let samples_ms = || self.samples_ms.iter().map(|(_, ms)| *ms);
+        let greatest = samples_ms().max().filter(|_| known)?;
+        let sum_ms = samples_ms().sum::<TimeMs>() - greatest;
         Some((sum_ms * 1_000 / (self.samples_ms.len() as TimeMs - 1)) as u32)
     }
 }

@@ -53,16 +53,16 @@ pub struct Plan {
     pub calm_us: TimeUs,
     /// The office moves to where commits are fastest.
     pub office_moves: bool,
-    /// Where it must not be in the end, though it begins there.
-    pub bad_seat: Option<BadSeat>,
+    /// Where it must not be in the end, and why.
+    pub bad_seat: Option<(NodeId, BadSeat)>,
 }
 
-/// Why the office sits badly with the first node.
+/// Why the office sits badly with a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSeat {
     /// It is far away from all others.
     Far,
-    /// It is slow.
+    /// It becomes slow when it has the office and all is calm.
     Slow,
     /// Its operator forbids it (`repl.sequencer=never`).
     Unwanted,
@@ -151,10 +151,10 @@ impl Plan {
         plan
     }
 
-    /// The office begins with the first node, where it sits badly.
+    /// The office begins with the first node, where it sits badly or will.
     fn seat_badly(&mut self, random: &mut Random) {
         let why = random.pick(&[BadSeat::Far, BadSeat::Far, BadSeat::Slow, BadSeat::Unwanted]);
-        self.bad_seat = Some(why);
+        self.bad_seat = Some((0, why));
         let first_load = self.nodes[0].server.load.clone();
         for (index, node) in self.nodes.iter_mut().enumerate() {
             // What makes it sit badly is not made up for by where the writes come from.
@@ -170,7 +170,7 @@ impl Plan {
                     self.delay_us[other][0] += detour_us;
                 }
             }
-            BadSeat::Slow => self.nodes[0].work_us = random.within(40_000..=90_000),
+            BadSeat::Slow => {}
             BadSeat::Unwanted => self.nodes[0].wish = Wish::Never,
         }
     }

@@ -72,7 +72,7 @@ pub fn describe(plan: &Plan) {
             node.flush_us,
         );
     }
-    if let Some(why) = plan.bad_seat {
+    if let Some((_, why)) = plan.bad_seat {
         println!("  the office begins with n1, where it sits badly: {why:?}");
     }
     for (index, (at, fault)) in plan.faults.iter().enumerate() {

@@ -138,6 +138,7 @@ fn recover(world: &mut World) -> Result<(), String> {
 
 /// The office has to move by itself, and then to stay.
 fn settle_office(world: &mut World) -> Result<(), String> {
+    let slowed = world.slow_the_office();
     let (begin_us, before) = (world.now_us, world.offices_handed());
     let seated = |world: &mut World| world.office_sits_well();
     wait(world, OFFICE_US, "", seated).map_err(|why| format!("the office sits badly{why}"))?;
@@ -146,6 +147,9 @@ fn settle_office(world: &mut World) -> Result<(), String> {
         return Ok(());
     }
     world.office_sits_well()?;
+    if let Some((node, work_us)) = slowed {
+        world.plan.nodes[node].work_us = work_us;
+    }
     // At most one for each ten seconds, and one that was due when the faults were over.
     let moves = world.offices_handed() - before;
     let most = 2 + OFFICE_US / 10_000_000;

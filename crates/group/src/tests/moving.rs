@@ -93,7 +93,7 @@ fn it_goes_where_the_operator_wants_it() {
     cores.pass(10_000);
     cores.nodes[2].group.config_mut().wish = Wish::Never;
     cores.nodes[0].group.config_mut().wish = Wish::Never;
-    cores.pass(1_500);
+    cores.pass(2_500);
     assert_eq!(sequencer(&cores), 1);
     for node in 0..3 {
         cores.nodes[node].group.config_mut().wish = Wish::Never;
