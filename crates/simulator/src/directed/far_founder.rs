@@ -47,6 +47,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n2 writes", |s| s.told(write).is_some())?;
     let took_us = stage.world.now_us - begin_us;
     stage.must("commits are fast from here on", took_us < 60_000);
+    // The founder hears of it a while later.
+    stage.pass_ms(500);
     let moved = stage.world.offices_handed();
     stage.pass_ms(30_000);
     stage.must("the office stays", stage.world.offices_handed() == moved);
