@@ -271,7 +271,9 @@ impl Cores {
 
     fn post(&mut self, from: usize, to: Incarnation, message: Message) {
         let target = self.alive().into_iter();
-        let target = target.filter(|node| self.incarnation(*node) == to).last();
+        let target = target
+            .filter(|node| self.incarnation(*node) == to)
+            .next_back();
         let line = target.and_then(|target| self.lines_ms.get(&(from, target)));
         match line {
             Some(ms) => {
