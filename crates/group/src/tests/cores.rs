@@ -270,10 +270,8 @@ impl Cores {
     }
 
     fn post(&mut self, from: usize, to: Incarnation, message: Message) {
-        let target = self.alive().into_iter();
-        let target = target
-            .filter(|node| self.incarnation(*node) == to)
-            .next_back();
+        let mut alive = self.alive().into_iter();
+        let target = alive.rfind(|node| self.incarnation(*node) == to);
         let line = target.and_then(|target| self.lines_ms.get(&(from, target)));
         match line {
             Some(ms) => {
