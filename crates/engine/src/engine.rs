@@ -224,7 +224,8 @@ impl Engine {
 
     /// Tells both that time has passed, if they asked for it.
     pub fn tick(&mut self, now_ms: u64) {
-        if (self.link.as_ref()).is_some_and(|link| now_ms >= link.group.next_deadline()) {
+        if let Some(link) = (self.link.as_mut()).filter(|l| now_ms >= l.group.next_deadline()) {
+            link.group.config_mut().able = self.replicator.is_synced();
             self.group(now_ms, group::Event::Tick);
         }
         if (self.replicator.next_deadline_ms()).is_some_and(|at| now_ms >= at) {

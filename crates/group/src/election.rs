@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
-use crate::message::{Message, Promise, Standing, Summary};
+use crate::message::{Message, Promise, Standing, Summary, Wish};
 
 /// Candidates of different rank start this far apart.
 pub(crate) const STAGGER_MS: TimeMs = 60;
@@ -32,6 +32,8 @@ pub(crate) struct Candidacy {
     /// None while pre-voting.
     promises: Option<BTreeMap<ReplicaId, (Incarnation, Promise)>>,
     forced: Option<Uuid>,
+    /// Who had the office and was missed.
+    missed: Option<ReplicaId>,
 }
 
 impl Group {
@@ -64,12 +66,14 @@ impl Group {
             number,
             replica: self.my_replica(),
         };
+        let missed = self.sequencer_in_office().filter(|_| self.config.measures);
         self.role = Role::Candidate(Candidacy {
             ballot,
             started_at: self.now,
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
             forced: None,
+            missed: missed.map(|sequencer| self.peers[&sequencer].replica),
         });
         let electors = self.electors();
         self.send_all(electors, Message::PreVote { ballot });
@@ -85,11 +89,7 @@ impl Group {
             .values()
             .any(|peer| peer.replica == holder && peer.dead)
             || self.latest().replica(holder).is_none();
-        let patience_ms = if dead {
-            0
-        } else {
-            self.config.office_timeout_ms
-        };
+        let patience_ms = if dead { 0 } else { self.patience_ms() };
         self.sequencer_heard_at + patience_ms + rank * STAGGER_MS
     }
 
@@ -105,7 +105,11 @@ impl Group {
     fn rank(&self) -> TimeMs {
         let seat = self.own_seat().map(|seat| seat.incarnation);
         let index = seat.and_then(|incarnation| self.latest().index_of(incarnation));
-        index.unwrap_or(0) as TimeMs
+        let last = match self.config.wish {
+            Wish::Never => self.latest().members.len(),
+            Wish::Auto | Wish::Prefer => 0,
+        };
+        (index.unwrap_or(0) + last) as TimeMs
     }
 
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
@@ -127,7 +131,7 @@ impl Group {
 
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
-        let missed = self.now >= self.sequencer_heard_at + self.config.office_timeout_ms
+        let missed = self.now >= self.sequencer_heard_at + self.patience_ms()
             || self
                 .peers
                 .values()
@@ -168,13 +172,13 @@ impl Group {
             }))
         };
         if self.in_every_configuration(enough) {
-            let number = candidacy.ballot.number;
-            self.ask_promises(number, None);
+            let (number, missed) = (candidacy.ballot.number, candidacy.missed);
+            self.ask_promises(number, None, missed);
         }
     }
 
     /// Promises the new ballot itself and asks the others to.
-    fn ask_promises(&mut self, number: u64, forced: Option<Uuid>) {
+    fn ask_promises(&mut self, number: u64, forced: Option<Uuid>, missed: Option<ReplicaId>) {
         let number = number.max(self.promised.number.max(self.number_seen) + 1);
         let ballot = Ballot {
             number,
@@ -188,6 +192,7 @@ impl Group {
             granted: BTreeSet::new(),
             promises: Some(BTreeMap::from([(self.my_replica(), (self.me(), own))])),
             forced,
+            missed,
         });
         for elector in self.electors() {
             self.send_persisted(elector, Message::Prepare { ballot, forced });
@@ -250,6 +255,7 @@ impl Group {
             }
         } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.promised {
             // Late, but it tells where that log ends.
+            self.was_alive(replica);
             self.start_feeding(from, &promise.summary);
         }
     }
@@ -267,7 +273,7 @@ impl Group {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
             Role::Sequencer(office) if seated && !office.closing => {
                 if self.standing == Standing::Primary {
-                    self.ask_promises(self.number_seen + 1, None);
+                    self.ask_promises(self.number_seen + 1, None, None);
                 } else {
                     // The others have gone on without this one: it follows, or is elected anew.
                     self.role = Role::Follower;
@@ -275,7 +281,9 @@ impl Group {
                 }
             }
             Role::Candidate(candidacy) => match (candidacy.forced, &candidacy.promises) {
-                (Some(forced), Some(_)) => self.ask_promises(self.number_seen + 1, Some(forced)),
+                (Some(forced), Some(_)) => {
+                    self.ask_promises(self.number_seen + 1, Some(forced), None)
+                }
                 _ => self.give_up(),
             },
             _ => {}
@@ -289,7 +297,8 @@ impl Group {
         let seated = self.has_seat(self.my_replica());
         let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
         if able && !matches!(self.role, Role::Sequencer(_)) {
-            self.ask_promises(number, forced);
+            self.offered_at = Some(self.now).filter(|_| self.config.measures);
+            self.ask_promises(number, forced, None);
         }
     }
 
@@ -351,6 +360,7 @@ impl Group {
     fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
         let Role::Candidate(Candidacy {
             promises: Some(promises),
+            missed,
             ..
         }) = std::mem::replace(&mut self.role, Role::Follower)
         else {
@@ -378,6 +388,12 @@ impl Group {
             self.submissions.keep(id.incarnation, id.number, None);
         }
         self.open_office(&|entry: &Entry| void.contains(&entry.position));
+        if let Role::Sequencer(office) = &mut self.role {
+            office.missed = missed;
+        }
+        for replica in promises.keys() {
+            self.was_alive(*replica);
+        }
         for (incarnation, promise) in promises.values() {
             if *incarnation != self.me() {
                 self.start_feeding(*incarnation, &promise.summary);
@@ -449,7 +465,7 @@ impl Group {
             return;
         }
         let number = self.promised.number + 1;
-        self.ask_promises(number, Some(override_id));
+        self.ask_promises(number, Some(override_id), None);
     }
 }
 

@@ -50,6 +50,8 @@ impl Group {
         }
         if ballot > self.promised {
             self.promise_ballot(ballot);
+        } else {
+            self.silence_broken();
         }
         if matches!(self.role, Role::Candidate(_)) {
             self.role = Role::Follower;

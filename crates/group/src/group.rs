@@ -12,9 +12,10 @@ use crate::event::{Action, Event, HardState, Recovered};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
-use crate::message::{Message, Standing, Status, WireEntry};
+use crate::message::{Message, Standing, Status, WireEntry, Wish};
 use crate::office::Office;
 use crate::read::Reads;
+use crate::round_trips::RoundTrips;
 use crate::submissions::Submissions;
 use crate::tail::Tail;
 
@@ -40,6 +41,12 @@ pub struct Config {
     pub tail_bytes: usize,
     /// Bytes sent ahead of a member's acknowledgements while it catches up.
     pub window_bytes: usize,
+    /// `repl.sequencer`.
+    pub wish: Wish,
+    /// True while this member may be given the office: it is synced.
+    pub able: bool,
+    /// True if round trips and silences are measured, and the office moves by them.
+    pub measures: bool,
 }
 
 impl Config {
@@ -55,6 +62,9 @@ impl Config {
             append_is_durable: true,
             tail_bytes: 16 << 20,
             window_bytes: 8 << 20,
+            wish: Wish::Auto,
+            able: true,
+            measures: true,
         }
     }
 }
@@ -70,6 +80,12 @@ pub trait LogReader {
 pub struct Counters {
     /// Times that this member took the office.
     pub offices_taken: u64,
+    /// Times that it handed the office over and was relieved of it.
+    pub offices_handed: u64,
+    /// Times that it took the office from a sequencer that was alive and had not offered it.
+    pub offices_needless: u64,
+    /// Hand-overs that the successor did not take up in time.
+    pub offices_kept: u64,
     /// Log suffixes dropped.
     pub truncations: u64,
     /// Log catch-ups asked for.
@@ -89,6 +105,7 @@ pub(crate) struct Peer {
     pub dead: bool,
     pub heard_at: TimeMs,
     pub status: Option<Status>,
+    pub round_trips: RoundTrips,
 }
 
 /// A member's latest acknowledgement.
@@ -105,7 +122,7 @@ pub(crate) struct PeerAck {
 pub(crate) enum Role {
     Follower,
     Candidate(Candidacy),
-    Sequencer(Office),
+    Sequencer(Box<Office>),
 }
 
 /// The group core of one process.
@@ -153,6 +170,8 @@ pub struct Group {
 
     /// Last word of the promised ballot's sequencer (or candidate).
     pub(crate) sequencer_heard_at: TimeMs,
+    /// The longest silence that sequencers have broken of late.
+    pub(crate) silence_ms: TimeMs,
     /// Last word of a sequencer that had a majority.
     pub(crate) primary_heard_at: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
@@ -164,6 +183,8 @@ pub struct Group {
     pub(crate) hole_since: Option<TimeMs>,
     /// Where the own log ended when the sequencer's last heartbeat came in.
     pub(crate) end_at_status: Option<Position>,
+    /// When this member was last asked to take the office.
+    pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
     pub(crate) elections_failed: u32,
     /// Highest ballot number that anybody was heard to have promised.
@@ -216,6 +237,7 @@ impl Group {
             leaving: None,
             gone: false,
             sequencer_heard_at: now,
+            silence_ms: 0,
             primary_heard_at: now,
             heartbeat_at: now,
             join_sent_at: 0,
@@ -223,6 +245,7 @@ impl Group {
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,
+            offered_at: None,
             election_at: 0,
             elections_failed: 0,
             number_seen: 0,
@@ -288,6 +311,7 @@ impl Group {
             }
         }
         self.feed(log);
+        self.offer_office();
         self.acknowledge();
         self.start_reads();
         self.trim();
@@ -436,6 +460,7 @@ impl Group {
         self.agreed = 0;
         self.incoming.clear();
         self.summary_sent_at = None;
+        self.relieved(ballot);
         self.role = Role::Follower;
         self.sequencer_heard_at = self.now;
         self.reads.restart();
@@ -512,6 +537,15 @@ impl Group {
     /// True if this member holds the sequencer's office.
     pub fn is_sequencer(&self) -> bool {
         matches!(self.role, Role::Sequencer(_))
+    }
+
+    /// The member that has the office, as far as this one knows.
+    pub fn sequencer_member(&self) -> Option<&Member> {
+        let holder = match self.is_sequencer() {
+            true => self.me(),
+            false => self.sequencer_in_office()?,
+        };
+        self.latest().member(holder)
     }
 
     /// Last committed configuration.

@@ -8,7 +8,8 @@
 //! The walk of a submission: [`Group::submit`] disseminates it (submissions) -> the sequencer
 //! gives it a position and sends the order (office) -> members append it and acknowledge
 //! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
-//! (commit). Who the sequencer is: election. Who is a member: membership.
+//! (commit). Who the sequencer is: election; where it would sit better: moving. Who is a member:
+//! membership.
 
 mod checkpoint;
 mod codec;
@@ -24,10 +25,13 @@ mod membership;
 mod message;
 #[cfg(feature = "model")]
 mod model;
+mod moving;
 mod office;
+mod placement;
 mod plausible;
 mod read;
 mod resume;
+mod round_trips;
 mod standing;
 mod submissions;
 mod tail;
@@ -43,4 +47,7 @@ pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
 pub use group::{Config, Counters, Group, LogReader};
 pub use ids::{Ballot, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
-pub use message::{Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry};
+pub use message::{
+    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Wish,
+};

@@ -8,7 +8,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
 use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
-use crate::message::{Join, Message, Standing, Status};
+use crate::message::{Join, Message, Standing, Status, Wish};
 
 /// A leaving sequencer waits this long for its successor's log before it asks the next.
 pub(crate) const HANDOVER_MS: TimeMs = 300;
@@ -378,20 +378,29 @@ impl Group {
             .is_none_or(|at| self.now >= at + LEAVE_RETRY_MS);
         if let Role::Sequencer(office) = &mut self.role {
             office.closing = true;
+            let office = &*office;
             let end = self.tail.end();
             let candidates = others
                 .iter()
                 .filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
-            let best = candidates.map(|(m, _)| (office.acked(*m), *m)).max();
+            let willing = |m: &Incarnation| {
+                let status = self.peers.get(m).and_then(|peer| peer.status.as_ref());
+                status.is_none_or(|status| status.outlook.wish != Wish::Never)
+            };
+            let standing = |m: &Incarnation| {
+                let acked = office.acked(*m);
+                (acked == end, willing(m), acked, *m)
+            };
+            let best = candidates.map(|(m, _)| standing(m)).max();
             let patience_over = |since: TimeMs| self.now >= since + HANDOVER_MS;
             let again = leaving.handed_at.is_none_or(patience_over);
             match best {
-                Some((acked, successor))
-                    if again && (acked == end || patience_over(leaving.since)) =>
+                Some((complete, _, _, successor))
+                    if again && (complete || patience_over(leaving.since)) =>
                 {
                     leaving.handed_at = Some(self.now);
                     leaving.passed_over.push(successor);
-                    self.hand_over_to(successor);
+                    self.hand_over_to(successor, "this member leaves");
                 }
                 Some(_) => {}
                 None => leaving.passed_over.clear(),
@@ -422,7 +431,7 @@ impl Group {
             self.role = Role::Follower;
             self.matched = false;
             if let Some(successor) = best {
-                self.hand_over_to(successor);
+                self.hand_over_to(successor, "a view is committed without this member");
             }
         }
         if self.leaving.take().is_some() {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId, Uuid};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs, Uuid};
 
 /// A message between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +72,7 @@ pub enum Message {
         /// It.
         promised: Ballot,
     },
-    /// "Take the office": from a leaving sequencer, or from a candidate with a shorter log.
+    /// "Take the office": from a sequencer that hands it over, or from a candidate with a shorter log.
     TakeOffice {
         /// At least this number.
         number: u64,
@@ -132,6 +132,51 @@ pub struct Status {
     pub end: Position,
     /// Commit point.
     pub commit: Position,
+    /// For the sake of the office's place.
+    pub outlook: Outlook,
+}
+
+/// What a heartbeat says for the sake of the office's place.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Outlook {
+    /// What the sender's operator wants.
+    pub wish: Wish,
+    /// True if the office may be given to the sender.
+    pub able: bool,
+    /// The sender's clock; 0: none.
+    pub stamp_ms: TimeMs,
+    /// The ways to the members that it is connected to.
+    pub links: Vec<Link>,
+}
+
+/// `repl.sequencer`: whether a member is to have the sequencer's office.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub enum Wish {
+    /// Only if nobody else may have it.
+    Never,
+    /// If commits are fastest with it there.
+    #[default]
+    Auto,
+    /// Before all members that do not say so.
+    Prefer,
+}
+
+/// The way to a peer and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Link {
+    /// The peer.
+    pub peer: Incarnation,
+    /// The stamp of its latest heartbeat; 0: none.
+    pub echo_ms: TimeMs,
+    /// How long the sender has had that.
+    pub held_ms: u32,
+    /// The round trip as the sender has measured it, or [`Link::UNKNOWN`].
+    pub round_trip_us: u32,
+}
+
+impl Link {
+    /// A round trip of which nothing is known.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// A process's standing towards the primary component.

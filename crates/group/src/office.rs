@@ -12,6 +12,7 @@ use crate::group::{Group, LogReader, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
 use crate::message::{Append, Message, Standing, Summary, WireBody, WireEntry};
+use crate::moving::Moving;
 
 /// Entries and bytes of one order record at most.
 const APPEND_ENTRIES_MAX: usize = 512;
@@ -57,6 +58,10 @@ pub(crate) struct Office {
     fresh: Position,
     /// The office is being handed over: nothing is ordered any more.
     pub closing: bool,
+    /// Who had it before and was missed.
+    pub missed: Option<ReplicaId>,
+    /// Whether it would sit better elsewhere.
+    pub moving: Moving,
 }
 
 impl Office {
@@ -92,6 +97,12 @@ impl Office {
         self.progress.values().map(|progress| progress.acked).min()
     }
 
+    /// True if the member has been sent the whole log.
+    pub fn has_fed(&self, member: Incarnation, end: Position) -> bool {
+        let progress = self.progress.get(&member);
+        progress.is_some_and(|progress| progress.next > end)
+    }
+
     pub fn acked(&self, member: Incarnation) -> Position {
         self.progress
             .get(&member)
@@ -108,6 +119,7 @@ impl Group {
             "an office belongs to its ballot's replica"
         );
         self.counters.offices_taken += 1;
+        let rest_until = self.rest_until();
         self.elections_failed = 0;
         self.matched = true;
         let mut numbers = self.committed.numbers.clone();
@@ -123,7 +135,7 @@ impl Group {
                 account(&mut numbers, entry);
             }
         }
-        self.role = Role::Sequencer(Office {
+        self.role = Role::Sequencer(Box::new(Office {
             since: self.now,
             start: self.tail.end() + 1,
             numbers,
@@ -132,7 +144,9 @@ impl Group {
             changes: Changes::default(),
             fresh: Position::MAX,
             closing: false,
-        });
+            missed: None,
+            moving: Moving::resting_until(rest_until),
+        }));
         self.put(Body::BallotStart);
         for entry in again {
             let void = withdrawn(&entry);
@@ -219,6 +233,11 @@ impl Group {
                 incarnation,
                 number,
             };
+            if let Role::Sequencer(office) = &mut self.role {
+                if self.config.measures {
+                    office.moving.came_from(incarnation);
+                }
+            }
             self.put(match payload {
                 Some(payload) => Body::Submission { id, payload },
                 None => Body::Void { id },
@@ -471,11 +490,13 @@ impl Group {
         self.send_all(peers, status);
     }
 
-    /// Asks a leaving sequencer's successor to take over, once its log is complete.
-    pub(crate) fn hand_over_to(&mut self, successor: Incarnation) {
+    /// Asks a successor to take over, once its log is complete; why, for the log.
+    pub(crate) fn hand_over_to(&mut self, successor: Incarnation, why: &str) {
         let number = self.promised.number + 1;
+        let member = self.latest().member(successor);
+        let name = member.map_or("", |member| member.name.as_str());
         self.out.push(Action::Note {
-            text: format!("handing the sequencer's office over to {successor}"),
+            text: format!("handing the sequencer's office over to {successor} ({name}): {why}"),
         });
         self.send(
             successor,

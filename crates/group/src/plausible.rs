@@ -8,6 +8,8 @@ use crate::message::{Append, Message};
 /// Positions and ballot numbers beyond these are not reached by counting.
 const POSITION_MAX: Position = 1 << 62;
 const NUMBER_STEP_MAX: u64 = 1 << 32;
+/// More members than any cluster has.
+const LINKS_MAX: usize = 1024;
 
 impl Group {
     pub(crate) fn plausible(&self, from: Incarnation, message: &Message) -> bool {
@@ -25,7 +27,10 @@ impl Group {
                 .is_none_or(|peer| peer.replica != self.my_replica())
         };
         match message {
-            Message::Status(status) => ballot(&status.ballot) && status.end < POSITION_MAX,
+            Message::Status(status) => {
+                let few = status.outlook.links.len() <= LINKS_MAX;
+                ballot(&status.ballot) && status.end < POSITION_MAX && few
+            }
             Message::Append(append) => ballot(&append.ballot) && consistent(append),
             Message::Ack { ballot: b, .. } => ballot(b) && other(),
             Message::Summary { ballot: b, summary } => ballot(b) && summary.end < POSITION_MAX,

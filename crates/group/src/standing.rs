@@ -26,6 +26,7 @@ impl Group {
             ack: self.own_ack(),
             end: self.tail.end(),
             commit: self.committed.position,
+            outlook: self.own_outlook(),
         }
     }
 
@@ -36,6 +37,7 @@ impl Group {
             dead: false,
             heard_at: self.now,
             status: None,
+            round_trips: Default::default(),
         };
         self.peers.insert(incarnation, peer);
         let twin = self.has_seated_twin(replica, incarnation);
@@ -93,6 +95,7 @@ impl Group {
         });
         peer.status = Some(status.clone());
         self.ack(from, status.ballot, status.ack);
+        self.measure(from, &status.outlook);
         let same_history =
             self.committed.history.is_nil() || self.committed.history == status.history;
         if !status.sequencer
@@ -237,6 +240,8 @@ impl Group {
         }
         if self.now >= self.heartbeat_at + self.config.heartbeat_ms {
             self.heartbeat_at = self.now;
+            self.reconsider_office();
+            self.forget_silence();
             self.announce();
             self.resend_overdue();
             self.refresh_component();

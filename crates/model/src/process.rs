@@ -134,6 +134,8 @@ impl Process {
         let config = Config {
             heartbeat_ms: BEAT_MS,
             suspect_timeout_ms: settings.suspect_timeout_ms,
+            // Time does not pass there as it does in a network.
+            measures: false,
             ..Config::new(member)
         };
         Process {

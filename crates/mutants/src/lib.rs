@@ -46,6 +46,8 @@ mutants! {
         overrides_ignored: OverridesIgnored,
         payload_not_awaited: PayloadNotAwaited,
         uncommitted_delivered: UncommittedDelivered,
+        office_restless: OfficeRestless,
+        office_to_unable: OfficeToUnable,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::{
@@ -236,7 +236,17 @@ fn group_config(options: &Options, me: Member) -> Config {
             .min(options.duration_ms("evs.inactive_timeout")),
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
+        wish: office_wish(options),
         ..Config::new(me)
+    }
+}
+
+/// `repl.sequencer`.
+pub fn office_wish(options: &Options) -> Wish {
+    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
+        "prefer" => Wish::Prefer,
+        "never" => Wish::Never,
+        _ => Wish::Auto,
     }
 }
 

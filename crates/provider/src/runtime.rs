@@ -9,7 +9,7 @@ use trireme_group::Event as GroupEvent;
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
 use trireme_wsrep_abi::InitSettings;
 
-use crate::connect::random_uuid;
+use crate::connect::{office_wish, random_uuid};
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
 use crate::grastate::{Found, Grastate};
@@ -188,6 +188,12 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 }
             });
         }
+        // The others hear of it with the next heartbeat.
+        "repl.sequencer" => node.with(|core| {
+            if let Some(group) = core.engine.group_mut() {
+                group.config_mut().wish = office_wish(&options);
+            }
+        }),
         "gcs.fc_limit" | "gcs.fc_factor" => node.with(|core| {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));

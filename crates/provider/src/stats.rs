@@ -181,6 +181,21 @@ stats! {
     }
 }
 
+stats! {
+    /// Trireme's own, which exist only while connected. They come last: MariaDB's suite lists the others, in their order, in
+    /// `wsrep.variables` (which asks for a later Galera than [`crate::entry`] claims to be, since these would be too many).
+    OwnStats {
+        /// Who has the sequencer's office, as this node knows: its `wsrep_node_name`, or else its address or member id.
+        sequencer: String = c"trireme_sequencer",
+        /// Times that this node took the office.
+        offices_taken: u64 = c"trireme_offices_taken",
+        /// Times that it handed the office over, to a better seat or to leave.
+        offices_handed: u64 = c"trireme_offices_handed",
+        /// Times that it took the office from a sequencer that was alive all the time.
+        offices_needless: u64 = c"trireme_offices_needless",
+    }
+}
+
 /// All statistics of a provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
@@ -188,6 +203,8 @@ pub struct Stats {
     pub node: NodeStats,
     /// Those that exist only while connected.
     pub group: Option<GroupStats>,
+    /// Likewise.
+    pub own: Option<OwnStats>,
 }
 
 impl Stats {
@@ -198,6 +215,9 @@ impl Stats {
         self.node.append_to(&mut vars);
         if let Some(group) = &self.group {
             group.append_to(&mut vars);
+        }
+        if let Some(own) = &self.own {
+            own.append_to(&mut vars);
         }
         let array_bytes = (vars.len() + 1) * size_of::<StatsVar>();
         let text_bytes: usize = vars
@@ -306,6 +326,12 @@ mod tests {
             .collect();
         assert_eq!(names, NAMES.split_whitespace().collect::<Vec<_>>());
         assert_eq!(names.len(), 56);
+        let with_own = Stats {
+            own: Some(OwnStats::default()),
+            ..connected
+        };
+        let own = read(&with_own).split_off(56);
+        assert!(own.iter().all(|(name, ..)| name.starts_with("trireme_")));
         assert_eq!(read(&Stats::default()).len(), 48);
     }
 
@@ -325,6 +351,7 @@ mod tests {
                 gmcast_segment: "3".to_string(),
                 ..GroupStats::default()
             }),
+            own: None,
         };
         let vars = read(&stats);
         let get = |name: &str| {

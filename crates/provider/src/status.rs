@@ -1,9 +1,10 @@
 //! What `SHOW STATUS LIKE 'wsrep%'` shows of this node.
 
+use trireme_group::{Group, Member};
 use trireme_replicator::{LocalState, Status};
 
 use crate::node::Node;
-use crate::stats::{GroupStats, NodeStats, Stats};
+use crate::stats::{GroupStats, NodeStats, OwnStats, Stats};
 
 /// Version of the replication protocol, as the status variables show it.
 const PROTOCOL: i64 = 1;
@@ -37,8 +38,25 @@ pub fn collect(node: &Node) -> Stats {
         Stats {
             node: node_stats(status),
             group,
+            own: core.engine.link().map(|link| own_stats(&link.group)),
         }
     })
+}
+
+fn own_stats(group: &Group) -> OwnStats {
+    let named = |member: &Member| {
+        let names = [&member.name, &member.address];
+        let name = names.into_iter().find(|name| !name.is_empty());
+        name.cloned()
+            .unwrap_or_else(|| member.incarnation.to_string())
+    };
+    let counters = group.counters();
+    OwnStats {
+        sequencer: group.sequencer_member().map(named).unwrap_or_default(),
+        offices_taken: counters.offices_taken,
+        offices_handed: counters.offices_handed,
+        offices_needless: counters.offices_needless,
+    }
 }
 
 fn node_stats(status: Status) -> NodeStats {

@@ -101,6 +101,11 @@ impl Replicator {
         }
     }
 
+    /// True if the node is Synced: up to date, and neither a donor nor desynced.
+    pub fn is_synced(&self) -> bool {
+        self.local_state().0 == LocalState::Synced
+    }
+
     fn local_state(&self) -> (LocalState, &'static str) {
         if self.inconsistent {
             return (LocalState::Inconsistent, "Inconsistent");

@@ -36,6 +36,9 @@ counters! {
     views: "views",
     loaded_views: "views under load",
     offices: "offices taken",
+    handed: "offices handed over",
+    kept: "offices not taken over",
+    needless: "offices taken needlessly",
     truncations: "truncations",
     installs: "checkpoints installed",
     voided: "voids",
@@ -68,6 +71,9 @@ impl Coverage {
     pub fn process(&mut self, group: trireme_group::Counters) {
         self.truncations += group.truncations;
         self.offices += group.offices_taken;
+        self.handed += group.offices_handed;
+        self.kept += group.offices_kept;
+        self.needless += group.offices_needless;
         self.installs += group.installs;
         self.voided += group.voided;
     }

@@ -29,6 +29,9 @@ pub struct Edit {
     /// No DDL, nobody who administrates.
     #[arg(long)]
     pub plain_load: bool,
+    /// Nothing is measured, and the office stays until it is missed: as schedules were before it moved.
+    #[arg(long)]
+    pub office_stays: bool,
 }
 
 impl Edit {
@@ -63,6 +66,7 @@ impl Edit {
             plan.calm_us = ms as TimeUs * 1000;
             plan.faults.retain(|(at, _)| *at < plan.calm_us);
         }
+        plan.office_moves &= !self.office_stays;
         for node in &mut plan.nodes {
             let load = &mut node.server.load;
             load.clients = load.clients.min(self.clients.unwrap_or(usize::MAX));
@@ -93,6 +97,9 @@ impl Edit {
         option("clients", self.clients.map(|n| n.to_string()));
         if self.plain_load {
             words.push("--plain-load".to_owned());
+        }
+        if self.office_stays {
+            words.push("--office-stays".to_owned());
         }
         if self.no_faults || self.faults.as_ref().is_some_and(Vec::is_empty) {
             words.push("--no-faults".to_owned());

@@ -1,5 +1,6 @@
 //! What a seed stands for: the cluster, its network and disks, the load, and the faults.
 
+use trireme_group::Wish;
 use trireme_log::Durability;
 use trireme_replicator::Options;
 
@@ -50,6 +51,21 @@ pub struct Plan {
     pub faults: Vec<(TimeUs, Fault)>,
     /// From here on everything works.
     pub calm_us: TimeUs,
+    /// The office moves to where commits are fastest.
+    pub office_moves: bool,
+    /// Where it must not be in the end, and why.
+    pub bad_seat: Option<(NodeId, BadSeat)>,
+}
+
+/// Why the office sits badly with a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadSeat {
+    /// It is far away from all others.
+    Far,
+    /// It becomes slow when it has the office and all is calm.
+    Slow,
+    /// Its operator forbids it (`repl.sequencer=never`).
+    Unwanted,
 }
 
 /// One node.
@@ -71,6 +87,8 @@ pub struct NodePlan {
     pub flush_us: u64,
     /// The server.
     pub server: ServerPlan,
+    /// `repl.sequencer`.
+    pub wish: Wish,
 }
 
 impl Plan {
@@ -104,7 +122,7 @@ impl Plan {
             profile.add_fault(size, calm_us, random, &mut faults);
         }
         faults.sort_by_key(|(at, _)| *at);
-        Plan {
+        let mut plan = Plan {
             seed,
             profile: profile.name,
             nodes,
@@ -124,6 +142,36 @@ impl Plan {
             unrecovered_percent: 10,
             faults,
             calm_us,
+            office_moves: true,
+            bad_seat: None,
+        };
+        if profile.bad_seat {
+            plan.seat_badly(&mut Random::new(seed, 6));
+        }
+        plan
+    }
+
+    /// The office begins with the first node, where it sits badly or will.
+    fn seat_badly(&mut self, random: &mut Random) {
+        let why = random.pick(&[BadSeat::Far, BadSeat::Far, BadSeat::Slow, BadSeat::Unwanted]);
+        self.bad_seat = Some((0, why));
+        let first_load = self.nodes[0].server.load.clone();
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            // What makes it sit badly is not made up for by where the writes come from.
+            node.server.load.think_us = first_load.think_us;
+            node.server.load.clients = if index == 0 { 1 } else { first_load.clients };
+            node.server.admin.every_us = None;
+        }
+        match why {
+            BadSeat::Far => {
+                let detour_us = random.within(30_000..=100_000);
+                for other in 1..self.nodes.len() {
+                    self.delay_us[0][other] += detour_us;
+                    self.delay_us[other][0] += detour_us;
+                }
+            }
+            BadSeat::Slow => {}
+            BadSeat::Unwanted => self.nodes[0].wish = Wish::Never,
         }
     }
 }
@@ -146,6 +194,7 @@ impl NodePlan {
             wake_us: random.pick(&[10, 50, 500]),
             flush_us: random.pick(&[200, 2_000, 10_000]),
             server: server(profile, size, random),
+            wish: Wish::Auto,
         }
     }
 }

@@ -82,6 +82,8 @@ pub struct Profile {
     pub ddl_error_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
+    /// The office begins where it sits badly, and has to leave.
+    pub bad_seat: bool,
 }
 
 use Kind::*;
@@ -105,6 +107,7 @@ const PLAIN: Profile = Profile {
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
     think_us: [10_000, 20_000, 50_000],
+    bad_seat: false,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -289,6 +292,24 @@ pub const ALL: &[Profile] = &[
         lasts_ms: (6_000, 11_000),
         faults: (2, 4),
         mix: &[(7, Fork), (2, Astray), (1, Crash), (1, Leave), (1, Reset)],
+        ..PLAIN
+    },
+    Profile {
+        name: "office",
+        sizes: &[3, 3, 4, 5],
+        faults: (0, 6),
+        mix: &[
+            (3, Slow),
+            (3, Delay),
+            (2, Pause),
+            (1, OneWay),
+            (1, Overflow),
+            (1, Crash),
+            (1, Leave),
+            (1, Reset),
+        ],
+        far_percent: 0,
+        bad_seat: true,
         ..PLAIN
     },
 ];

@@ -29,6 +29,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         calm_ms: Some(4000),
         clients: Some(1),
         plain_load: true,
+        office_stays: true,
         no_faults: false,
     };
     let arguments = format!("simulator {}", edit.arguments());

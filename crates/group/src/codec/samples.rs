@@ -9,7 +9,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Wish,
 };
 
 fn uuid(fill: u8) -> Uuid {
@@ -129,6 +130,17 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         ack: 102,
         end: 103,
         commit: 101,
+        outlook: Outlook {
+            wish: Wish::Never,
+            able: true,
+            stamp_ms: 5_000,
+            links: vec![Link {
+                peer: Incarnation(uuid(0xc2)),
+                echo_ms: 4_000,
+                held_ms: 30,
+                round_trip_us: 1_500,
+            }],
+        },
     };
     let promise = Promise {
         ballot: ballot(),

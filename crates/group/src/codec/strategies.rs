@@ -12,7 +12,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Wish,
 };
 
 const FEW: RangeInclusive<usize> = 0..=4;
@@ -160,21 +161,45 @@ fn status() -> impl Strategy<Value = Status> {
         standing,
         history,
         any::<[u64; 4]>(),
+        outlook(),
     )
         .prop_map(
-            |(ballot, sequencer, standing, (history, overrides, members), numbers)| Status {
-                ballot,
-                sequencer,
-                standing,
-                history,
-                overrides,
-                configuration_number: numbers[0],
-                members,
-                ack: numbers[1],
-                end: numbers[2],
-                commit: numbers[3],
+            |(ballot, sequencer, standing, (history, overrides, members), numbers, outlook)| {
+                Status {
+                    ballot,
+                    sequencer,
+                    standing,
+                    history,
+                    overrides,
+                    configuration_number: numbers[0],
+                    members,
+                    ack: numbers[1],
+                    end: numbers[2],
+                    commit: numbers[3],
+                    outlook,
+                }
             },
         )
+}
+
+fn outlook() -> impl Strategy<Value = Outlook> {
+    let wish = prop::sample::select(vec![Wish::Auto, Wish::Prefer, Wish::Never]);
+    let link = (incarnation(), any::<u64>(), any::<[u32; 2]>()).prop_map(
+        |(peer, echo_ms, [held_ms, round_trip_us])| Link {
+            peer,
+            echo_ms,
+            held_ms,
+            round_trip_us,
+        },
+    );
+    (wish, any::<bool>(), any::<u64>(), vec(link, FEW)).prop_map(|(wish, able, stamp_ms, links)| {
+        Outlook {
+            wish,
+            able,
+            stamp_ms,
+            links,
+        }
+    })
 }
 
 fn append() -> impl Strategy<Value = Append> {

@@ -9,7 +9,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Message, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
+    Wish,
 };
 
 wire_enum!(Message, "kind of message" {
@@ -36,6 +37,11 @@ wire_enum!(Standing, "standing" {
     0 => Outside,
     1 => Primary,
     2 => NonPrimary,
+});
+wire_enum!(Wish, "wish" {
+    0 => Auto,
+    1 => Prefer,
+    2 => Never,
 });
 wire_enum!(Body, "kind of entry" {
     0 => BallotStart,
@@ -92,6 +98,14 @@ wire_struct!(Status {
     ack: u64,
     end: u64,
     commit: u64,
+    outlook: Outlook,
+});
+wire_struct!(Outlook { wish: Wish, able: bool, stamp_ms: u64, links: Vec<Link> });
+wire_struct!(Link {
+    peer: Incarnation,
+    echo_ms: u64,
+    held_ms: u32,
+    round_trip_us: u32,
 });
 wire_struct!(Append {
     ballot: Ballot,

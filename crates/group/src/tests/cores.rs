@@ -1,12 +1,12 @@
-//! Cores on a network without delay, cut and connected by hand.
+//! Cores on a network without delay, unless asked for, cut and connected by hand.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
 use crate::configuration::Member;
 use crate::entry::Entry;
-use crate::event::{Action, Event, Recovered};
+use crate::event::{Action, Delivery, Event, Recovered};
 use crate::group::{Config, Group, LogReader};
 use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Standing};
@@ -37,7 +37,15 @@ pub struct Cores {
     pub nodes: Vec<Node>,
     /// Ways (from, to) on which everything is lost.
     pub cut: BTreeSet<(usize, usize)>,
+    /// How finely time passes.
+    pub step_ms: TimeMs,
+    /// How long a message takes on a way (from, to).
+    pub lines_ms: BTreeMap<(usize, usize), TimeMs>,
+    /// Messages that are lost.
+    pub lost: fn(&Message) -> bool,
     mail: VecDeque<(usize, Incarnation, Message)>,
+    /// On its way until then.
+    travelling: VecDeque<(TimeMs, usize, Incarnation, Message)>,
     /// What arrived, by recipient.
     pub arrived: Vec<(usize, Message)>,
 }
@@ -63,7 +71,11 @@ impl Cores {
             now: 10_000,
             nodes: Vec::new(),
             cut: BTreeSet::new(),
+            step_ms: 50,
+            lines_ms: BTreeMap::new(),
+            lost: |_| false,
             mail: VecDeque::new(),
+            travelling: VecDeque::new(),
             arrived: Vec::new(),
         };
         for node in 0..count {
@@ -193,8 +205,9 @@ impl Cores {
 
     /// Time passes for these nodes only; the others stand still, but listen.
     pub fn pass_for(&mut self, nodes: &[usize], ms: TimeMs) {
-        for _ in 0..ms / 50 {
-            self.now += 50;
+        for _ in 0..ms / self.step_ms {
+            self.now += self.step_ms;
+            self.arrive();
             for node in nodes {
                 self.event(*node, Event::Tick);
             }
@@ -205,7 +218,33 @@ impl Cores {
         self.pass_for(&self.alive(), ms);
     }
 
-    /// Everything arrives, and what comes of it.
+    /// What was sent on slow lines and is there by now.
+    fn arrive(&mut self) {
+        let now = self.now;
+        let travelling = std::mem::take(&mut self.travelling);
+        for (at, from, to, message) in travelling {
+            match at <= now {
+                true => self.mail.push_back((from, to, message)),
+                false => self.travelling.push_back((at, from, to, message)),
+            }
+        }
+        self.settle();
+    }
+
+    /// How many submissions a node has delivered.
+    pub fn delivered(&self, node: usize) -> u64 {
+        let is_submission = |action: &&Action| {
+            let submission = |d: &Delivery| matches!(d, Delivery::Submission { .. });
+            matches!(action, Action::Deliver { delivery, .. } if submission(delivery))
+        };
+        self.nodes[node]
+            .actions
+            .iter()
+            .filter(is_submission)
+            .count() as u64
+    }
+
+    /// Everything arrives that is not on a slow line, and what comes of it.
     pub fn settle(&mut self) {
         loop {
             for node in self.alive() {
@@ -230,15 +269,31 @@ impl Cores {
         }
     }
 
+    fn post(&mut self, from: usize, to: Incarnation, message: Message) {
+        let mut alive = self.alive().into_iter();
+        let target = alive.rfind(|node| self.incarnation(*node) == to);
+        let line = target.and_then(|target| self.lines_ms.get(&(from, target)));
+        match line {
+            Some(ms) => {
+                let mail = (self.now + ms, from, to, message);
+                self.travelling.push_back(mail);
+            }
+            None => self.mail.push_back((from, to, message)),
+        }
+    }
+
     fn flush(&mut self, node: usize) {
         let mut out = Vec::new();
         let at = &mut self.nodes[node];
         at.group.flush(&at.log, &mut out);
         for action in out {
+            let at = &mut self.nodes[node];
             match action {
                 Action::Send { to, message } => {
-                    let copies = to.into_iter().map(|to| (node, to, message.clone()));
-                    self.mail.extend(copies);
+                    let is_lost = (self.lost)(&message);
+                    for to in to.into_iter().filter(|_| !is_lost) {
+                        self.post(node, to, message.clone());
+                    }
                 }
                 Action::Append { entry } => at.log.0.push(entry),
                 Action::Truncate { after } => at.log.0.retain(|e| e.position <= after),

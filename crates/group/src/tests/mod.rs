@@ -2,5 +2,6 @@
 
 mod admission;
 mod cores;
+mod moving;
 mod office;
 mod strangers;

@@ -228,6 +228,12 @@ pub const SPECS: &[Spec] = &[
     ),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")),
+    // Trireme's own: whether this node is to have the sequencer's office (docs/protocol.md).
+    dynamic(
+        "repl.sequencer",
+        Choice(&["auto", "prefer", "never"]),
+        Shown("auto"),
+    ),
     start("socket.checksum", COUNT, Shown("2")),
     start("socket.dynamic", Bool, Unshown("no")),
     start("socket.non_blocking", FLAG, Unshown("0")).hidden(),
@@ -257,8 +263,8 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88 and repl.durability.
-        assert_eq!(sysvars.len(), 89);
+        // Galera's 88, repl.durability and repl.sequencer.
+        assert_eq!(sysvars.len(), 90);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
     }
 

@@ -1,5 +1,6 @@
 //! The cluster of a directed schedule: like nodes on a quiet network, and no load of its own.
 
+use trireme_group::Wish;
 use trireme_log::Durability;
 
 use crate::plan::{NodePlan, Plan};
@@ -29,6 +30,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
             },
             ..ServerPlan::default()
         },
+        wish: Wish::Auto,
     };
     let mut plan = Plan {
         profile: "directed",

@@ -119,6 +119,8 @@ impl World {
                 suspect_timeout_ms: plan.suspect_timeout_ms,
                 tail_bytes: plan.tail_bytes,
                 window_bytes: plan.window_bytes,
+                wish: plan.nodes[node].wish,
+                measures: plan.office_moves,
                 ..Config::new(me)
             },
             promised: machine.promised,

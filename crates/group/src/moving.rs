@@ -1,0 +1,327 @@
+//! Where the office would sit better, and how it gets there; what a sequencer's silence means
+//! (`docs/protocol.md`, "Where the office sits").
+
+use std::collections::{BTreeMap, VecDeque};
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::membership::HANDOVER_MS;
+use crate::message::{Link, Standing, Wish};
+use crate::office::Office;
+use crate::placement::{Map, Site};
+use crate::round_trips::STALE_MS;
+
+/// Who was handed the office keeps it for this long, and who could not hand it over.
+const REST_MS: TimeMs = 10_000;
+/// Who was elected, for this long: round trips are measured meanwhile.
+const REST_ELECTED_MS: TimeMs = 3_000;
+/// Another seat has to be better for this long.
+const BETTER_MS: TimeMs = 3_000;
+/// One that is clearly better.
+const CLEARLY_MS: TimeMs = 1_500;
+/// A difference that does not matter.
+const LEAST_GAIN_US: u64 = 3_000;
+/// One that matters at once, if the office also costs twice as much.
+const CLEAR_GAIN_US: u64 = 10_000;
+/// Between two heartbeats no more time than this counts.
+const STEP_MAX_MS: TimeMs = 500;
+/// A successor's log lags by so many heartbeats at most.
+const LAG_HEARTBEATS: usize = 3;
+/// One submission, as it is counted.
+const ONE: u64 = 1 << 10;
+/// Of what was counted, one part of so many is forgotten with each heartbeat.
+const FORGOTTEN: u64 = 16;
+/// The same for silences.
+const SILENCE_FORGOTTEN: TimeMs = 128;
+
+/// What a sequencer notes to know whether its office would sit better elsewhere.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Moving {
+    rest_until: TimeMs,
+    /// For how long there has been a better seat, less the time in which there was none; and a clearly
+    /// better one.
+    better_ms: TimeMs,
+    clearly_ms: TimeMs,
+    beat_at: Option<TimeMs>,
+    /// Submissions ordered of late, by origin.
+    origins: BTreeMap<Incarnation, u64>,
+    /// Where the log ended at the last heartbeats.
+    ends: VecDeque<Position>,
+    handing: Option<Handing>,
+}
+
+/// The office is on its way to a successor.
+#[derive(Clone, Debug, Hash)]
+struct Handing {
+    to: Incarnation,
+    since: TimeMs,
+    offered: bool,
+    why: String,
+}
+
+/// A seat, and what commits cost with the office there.
+struct Seat {
+    member: Incarnation,
+    wish: Wish,
+    cost_us: u64,
+}
+
+impl Moving {
+    pub fn resting_until(rest_until: TimeMs) -> Moving {
+        Moving {
+            rest_until,
+            ..Moving::default()
+        }
+    }
+
+    /// A submission was ordered.
+    pub fn came_from(&mut self, origin: Incarnation) {
+        *self.origins.entry(origin).or_default() += ONE;
+    }
+
+    /// A heartbeat later: how much time counts.
+    fn beat(&mut self, now: TimeMs, end: Position) -> TimeMs {
+        self.ends.push_back(end);
+        if self.ends.len() > LAG_HEARTBEATS {
+            self.ends.pop_front();
+        }
+        self.origins.retain(|_, count| {
+            *count -= count.div_ceil(FORGOTTEN);
+            *count > 0
+        });
+        let last = self.beat_at.replace(now);
+        now.saturating_sub(last.unwrap_or(now)).min(STEP_MAX_MS)
+    }
+}
+
+impl Seat {
+    /// True if the office would sit better there than here.
+    fn is_better_than(&self, own: &Seat) -> bool {
+        let gain_us = own.cost_us.saturating_sub(self.cost_us);
+        let matters = gain_us >= LEAST_GAIN_US && gain_us >= own.cost_us / 4;
+        self.wish > own.wish || self.wish == own.wish && matters
+    }
+
+    fn is_clearly_better_than(&self, own: &Seat) -> bool {
+        let dear = own.cost_us >= 2 * self.cost_us + CLEAR_GAIN_US;
+        self.is_better_than(own) && (dear || own.wish == Wish::Never)
+    }
+}
+
+impl Group {
+    /// With every heartbeat: would the office sit better elsewhere?
+    pub(crate) fn reconsider_office(&mut self) {
+        if !self.config.measures {
+            return;
+        }
+        let (now, end) = (self.now, self.tail.end());
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let step_ms = office.moving.beat(now, end);
+        if let Some(handing) = &office.moving.handing {
+            if now >= handing.since + HANDOVER_MS && self.leaving.is_none() {
+                self.keep_office();
+            }
+            return;
+        }
+        // Where nobody may have it now, nothing is learnt.
+        let Some((own, best)) = self.better_seat() else {
+            return;
+        };
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let moving = &mut office.moving;
+        let count = |ms: &mut TimeMs, holds: bool| match holds {
+            true => *ms = (*ms + step_ms).min(BETTER_MS),
+            false => *ms = ms.saturating_sub(step_ms),
+        };
+        let better = best.is_better_than(&own);
+        count(&mut moving.better_ms, better);
+        count(&mut moving.clearly_ms, best.is_clearly_better_than(&own));
+        let long = moving.better_ms >= BETTER_MS || moving.clearly_ms >= CLEARLY_MS;
+        let ripe = better && long && now >= moving.rest_until;
+        if ripe || planted(Mutant::OfficeRestless) {
+            let ms = |us: u64| us as f64 / 1_000.0;
+            let why = match best.wish == own.wish {
+                true => format!(
+                    "commits take {:.1} ms from there instead of {:.1} ms",
+                    ms(best.cost_us),
+                    ms(own.cost_us)
+                ),
+                false => "repl.sequencer".to_owned(),
+            };
+            office.closing = true;
+            moving.handing = Some(Handing {
+                to: best.member,
+                since: now,
+                offered: false,
+                why,
+            });
+        }
+    }
+
+    /// This seat, and the best of those that may have the office.
+    fn better_seat(&self) -> Option<(Seat, Seat)> {
+        let Role::Sequencer(office) = &self.role else {
+            return None;
+        };
+        let settled = self.standing == Standing::Primary
+            && self.leaving.is_none()
+            && self.uncommitted().is_none()
+            && self.committed.position >= office.start()
+            && self.may_order();
+        if !settled {
+            return None;
+        }
+        let members = &self.committed.configuration.members;
+        let map = self.map(office);
+        let seat = |index: usize, wish| Seat {
+            member: members[index].incarnation,
+            wish,
+            cost_us: map.cost_us(index),
+        };
+        let own = members.iter().position(|m| m.incarnation == self.me())?;
+        let others = (0..members.len()).filter(|index| *index != own);
+        let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, office)?)));
+        let best = able.max_by(|a, b| a.wish.cmp(&b.wish).then(b.cost_us.cmp(&a.cost_us)))?;
+        Some((seat(own, self.config.wish), best))
+    }
+
+    /// What the member wishes, if the office may be given to it.
+    fn may_succeed(&self, index: usize, office: &Office) -> Option<Wish> {
+        let member = &self.committed.configuration.members[index];
+        let peer = self.peers.get(&member.incarnation).filter(|peer| peer.up)?;
+        let status = peer.status.as_ref()?;
+        let outlook = &status.outlook;
+        if planted(Mutant::OfficeToUnable) {
+            return Some(outlook.wish);
+        }
+        let ends = &office.moving.ends;
+        let behind = match ends.front() {
+            Some(end) if ends.len() == LAG_HEARTBEATS => office.acked(member.incarnation) < *end,
+            _ => true,
+        };
+        let present = self.now < peer.heard_at + self.config.office_timeout_ms
+            && status.standing == Standing::Primary
+            && status.ballot == self.promised;
+        let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
+        (may && member.weight > 0 && !member.arbitrator).then_some(outlook.wish)
+    }
+
+    /// Members in their order, and what they say of the ways between them.
+    fn map(&self, office: &Office) -> Map {
+        let members = &self.committed.configuration.members;
+        let sites = members.iter().map(|member| {
+            let from_there = office.moving.origins.get(&member.incarnation);
+            Site {
+                weight: u64::from(member.weight),
+                share: from_there.copied().unwrap_or(0) + ONE,
+            }
+        });
+        let own = self.own_outlook().links;
+        let links = members.iter().map(|member| {
+            if member.incarnation == self.me() {
+                return own.as_slice();
+            }
+            let peer = self.peers.get(&member.incarnation);
+            let fresh = peer.filter(|peer| peer.up && self.now < peer.heard_at + STALE_MS);
+            let status = fresh.and_then(|peer| peer.status.as_ref());
+            status.map_or(&[][..], |status| &status.outlook.links)
+        });
+        let links: Vec<&[Link]> = links.collect();
+        Map::new(sites.collect(), |from, to| {
+            let to = members[to].incarnation;
+            let link = links[from].iter().find(|link| link.peer == to)?;
+            (link.round_trip_us != Link::UNKNOWN).then_some(u64::from(link.round_trip_us))
+        })
+    }
+
+    /// With every batch, behind the last of the log: the successor is asked to take the office.
+    pub(crate) fn offer_office(&mut self) {
+        let end = self.tail.end();
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let Some(handing) = office.moving.handing.as_ref().filter(|h| !h.offered) else {
+            return;
+        };
+        let (to, why) = (handing.to, handing.why.clone());
+        if office.has_fed(to, end) {
+            if let Some(handing) = &mut office.moving.handing {
+                handing.offered = true;
+            }
+            self.hand_over_to(to, &why);
+        }
+    }
+
+    /// The successor did not come forward: the office goes on here, in the same ballot.
+    fn keep_office(&mut self) {
+        let Role::Sequencer(office) = &mut self.role else {
+            return; // its caller holds the office
+        };
+        office.closing = false;
+        office.moving = Moving::resting_until(self.now + REST_MS);
+        self.counters.offices_kept += 1;
+        let text = "the sequencer's office stays here: its successor did not take it in time";
+        self.out.push(Action::Note { text: text.into() });
+    }
+
+    /// Until when the office rests with this member, which takes it now.
+    pub(crate) fn rest_until(&self) -> TimeMs {
+        let offered = |at: TimeMs| self.now < at + STALE_MS;
+        match self.offered_at.is_some_and(offered) {
+            _ if !self.config.measures => 0,
+            true => self.now + REST_MS,
+            false => self.now + REST_ELECTED_MS,
+        }
+    }
+
+    /// Another ballot is promised: whoever was handing its office over is rid of it.
+    pub(crate) fn relieved(&mut self, ballot: Ballot) {
+        if let Role::Sequencer(office) = &self.role {
+            let elsewhere = ballot.replica != self.my_replica();
+            self.counters.offices_handed += u64::from(office.closing && elsewhere);
+        }
+    }
+
+    // ---- silence ----
+
+    /// How long a sequencer may be silent before it is missed (rule 2).
+    pub(crate) fn patience_ms(&self) -> TimeMs {
+        let usual_ms = self.config.office_timeout_ms;
+        (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
+    }
+
+    /// The sequencer speaks again.
+    pub(crate) fn silence_broken(&mut self) {
+        if self.config.measures {
+            let silent_ms = self.now.saturating_sub(self.sequencer_heard_at);
+            self.silence_ms = self
+                .silence_ms
+                .max(silent_ms.min(self.config.office_timeout_ms));
+        }
+    }
+
+    /// With every heartbeat.
+    pub(crate) fn forget_silence(&mut self) {
+        self.silence_ms -= self.silence_ms.div_ceil(SILENCE_FORGOTTEN);
+    }
+
+    /// The replica answers an election: if its office was taken by that, it was taken needlessly.
+    pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
+        let now = self.now;
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let recent = now < office.since + self.config.office_timeout_ms;
+        if recent && office.missed == Some(replica) {
+            office.missed = None;
+            self.counters.offices_needless += 1;
+        }
+    }
+}

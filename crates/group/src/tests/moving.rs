@@ -1,0 +1,203 @@
+//! Where the office goes by itself, and where it does not.
+
+use super::cores::Cores;
+use crate::event::Event;
+use crate::ids::TimeMs;
+use crate::message::{Link, Message, Outlook, Wish};
+
+fn sequencer(cores: &Cores) -> usize {
+    let mut nodes = 0..cores.nodes.len();
+    let in_office = |node: &usize| cores.nodes[*node].group.is_sequencer();
+    nodes.find(in_office).expect("somebody has the office")
+}
+
+/// Node 0 has founded the group and is 100 ms away from the others, which are near one another.
+fn far_founder(count: usize) -> Cores {
+    let mut cores = Cores::of(count);
+    for near in 1..count {
+        cores.lines_ms.insert((0, near), 50);
+        cores.lines_ms.insert((near, 0), 50);
+    }
+    cores
+}
+
+fn offices(cores: &Cores) -> (u64, u64) {
+    let counters = cores.nodes.iter().map(|node| node.group.counters());
+    counters.fold((0, 0), |(taken, handed), c| {
+        (taken + c.offices_taken, handed + c.offices_handed)
+    })
+}
+
+#[test]
+fn it_leaves_a_far_member_once_and_without_an_election() {
+    let mut cores = far_founder(3);
+    let view = cores.nodes[1].group.configuration().number;
+    cores.pass(8_000);
+    assert_ne!(sequencer(&cores), 0);
+    cores.pass(60_000);
+    assert_ne!(sequencer(&cores), 0);
+    assert_eq!(offices(&cores), (2, 1), "and stays there");
+    let node = &cores.nodes[1].group;
+    assert_eq!(node.counters().offices_needless, 0);
+    assert_eq!(node.configuration().number, view, "no view");
+    let name = node.sequencer_member().map(|member| member.name.as_str());
+    assert_eq!(name, Some(format!("node{}", sequencer(&cores)).as_str()));
+}
+
+#[test]
+fn what_is_submitted_meanwhile_is_delivered_once() {
+    let mut cores = far_founder(3);
+    let mut number = 0;
+    while sequencer(&cores) == 0 {
+        number += 1;
+        for node in 0..3 {
+            cores.submit(node, number);
+        }
+        cores.pass(50);
+        assert!(number < 300, "the office stays where it was");
+    }
+    cores.pass(1_000);
+    for node in 0..3 {
+        assert_eq!(cores.delivered(node), 3 * number, "node {node}");
+    }
+}
+
+#[test]
+fn it_stays_where_the_writes_come_from() {
+    let mut cores = far_founder(3);
+    for number in 1..=600 {
+        cores.submit(0, number);
+        cores.pass(50);
+    }
+    assert_eq!(sequencer(&cores), 0, "from here no seat is better");
+}
+
+#[test]
+fn small_differences_do_not_matter() {
+    let mut cores = Cores::of(3);
+    for near in 1..3 {
+        cores.lines_ms.insert((0, near), 2);
+    }
+    cores.step_ms = 1;
+    cores.pass(20_000);
+    assert_eq!(offices(&cores), (1, 0));
+}
+
+#[test]
+fn it_goes_where_the_operator_wants_it() {
+    let mut cores = Cores::of(3);
+    cores.nodes[2].group.config_mut().wish = Wish::Prefer;
+    cores.pass(5_000);
+    assert_eq!(sequencer(&cores), 2);
+    // And away from where it is not wanted, without waiting for long.
+    cores.pass(10_000);
+    cores.nodes[2].group.config_mut().wish = Wish::Never;
+    cores.nodes[0].group.config_mut().wish = Wish::Never;
+    cores.pass(2_500);
+    assert_eq!(sequencer(&cores), 1);
+    for node in 0..3 {
+        cores.nodes[node].group.config_mut().wish = Wish::Never;
+    }
+    cores.pass(30_000);
+    assert_eq!(sequencer(&cores), 1, "somebody must have it");
+}
+
+#[test]
+fn who_does_not_want_it_stands_after_all_others() {
+    let mut cores = Cores::of(3);
+    cores.nodes[1].group.config_mut().wish = Wish::Never;
+    cores.kill(0);
+    cores.pass(2_000);
+    assert!(cores.nodes[2].group.is_sequencer());
+    assert_eq!(cores.nodes[1].group.counters().offices_taken, 0);
+}
+
+#[test]
+fn it_is_not_given_to_who_is_not_able() {
+    let mut cores = far_founder(3);
+    cores.nodes[1].group.config_mut().able = false;
+    cores.event(2, Event::Leave);
+    cores.pass(15_000);
+    assert_eq!(cores.members(0), ["node0", "node1"]);
+    assert_eq!(sequencer(&cores), 0);
+    cores.nodes[1].group.config_mut().able = true;
+    cores.pass(15_000);
+    assert_eq!(sequencer(&cores), 0, "of two, no seat is better");
+}
+
+#[test]
+fn it_is_not_given_to_who_lags() {
+    let mut cores = far_founder(3);
+    for node in 1..3 {
+        cores.nodes[node].group.config_mut().append_is_durable = false;
+    }
+    // Their disks do not answer: nothing is acknowledged.
+    cores.submit(0, 1);
+    cores.pass(15_000);
+    assert_eq!(sequencer(&cores), 0);
+}
+
+#[test]
+fn a_successor_that_does_not_come_forward_costs_a_moment_only() {
+    let mut cores = Cores::of(3);
+    cores.nodes[2].group.config_mut().wish = Wish::Prefer;
+    cores.lost = |message| matches!(message, Message::TakeOffice { .. });
+    cores.pass(5_000);
+    assert_eq!(sequencer(&cores), 0);
+    assert_eq!(cores.nodes[0].group.counters().offices_kept, 1);
+    cores.submit(1, 1);
+    cores.pass(200);
+    assert_eq!(cores.delivered(1), 1);
+    cores.lost = |_| false;
+    cores.pass(15_000);
+    assert_eq!(sequencer(&cores), 2);
+}
+
+/// A peer cannot make itself near, nor give back stamps that were never sent.
+#[test]
+fn lies_about_distances_are_seen_through() {
+    let mut cores = far_founder(3);
+    let (far, near) = (cores.incarnation(0), cores.incarnation(1));
+    let lie = |stamp_ms, peer| Outlook {
+        able: true,
+        stamp_ms,
+        links: vec![Link {
+            peer,
+            echo_ms: TimeMs::MAX,
+            held_ms: u32::MAX,
+            round_trip_us: 0,
+        }],
+        ..Outlook::default()
+    };
+    cores.pass(2_000);
+    for node in [1, 2] {
+        cores.nodes[node].group.measure(far, &lie(u64::MAX, near));
+        let links = cores.nodes[node].group.own_outlook().links;
+        let to_far = links.iter().find(|link| link.peer == far);
+        let trip_us = to_far.expect("connected").round_trip_us;
+        assert!((90_000..130_000).contains(&trip_us), "{trip_us}");
+    }
+}
+
+#[test]
+fn an_office_taken_from_a_living_sequencer_is_counted() {
+    let mut cores = Cores::of(3);
+    // It stands still for a while, but listens.
+    cores.pass_for(&[1, 2], 900);
+    assert_eq!(sequencer(&cores), 1);
+    assert_eq!(cores.nodes[1].group.counters().offices_needless, 1);
+    assert_eq!(offices(&cores), (2, 0));
+}
+
+#[test]
+fn silences_that_were_broken_make_patient() {
+    let mut cores = Cores::of(3);
+    let usual_ms = cores.nodes[1].group.patience_ms();
+    cores.pass_for(&[1, 2], 350);
+    cores.pass(200);
+    assert_eq!(sequencer(&cores), 0);
+    let now_ms = cores.nodes[1].group.patience_ms();
+    assert!(now_ms > usual_ms && now_ms <= 2 * usual_ms, "{now_ms}");
+    cores.pass(60_000);
+    assert_eq!(cores.nodes[1].group.patience_ms(), usual_ms);
+}

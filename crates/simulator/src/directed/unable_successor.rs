@@ -1,0 +1,35 @@
+//! The founder is far away; of the two others one is desynced, the other does not want the office (rules 2, 24):
+//! it stays where it is until one of them may have it.
+
+use trireme_group::Wish;
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::far_founder::far_founder;
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OfficeToUnable],
+    plan: |seed| {
+        let mut plan = far_founder(cluster(3, seed));
+        plan.nodes[N2].server.admin.hold_us = crate::server::Span(9_000_000, 9_000_000);
+        plan.nodes[N3].wish = Wish::Never;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.check("n1 has the office", stage.in_office(N1))?;
+    stage.hold_still(N2);
+    stage.until("n2 is desynced", |s| s.state(N2) == Some(LocalState::Donor))?;
+    stage.until("n2 is synced again, or n1 relieved", |s| {
+        s.state(N2) != Some(LocalState::Donor) || !s.in_office(N1)
+    })?;
+    stage.must("n1 keeps the office", stage.in_office(N1));
+    stage.until("the office moves to n2", |s| s.in_office(N2))?;
+    stage.pass_ms(15_000);
+    stage.must("and stays there", stage.in_office(N2) && !stage.in_office(N3));
+    Ok(())
+}
