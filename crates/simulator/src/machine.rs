@@ -52,12 +52,14 @@ pub struct Machine {
 }
 
 /// What an ended process has left of its log.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Left {
     /// Nothing that this replica ever acknowledged is missing.
     pub intact: bool,
     /// Committed, as far as it knew.
     pub commit: Position,
+    /// In the past of the branch that it was on.
+    pub overrides: Vec<Uuid>,
 }
 
 /// What happens to one process.

@@ -351,6 +351,7 @@ impl World {
             machine.left = Left {
                 intact: process.intact,
                 commit: link.group.commit(),
+                overrides: link.group.checkpoint().overrides.clone(),
             };
         }
     }

@@ -18,7 +18,11 @@ const LOAD_US: TimeUs = 500_000;
 /// These overrides are in the past of the branch that the process is on.
 fn is_past(overrides: &[Uuid], process: &Process) -> bool {
     let known = (process.engine.link()).map(|link| &link.group.checkpoint().overrides);
-    known.is_some_and(|known| overrides.iter().all(|id| known.contains(id)))
+    known.is_some_and(|known| knows_all(known, overrides))
+}
+
+fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
+    overrides.iter().all(|id| known.contains(id))
 }
 
 impl World {
@@ -96,7 +100,11 @@ impl World {
                 Some(process) if process.engine.link().is_some() => {
                     intact(&process).then(|| (machine.replica, commit(process)))
                 }
-                _ => (machine.left.intact).then_some((machine.replica, machine.left.commit)),
+                _ => {
+                    let is_here = knows_all(&machine.left.overrides, &self.in_effect);
+                    let left = (machine.replica, machine.left.commit);
+                    (machine.left.intact && is_here).then_some(left)
+                }
             })
         };
         let Some(known) = intact().map(|(_, commit)| commit).max() else {
@@ -127,7 +135,8 @@ impl World {
         })
     }
 
-    /// The data directory of a node that does not run: where its database stands is beyond doubt.
+    /// The data directory of a node that does not run: where its database stands, on the branch that
+    /// counts, is beyond doubt.
     pub(crate) fn is_clear(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
         let Some(datadir) = &machine.datadir else {
@@ -140,7 +149,8 @@ impl World {
         let note = Log::state_on(&machine.disk, local.uuid.0).ok().flatten();
         let note = note.and_then(|bytes| Session::decode(&bytes));
         let action = note.map_or(Gtid::UNDEFINED, |note| note.action);
-        local.seqno >= 0 && !local.precedes(action)
+        let is_here = knows_all(&machine.left.overrides, &self.in_effect);
+        local.seqno >= 0 && !local.precedes(action) && is_here
     }
 
     /// Everybody is a member with a vote. Err: who is not.
