@@ -15,7 +15,10 @@ macro_rules! stats {
 
         impl $name {
             fn append_to<'a>(&'a self, vars: &mut Vec<(&'static CStr, Value<'a>)>) {
-                $(vars.push(($var, Value::from(&self.$field)));)+
+                $(match Value::from(&self.$field) {
+                    Value::Absent => {}
+                    value => vars.push(($var, value)),
+                })+
             }
         }
     };
@@ -25,6 +28,8 @@ enum Value<'a> {
     Int(i64),
     Double(f64),
     Text(&'a str),
+    /// There is no such variable now.
+    Absent,
 }
 
 impl From<&i64> for Value<'_> {
@@ -54,6 +59,12 @@ impl From<&bool> for Value<'_> {
 impl<'a> From<&'a String> for Value<'a> {
     fn from(value: &'a String) -> Self {
         Value::Text(value)
+    }
+}
+
+impl<'a> From<&'a Option<String>> for Value<'a> {
+    fn from(value: &'a Option<String>) -> Self {
+        value.as_ref().map_or(Value::Absent, Value::from)
     }
 }
 
@@ -174,6 +185,9 @@ stats! {
         evs_repl_latency: String = c"evs_repl_latency",
         /// State of group communication, `OPERATIONAL` when all is well.
         evs_state: String = c"evs_state",
+        /// Names of the members that the group has left out of flow control, comma separated; only while there are
+        /// any: the suites know the list of names without it.
+        flow_control_left_out: Option<String> = c"flow_control_left_out",
         /// This node's member id.
         gcomm_uuid: String = c"gcomm_uuid",
         /// This node's segment.
@@ -234,6 +248,7 @@ impl Stats {
                         },
                     )
                 }
+                Value::Absent => continue, // none is in the list
             };
             // SAFETY: the block starts with room for `vars.len() + 1` variables and is aligned for any C type; the last
             // one stays zero, that is, without name.
@@ -307,6 +322,24 @@ mod tests {
         assert_eq!(names, NAMES.split_whitespace().collect::<Vec<_>>());
         assert_eq!(names.len(), 56);
         assert_eq!(read(&Stats::default()).len(), 48);
+    }
+
+    #[test]
+    fn who_is_left_out_is_named_only_while_somebody_is() {
+        let stats = Stats {
+            group: Some(GroupStats {
+                flow_control_left_out: Some("n3".to_owned()),
+                ..GroupStats::default()
+            }),
+            ..Stats::default()
+        };
+        let vars = read(&stats);
+        assert_eq!(vars.len(), 57);
+        let named = |var: &&(String, VarType, String)| var.0 == "flow_control_left_out";
+        assert_eq!(
+            vars.iter().find(named).map(|var| var.2.as_str()),
+            Some("n3")
+        );
     }
 
     #[test]

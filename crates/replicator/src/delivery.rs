@@ -82,6 +82,16 @@ impl Replicator {
                 message,
                 refused,
             } => self.member_changed(id, &message, refused),
+            Effect::LeftOut { id, member } => {
+                self.own(id);
+                self.left_out(id, member);
+            }
+            Effect::CaughtUp { id, refused } => {
+                self.own(id);
+                if !refused {
+                    self.back_in_step(id.incarnation);
+                }
+            }
             Effect::Cut { id } => {
                 self.own(id);
                 self.pin_log();
@@ -141,6 +151,7 @@ impl Replicator {
         // Another's, or one that its client has given up (rule 7): applied like another's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
+        self.asking.received(id.incarnation);
         let apply = self.apply_task(
             id.incarnation,
             &write_set,

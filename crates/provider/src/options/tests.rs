@@ -2,7 +2,7 @@ use super::*;
 use crate::url::HostPort;
 use proptest::prelude::*;
 
-/// What Galera 26.4.23 prints after `init` with the same arguments, and `repl.durability`.
+/// What Galera 26.4.23 prints after `init` with the same arguments, and our own.
 const DEFAULT_STRING: &str = "base_dir = /var/lib/mysql/; base_host = 127.0.0.1; base_port = 19031; \
     cert.log_conflicts = no; cert.optimistic_pa = yes; debug = no; evs.auto_evict = 0; evs.delay_margin = PT1S; \
     evs.delayed_keep_period = PT30S; evs.inactive_check_period = PT0.5S; evs.inactive_timeout = PT15S; \
@@ -17,6 +17,7 @@ const DEFAULT_STRING: &str = "base_dir = /var/lib/mysql/; base_host = 127.0.0.1;
     pc.checksum = false; pc.ignore_quorum = false; pc.ignore_sb = false; pc.npvo = false; pc.recovery = true; \
     pc.version = 0; pc.wait_prim = true; pc.wait_prim_timeout = PT30S; pc.weight = 1; protonet.backend = asio; \
     protonet.version = 0; repl.causal_read_timeout = PT30S; repl.commit_order = 3; repl.durability = os; \
+    repl.fc_desync_after_ms = 60; \
     repl.key_format = FLAT8; repl.max_ws_size = 2147483647; repl.proto_max = 11; socket.checksum = 2; \
     socket.recv_buf_size = auto; socket.send_buf_size = auto; ";
 
