@@ -185,13 +185,13 @@ stats! {
         evs_repl_latency: String = c"evs_repl_latency",
         /// State of group communication, `OPERATIONAL` when all is well.
         evs_state: String = c"evs_state",
-        /// Names of the members that the group has left out of flow control, comma separated; only while there are
-        /// any: the suites know the list of names without it.
-        flow_control_left_out: Option<String> = c"flow_control_left_out",
         /// This node's member id.
         gcomm_uuid: String = c"gcomm_uuid",
         /// This node's segment.
         gmcast_segment: String = c"gmcast_segment",
+        /// Names of the members that the group has left out of flow control, comma separated; only while there are
+        /// any: the suites know the list of names without it.
+        trireme_left_out: Option<String> = c"trireme_left_out",
     }
 }
 
@@ -328,14 +328,14 @@ mod tests {
     fn who_is_left_out_is_named_only_while_somebody_is() {
         let stats = Stats {
             group: Some(GroupStats {
-                flow_control_left_out: Some("n3".to_owned()),
+                trireme_left_out: Some("n3".to_owned()),
                 ..GroupStats::default()
             }),
             ..Stats::default()
         };
         let vars = read(&stats);
         assert_eq!(vars.len(), 57);
-        let named = |var: &&(String, VarType, String)| var.0 == "flow_control_left_out";
+        let named = |var: &&(String, VarType, String)| var.0 == "trireme_left_out";
         assert_eq!(
             vars.iter().find(named).map(|var| var.2.as_str()),
             Some("n3")

@@ -30,7 +30,7 @@ pub fn collect(node: &Node) -> Stats {
                 _ => "OPERATIONAL",
             }
             .to_owned(),
-            flow_control_left_out: (!status.left_out.is_empty()).then(|| status.left_out.join(",")),
+            trireme_left_out: (!status.left_out.is_empty()).then(|| status.left_out.join(",")),
             gcomm_uuid: core.incarnation.to_string(),
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()

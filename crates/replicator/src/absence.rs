@@ -37,3 +37,26 @@ impl Absence {
         self.until_ms
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_left_out_again_soon_stays_out_longer() {
+        let mut absence = Absence::default();
+        let mut now_ms = 100_000;
+        let mut lasted = Vec::new();
+        for pause_ms in [0, 500, 9_000, 9_999, 10_000, 1] {
+            now_ms += pause_ms;
+            absence.begin(now_ms);
+            let begun_ms = now_ms;
+            while !absence.is_over(now_ms) {
+                now_ms += 100;
+            }
+            lasted.push(now_ms - begun_ms);
+            absence.end(now_ms);
+        }
+        assert_eq!(lasted, [1_000, 2_000, 4_000, 8_000, 1_000, 2_000]);
+    }
+}

@@ -61,3 +61,41 @@ impl Patience {
         self.holder.map(|_| self.at_ms + LONGEST_STEP_MS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trireme_group::Uuid;
+
+    /// How long a member that holds up the writers for `hold_ms` of each 100 ms is borne with.
+    fn borne_ms(stops: bool, hold_ms: u64) -> Option<u64> {
+        let mut patience = Patience::default();
+        let member = Incarnation(Uuid([1; 16]));
+        (0..20_000).step_by(5).find(|now_ms| {
+            let holds = now_ms % 100 < hold_ms;
+            let holder = holds.then_some(Holder { member, stops });
+            patience.watch(*now_ms, holder, 60).is_some()
+        })
+    }
+
+    #[test]
+    fn a_stop_is_borne_for_its_time_a_pace_eight_times_as_long_and_little_of_either_for_ever() {
+        assert_eq!(borne_ms(true, 100), Some(60));
+        assert_eq!(borne_ms(false, 100), Some(480));
+        assert_eq!(borne_ms(true, 50), Some(115));
+        assert_eq!(borne_ms(true, 5), None);
+        assert_eq!(borne_ms(false, 40), None);
+    }
+
+    #[test]
+    fn a_process_that_overslept_blames_nobody() {
+        let mut patience = Patience::default();
+        let member = Incarnation(Uuid([1; 16]));
+        let holder = Some(Holder {
+            member,
+            stops: true,
+        });
+        assert_eq!(patience.watch(0, holder, 60), None);
+        assert_eq!(patience.watch(10_000, holder, 60), None);
+    }
+}
