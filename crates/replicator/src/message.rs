@@ -130,6 +130,13 @@ impl Message {
         Bytes::from(out)
     }
 
+    /// True if this payload only changes what is known of members' desyncs and cuts.
+    pub(crate) fn touches_no_database(payload: &[u8]) -> bool {
+        let kind = payload.get(1).filter(|_| payload.first() == Some(&VERSION));
+        let harmless = [KIND_DESYNC, KIND_RESYNC, KIND_CUT, KIND_LEAVE_OUT];
+        kind.is_some_and(|kind| harmless.contains(kind))
+    }
+
     pub(crate) fn decode(payload: &Bytes) -> Result<Message, MessageError> {
         let mut reader = Reader::new(payload.clone());
         match reader.u8()? {

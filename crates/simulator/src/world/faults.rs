@@ -205,7 +205,7 @@ impl World {
             }
             Fault::Slow { node, .. } => self.machines[node].slow = 1,
             Fault::SlowAppliers { node, .. } => self.slow_appliers(node, 1),
-            Fault::Astray { node, .. } if self.is_astray(node) => self.start_empty(node),
+            Fault::Astray { node, .. } if self.went_astray(node) => self.start_empty(node),
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
             _ => {}
         }
@@ -235,6 +235,13 @@ impl World {
     pub(crate) fn is_astray(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
         (machine.process.as_ref()).is_some_and(|process| process.start == machine.astray)
+    }
+
+    /// Likewise, or it was killed since and would go on so.
+    fn went_astray(&self, node: NodeId) -> bool {
+        let machine = &self.machines[node];
+        let killed = machine.process.is_none() && machine.starts() == machine.astray;
+        self.is_astray(node) || killed
     }
 
     /// All directions from and to a node.
