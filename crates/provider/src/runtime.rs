@@ -118,6 +118,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         fc_factor: options.double("gcs.fc_factor"),
         fc_single_primary: options.bool("gcs.fc_single_primary")
             || options.bool("gcs.fc_master_slave"),
+        fc_desync_after_ms: options.int("repl.fc_desync_after_ms").max(0) as u64,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
         ..NodeOptions::default()
@@ -194,7 +195,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 group.config_mut().wish = office_wish(&options);
             }
         }),
-        "gcs.fc_limit" | "gcs.fc_factor" => node.with(|core| {
+        "gcs.fc_limit" | "gcs.fc_factor" | "repl.fc_desync_after_ms" => node.with(|core| {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));
         }),

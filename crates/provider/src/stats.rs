@@ -15,7 +15,10 @@ macro_rules! stats {
 
         impl $name {
             fn append_to<'a>(&'a self, vars: &mut Vec<(&'static CStr, Value<'a>)>) {
-                $(vars.push(($var, Value::from(&self.$field)));)+
+                $(match Value::from(&self.$field) {
+                    Value::Absent => {}
+                    value => vars.push(($var, value)),
+                })+
             }
         }
     };
@@ -25,6 +28,8 @@ enum Value<'a> {
     Int(i64),
     Double(f64),
     Text(&'a str),
+    /// There is no such variable now.
+    Absent,
 }
 
 impl From<&i64> for Value<'_> {
@@ -54,6 +59,12 @@ impl From<&bool> for Value<'_> {
 impl<'a> From<&'a String> for Value<'a> {
     fn from(value: &'a String) -> Self {
         Value::Text(value)
+    }
+}
+
+impl<'a> From<&'a Option<String>> for Value<'a> {
+    fn from(value: &'a Option<String>) -> Self {
+        value.as_ref().map_or(Value::Absent, Value::from)
     }
 }
 
@@ -178,6 +189,9 @@ stats! {
         gcomm_uuid: String = c"gcomm_uuid",
         /// This node's segment.
         gmcast_segment: String = c"gmcast_segment",
+        /// Names of the members that the group has left out of flow control, comma separated; only while there are
+        /// any: the suites know the list of names without it.
+        trireme_left_out: Option<String> = c"trireme_left_out",
     }
 }
 
@@ -254,6 +268,7 @@ impl Stats {
                         },
                     )
                 }
+                Value::Absent => continue, // none is in the list
             };
             // SAFETY: the block starts with room for `vars.len() + 1` variables and is aligned for any C type; the last
             // one stays zero, that is, without name.
@@ -333,6 +348,24 @@ mod tests {
         let own = read(&with_own).split_off(56);
         assert!(own.iter().all(|(name, ..)| name.starts_with("trireme_")));
         assert_eq!(read(&Stats::default()).len(), 48);
+    }
+
+    #[test]
+    fn who_is_left_out_is_named_only_while_somebody_is() {
+        let stats = Stats {
+            group: Some(GroupStats {
+                trireme_left_out: Some("n3".to_owned()),
+                ..GroupStats::default()
+            }),
+            ..Stats::default()
+        };
+        let vars = read(&stats);
+        assert_eq!(vars.len(), 57);
+        let named = |var: &&(String, VarType, String)| var.0 == "trireme_left_out";
+        assert_eq!(
+            vars.iter().find(named).map(|var| var.2.as_str()),
+            Some("n3")
+        );
     }
 
     #[test]

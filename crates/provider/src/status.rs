@@ -31,6 +31,7 @@ pub fn collect(node: &Node) -> Stats {
                 _ => "OPERATIONAL",
             }
             .to_owned(),
+            trireme_left_out: (!status.left_out.is_empty()).then(|| status.left_out.join(",")),
             gcomm_uuid: core.incarnation.to_string(),
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()

@@ -1,16 +1,12 @@
-//! Calls of client threads that concern the whole node: reads, pause, desync, flow control.
+//! Calls of client threads that concern the whole node: reads, pause, desync.
 
 use crate::action::{Action, Answer, Code};
 use crate::control::NodeState;
-use crate::direct::Direct;
 use crate::event::Ticket;
-use crate::flow::Tell;
 use crate::gtid::Gtid;
-use crate::isolation::Isolation;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
-use crate::transactions::Phase;
 use trireme_mutants::{Mutant, planted};
 
 impl Replicator {
@@ -143,72 +139,4 @@ impl Replicator {
             self.submit(Sent::UnheardDesync, &Message::Desync);
         }
     }
-
-    /// Asks the others to wait when the apply queue is too long, and sends what waited here when
-    /// nobody asks any more.
-    pub(crate) fn watch_flow(&mut self) {
-        let queue = self.works.applies() + self.backlog.len();
-        let members = self
-            .control
-            .as_ref()
-            .map_or(0, |c| c.configuration.members.len());
-        let may_ask = self.my_state().is_some_and(is_paced_by) && self.primary && !self.leaving;
-        if let Some(tell) = self
-            .flow
-            .watch(self.now_ms, queue, may_ask, members, &self.options)
-        {
-            let message = match tell {
-                Tell::Stop => Direct::FlowStop,
-                Tell::Continue => Direct::FlowContinue,
-            };
-            for member in self.configuration().members {
-                if member.incarnation != self.me {
-                    self.send(member.incarnation, &message);
-                }
-            }
-        }
-        let control = &self.control;
-        let state_of = |from| control.as_ref().and_then(|c| c.state_of(from));
-        let counts = |from| state_of(from).is_some_and(is_paced_by);
-        if self.flow.is_active(self.now_ms, counts) {
-            return;
-        }
-        for held in std::mem::take(&mut self.held) {
-            if !self.may_write() {
-                self.give_up(held.sent, false);
-                continue;
-            }
-            match held.sent {
-                Sent::Trx(id) => {
-                    // Whoever forgets a held transaction takes it from the list as well (`abort`).
-                    let Some(trx) = self.transactions.get_mut(id) else {
-                        continue;
-                    };
-                    let Phase::Held { ticket } = trx.phase else {
-                        continue;
-                    };
-                    trx.phase = Phase::Replicating {
-                        ticket,
-                        aborted: false,
-                    };
-                }
-                Sent::Toi(conn) => {
-                    let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied()
-                    else {
-                        continue;
-                    };
-                    self.isolations
-                        .insert(conn, Isolation::Replicating { ticket });
-                }
-                _ => continue, // nothing else is held
-            }
-            self.replicate(held.sent, held.draft);
-        }
-    }
-}
-
-/// Who may ask the others to wait: a Joined member too, or under a steady load it would never become
-/// Synced. Donors and joiners hold up nobody.
-fn is_paced_by(state: NodeState) -> bool {
-    matches!(state, NodeState::Joined | NodeState::Synced)
 }

@@ -40,8 +40,8 @@ impl Replicator {
             // Fragments of streaming transactions are not supported yet.
             return self.answer(ticket, Answer::unordered(Code::NotImplemented));
         }
-        let stopped = self.flow.is_stopped();
-        let phase = if stopped {
+        let waits = !self.may_go();
+        let phase = if waits {
             Phase::Held { ticket }
         } else {
             Phase::Replicating {
@@ -53,7 +53,7 @@ impl Replicator {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let sent = Sent::Trx(trx);
-        if stopped {
+        if waits {
             self.held.push_back(Held { sent, draft })
         } else {
             self.replicate(sent, draft)
@@ -252,7 +252,7 @@ impl Replicator {
         );
         draft.add_flags(flags::ISOLATION);
         let sent = Sent::Toi(conn);
-        if self.flow.is_stopped() {
+        if !self.may_go() {
             self.isolations.insert(conn, Isolation::Held { ticket });
             self.held.push_back(Held { sent, draft });
         } else {
@@ -335,6 +335,7 @@ impl Replicator {
                 if !self.order.has_passed(seqno) {
                     self.order.pass(seqno);
                 }
+                self.asking.applied();
                 self.released(seqno);
             }
             Some(Running::View(view)) => self.view_shown(&view, ok),

@@ -42,6 +42,9 @@ pub(crate) struct MemberState {
     /// Its cut holds back the group's: Synced and Donor do, Joined only if it did before
     /// (contract trap 36).
     pub counts: bool,
+    /// Desynced by the group, for writers had to wait for it: left out of flow control until it has
+    /// caught up.
+    pub left_out: bool,
 }
 
 impl MemberState {
@@ -52,7 +55,13 @@ impl MemberState {
             donates_to: None,
             cut: 0,
             counts: false,
+            left_out: false,
         }
+    }
+
+    /// True if something keeps it desynced.
+    fn is_desynced(&self) -> bool {
+        self.desyncs > 0 || self.donates_to.is_some() || self.left_out
     }
 
     fn enter(&mut self, state: NodeState) {
@@ -293,7 +302,7 @@ impl Control {
             Message::Donated { rcode } => {
                 let joiner = self.members.get_mut(&from).and_then(|seat| {
                     let joiner = seat.donates_to.take();
-                    if joiner.is_some() && seat.desyncs == 0 {
+                    if joiner.is_some() && !seat.is_desynced() {
                         seat.enter(NodeState::Joined);
                     }
                     joiner
@@ -323,6 +332,14 @@ impl Control {
                     text,
                 }
             }
+            Message::LeaveOut(member) => Effect::LeftOut {
+                id,
+                member: self.leave_out(member).then_some(member),
+            },
+            Message::CaughtUp => Effect::CaughtUp {
+                id,
+                refused: !self.caught_up(from),
+            },
             Message::Joined | Message::Synced | Message::Desync | Message::Resync => {
                 let refused = !self.transition(from, state, &message);
                 Effect::Member {
@@ -354,6 +371,49 @@ impl Control {
         }
     }
 
+    /// Data members that keep pace with the writers.
+    pub(crate) fn in_step(&self) -> usize {
+        let in_step =
+            |m: &&Member| !m.arbitrator && self.state_of(m.incarnation) == Some(NodeState::Synced);
+        self.configuration.members.iter().filter(in_step).count()
+    }
+
+    /// True if this member may be left out of flow control: at least two others keep pace, so that one
+    /// bounds the backlog that another's writes make.
+    pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
+        let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
+        enough && self.state_of(member) == Some(NodeState::Synced)
+    }
+
+    /// Members that the group has left out of flow control.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &Member> + '_ {
+        let left_out = |m: &&Member| (self.members.get(&m.incarnation)).is_some_and(|s| s.left_out);
+        self.configuration.members.iter().filter(left_out)
+    }
+
+    fn leave_out(&mut self, member: Incarnation) -> bool {
+        if !self.may_leave_out(member) {
+            return false;
+        }
+        if let Some(seat) = self.members.get_mut(&member) {
+            seat.left_out = true;
+            seat.enter(NodeState::Donor);
+        }
+        true
+    }
+
+    fn caught_up(&mut self, from: Incarnation) -> bool {
+        let seat = self.members.get_mut(&from).filter(|seat| seat.left_out);
+        if let Some(seat) = seat {
+            seat.left_out = false;
+            if !seat.is_desynced() {
+                seat.enter(NodeState::Synced);
+            }
+            return true;
+        }
+        false
+    }
+
     /// A member's own change of state; false if it is not possible.
     fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
         let Some(seat) = self.members.get_mut(&from) else {
@@ -368,7 +428,7 @@ impl Control {
             }
             (Message::Resync, NodeState::Donor) if seat.desyncs > 0 => {
                 seat.desyncs -= 1;
-                if seat.desyncs == 0 && seat.donates_to.is_none() {
+                if !seat.is_desynced() {
                     seat.enter(NodeState::Joined);
                 }
             }

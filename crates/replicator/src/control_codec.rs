@@ -28,6 +28,7 @@ impl Control {
             out.extend_from_slice(&seat.donates_to.unwrap_or_default().0.0);
             out.extend_from_slice(&seat.cut.to_le_bytes());
             out.push(u8::from(seat.counts));
+            out.push(u8::from(seat.left_out));
         }
         put_count(&mut out, self.forks.len());
         for (id, seqno) in &self.forks {
@@ -64,7 +65,7 @@ impl Control {
         let (history, position) = (reader.uuid()?, reader.u64()?);
         let configuration = reader.configuration()?;
         let mut members = BTreeMap::new();
-        for _ in 0..reader.count(47)? {
+        for _ in 0..reader.count(48)? {
             members.insert(reader.incarnation()?, seat(&mut reader)?);
         }
         let mut forks = Vec::new();
@@ -110,12 +111,13 @@ fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
     };
     let desyncs = reader.u32()?;
     let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
-    let (cut, counts) = (reader.i64()?, reader.bool()?);
+    let (cut, counts, left_out) = (reader.i64()?, reader.bool()?, reader.bool()?);
     Ok(MemberState {
         state,
         desyncs,
         donates_to: has_joiner.then_some(joiner),
         cut,
         counts,
+        left_out,
     })
 }

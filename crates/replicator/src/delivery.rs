@@ -16,6 +16,15 @@ use crate::transactions::{Ordered, Phase};
 use crate::work::{Apply, Task};
 use crate::writeset::WriteSet;
 
+/// A node that is held still goes on to count desyncs and cuts, as long as no write-set or view came before:
+/// they touch no database, and a second RSU waits for its desync (contract 2.20).
+fn passes_a_pause(delivery: &Delivery) -> bool {
+    match delivery {
+        Delivery::Submission { payload, .. } => Message::touches_no_database(payload),
+        Delivery::Configuration(_) => false,
+    }
+}
+
 impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
@@ -36,7 +45,11 @@ impl Replicator {
 
     /// Processes what was delivered, as long as nothing forbids it.
     pub(crate) fn process_backlog(&mut self) {
-        while self.control.is_some() && !self.deliveries_stand_still() {
+        while self.control.is_some() {
+            let goes_on = |(_, delivery): &(Position, Delivery)| passes_a_pause(delivery);
+            if self.deliveries_stand_still() && !self.backlog.front().is_some_and(goes_on) {
+                break;
+            }
             let Some((position, delivery)) = self.backlog.pop_front() else {
                 break;
             };
@@ -82,6 +95,16 @@ impl Replicator {
                 message,
                 refused,
             } => self.member_changed(id, &message, refused),
+            Effect::LeftOut { id, member } => {
+                self.own(id);
+                self.left_out(id, member);
+            }
+            Effect::CaughtUp { id, refused } => {
+                self.own(id);
+                if !refused {
+                    self.back_in_step(id.incarnation);
+                }
+            }
             Effect::Cut { id } => {
                 self.own(id);
                 self.pin_log();
@@ -141,6 +164,7 @@ impl Replicator {
         // Another's, or one that its client has given up (rule 7): applied like another's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
+        self.asking.received(id.incarnation);
         let apply = self.apply_task(
             id.incarnation,
             &write_set,

@@ -25,6 +25,8 @@ pub(crate) enum Direct {
     FlowStop,
     /// Go on.
     FlowContinue,
+    /// My apply queue grows: write no more than this for a while (a lease like that of a stop).
+    FlowPace { per_second: u32 },
 }
 
 /// A part of a control state.
@@ -74,6 +76,10 @@ impl Direct {
             }
             Direct::FlowStop => out.push(6),
             Direct::FlowContinue => out.push(7),
+            Direct::FlowPace { per_second } => {
+                out.push(8);
+                out.extend_from_slice(&per_second.to_le_bytes());
+            }
         }
         Bytes::from(out)
     }
@@ -112,6 +118,9 @@ impl Direct {
             }
             6 => Direct::FlowStop,
             7 => Direct::FlowContinue,
+            8 => Direct::FlowPace {
+                per_second: reader.u32()?,
+            },
             other => return Err(MessageError::Kind(other)),
         };
         reader.end()?;

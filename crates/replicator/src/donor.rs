@@ -8,6 +8,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::{Answer, Code, Level};
 use crate::direct::Direct;
 use crate::event::Ticket;
+use crate::flow::Ask;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
@@ -53,7 +54,10 @@ impl Replicator {
                 from: seqno,
                 records,
             } => self.ist_chunk(from, seqno, &records),
-            Direct::FlowStop => self.flow.stop(from, self.now_ms),
+            Direct::FlowStop => self.flow.asked(from, Ask::Stop, self.now_ms),
+            Direct::FlowPace { per_second } => {
+                self.flow.asked(from, Ask::Pace { per_second }, self.now_ms)
+            }
             Direct::FlowContinue => self.flow.go_on(from),
         }
     }

@@ -43,6 +43,13 @@ pub(crate) enum Effect {
         message: Message,
         refused: bool,
     },
+    /// The group has set a member to desynced, for writers wait for it; None: it may not be now.
+    LeftOut {
+        id: SubmissionId,
+        member: Option<Incarnation>,
+    },
+    /// A member that was left out has caught up.
+    CaughtUp { id: SubmissionId, refused: bool },
     /// The commit cut was reported.
     Cut { id: SubmissionId },
     /// A member voted on how a seqno ended.

@@ -1,99 +1,86 @@
-//! Flow control: a node whose apply queue grows asks the writers to wait, by a lease (rule 15).
+//! Flow control on the side of the writers: they heed what slower members ask for (rule 15).
 
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::options::Options;
-
-/// A stop is said again so often.
-pub(crate) const REFRESH_MS: u64 = 100;
-/// A stop lapses when it was not said again for so long.
+/// What was asked for lapses when it was not said again for so long.
 const LEASE_MS: u64 = 200;
+/// A pace slower than this is as bad as a stop.
+const HARDLY_PER_SECOND: f64 = 50.0;
 
-/// What to tell the others.
+/// What a peer asks of this node's writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tell {
+pub(crate) enum Ask {
+    /// To write no more than this.
+    Pace {
+        per_second: u32,
+    },
     Stop,
-    Continue,
 }
 
-/// Both sides of flow control.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    ask: Ask,
+    until_ms: u64,
+}
+
+/// Who keeps own writers waiting, and how badly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub member: Incarnation,
+    /// They stand still, or nearly.
+    pub stops: bool,
+}
+
+/// Lets own write-sets go, or not yet.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
-    /// This node asks the others to wait; when it says so again.
-    requested: Option<u64>,
-    /// Who asks this node to wait, and until when that holds.
-    leases: BTreeMap<Incarnation, u64>,
-    /// Since when own writers wait.
+    /// What peers ask for, and until when that holds.
+    leases: BTreeMap<Incarnation, Lease>,
+    /// Since when own writers are stopped.
     active_since: Option<u64>,
+    /// Write-sets per second that may go.
+    pace: Option<f64>,
+    /// How many may go now; it was reckoned at `tokens_ms`.
+    tokens: f64,
+    tokens_ms: u64,
     pub paused_ms: u64,
-    pub sent: u64,
     pub received: u64,
 }
 
 impl Flow {
-    /// The queue's length at which the others are asked to wait.
-    pub(crate) fn limit(options: &Options, members: usize) -> f64 {
-        let scale = if options.fc_single_primary {
-            1.0
-        } else {
-            (members.max(1) as f64).sqrt()
-        };
-        options.fc_limit as f64 * scale
-    }
-
-    /// Looks at the own queue. `may_ask`: a desynced node or a joiner asks for nothing.
-    pub(crate) fn watch(
-        &mut self,
-        now_ms: u64,
-        queue: usize,
-        may_ask: bool,
-        members: usize,
-        options: &Options,
-    ) -> Option<Tell> {
-        let limit = Self::limit(options, members);
-        let length = queue as f64;
-        let go_on = length <= limit * options.fc_factor.clamp(0.0, 1.0);
-        match self.requested {
-            None if may_ask && length > limit => {
-                self.requested = Some(now_ms + REFRESH_MS);
-                self.sent += 1;
-                Some(Tell::Stop)
-            }
-            Some(_) if !may_ask || go_on => {
-                self.requested = None;
-                Some(Tell::Continue)
-            }
-            Some(again) if again <= now_ms => {
-                self.requested = Some(now_ms + REFRESH_MS);
-                Some(Tell::Stop)
-            }
-            _ => None,
-        }
-    }
-
     /// A peer asks this node to wait.
-    pub(crate) fn stop(&mut self, from: Incarnation, now_ms: u64) {
-        if self.leases.insert(from, now_ms + LEASE_MS).is_none() {
-            self.received += 1;
-        }
+    pub(crate) fn asked(&mut self, from: Incarnation, ask: Ask, now_ms: u64) {
+        let until_ms = now_ms + LEASE_MS;
+        let before = self.leases.insert(from, Lease { ask, until_ms });
+        let was_stop = before.is_some_and(|lease| lease.ask == Ask::Stop);
+        self.received += u64::from(ask == Ask::Stop && !was_stop);
     }
 
     /// A peer no longer asks.
     pub(crate) fn go_on(&mut self, from: Incarnation) {
-        self.leases.remove(&from);
+        if !planted(Mutant::ContinueLost) {
+            self.leases.remove(&from);
+        }
     }
 
-    /// True if own writers must wait. `counts`: whose stop is heeded.
-    pub(crate) fn is_active(&mut self, now_ms: u64, counts: impl Fn(Incarnation) -> bool) -> bool {
-        self.leases.retain(|from, until| {
-            let lapsed = *until <= now_ms && !planted(Mutant::StopNeverLapses);
-            !lapsed && counts(*from)
+    /// Sees what holds now. `counts`: whose wish is heeded; `own_stop`: this node asks the others to
+    /// stop, so its own writers stop too.
+    pub(crate) fn update(
+        &mut self,
+        now_ms: u64,
+        own_stop: bool,
+        counts: impl Fn(Incarnation, Ask) -> bool,
+    ) {
+        self.leases.retain(|from, lease| {
+            let kept = planted(Mutant::StopNeverLapses) || planted(Mutant::ContinueLost);
+            let lapsed = lease.until_ms <= now_ms && !kept;
+            !lapsed && counts(*from, lease.ask)
         });
-        let active = !self.leases.is_empty() || self.requested.is_some();
-        match (active, self.active_since) {
+        let stopped = own_stop || self.leases.values().any(|lease| lease.ask == Ask::Stop);
+        match (stopped, self.active_since) {
             (true, None) => self.active_since = Some(now_ms),
             (false, Some(since)) => {
                 self.paused_ms += now_ms.saturating_sub(since);
@@ -101,18 +88,72 @@ impl Flow {
             }
             _ => {}
         }
-        active
+        self.set_pace(now_ms);
+    }
+
+    fn set_pace(&mut self, now_ms: u64) {
+        self.refill(now_ms);
+        let pace = |lease: &Lease| match lease.ask {
+            Ask::Pace { per_second } => Some(f64::from(per_second)),
+            Ask::Stop => None,
+        };
+        self.pace = self.leases.values().filter_map(pace).reduce(f64::min);
+    }
+
+    fn refill(&mut self, now_ms: u64) {
+        let elapsed_ms = now_ms.saturating_sub(self.tokens_ms) as f64;
+        self.tokens_ms = now_ms;
+        self.tokens = match self.pace {
+            // Not much more at once than in 10 ms.
+            Some(rate) => (self.tokens + rate * elapsed_ms / 1000.0).min(rate / 100.0 + 1.0),
+            None => 1.0,
+        };
+    }
+
+    /// True if a write-set may go now; it counts as gone.
+    pub(crate) fn admit(&mut self) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
+        if self.pace.is_some() {
+            if self.tokens < 1.0 {
+                return false;
+            }
+            self.tokens -= 1.0;
+        }
+        true
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.active_since.is_some()
     }
 
-    pub(crate) fn is_requested(&self) -> bool {
-        self.requested.is_some()
+    /// The one member but for which own writers would not be stopped, or not be paced; None if there is
+    /// no such one.
+    pub(crate) fn sole_holder(&self, own_stop: bool) -> Option<Holder> {
+        let sole = |stops: bool| {
+            let mut of = self
+                .leases
+                .iter()
+                .filter(|(_, l)| (l.ask == Ask::Stop) == stops);
+            let first = of.next()?;
+            of.next().is_none().then_some(*first.0)
+        };
+        let hardly = self.pace.is_some_and(|rate| rate < HARDLY_PER_SECOND);
+        match self.is_stopped() {
+            true if own_stop => None,
+            true => sole(true).map(|member| Holder {
+                member,
+                stops: true,
+            }),
+            false => sole(false).map(|member| Holder {
+                member,
+                stops: hardly,
+            }),
+        }
     }
 
-    /// Time that own writers have waited, up to now.
+    /// Time that own writers were stopped, up to now.
     pub(crate) fn total_paused_ms(&self, now_ms: u64) -> u64 {
         self.paused_ms
             + self
@@ -120,22 +161,28 @@ impl Flow {
                 .map_or(0, |since| now_ms.saturating_sub(since))
     }
 
-    /// Forgets leases and requests, keeps the counters.
+    /// Forgets what was asked for, keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         self.leases.clear();
-        self.requested = None;
-        self.is_active(now_ms, |_| false);
+        self.update(now_ms, false, |_, _| false);
     }
 
     pub(crate) fn reset_counters(&mut self, now_ms: u64) {
-        (self.paused_ms, self.sent, self.received) = (0, 0, 0);
+        (self.paused_ms, self.received) = (0, 0);
         if self.active_since.is_some() {
             self.active_since = Some(now_ms);
         }
     }
 
-    /// When a lease lapses or a stop is to be said again.
+    /// When a lease lapses.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        self.leases.values().copied().chain(self.requested).min()
+        self.leases.values().map(|lease| lease.until_ms).min()
+    }
+
+    /// When the next write-set may go, if a pace is all that keeps it.
+    pub(crate) fn next_token_ms(&self) -> Option<u64> {
+        let rate = self.pace.filter(|_| !self.is_stopped())?;
+        let wait_ms = (1.0 - self.tokens).max(0.0) * 1000.0 / rate;
+        Some(self.tokens_ms + (wait_ms.ceil() as u64).max(1))
     }
 }

@@ -8,7 +8,9 @@
 //! The walk of a commit, top down, is in `replicator.rs`; what every node must compute alike is in
 //! `control.rs`; who may apply and commit when is in `order.rs`.
 
+mod absence;
 mod action;
+mod asking;
 mod calls;
 mod causal;
 mod client;
@@ -33,6 +35,8 @@ mod life;
 mod message;
 mod options;
 mod order;
+mod pacing;
+mod patience;
 mod replicator;
 mod reporting;
 mod seqno_runs;

@@ -49,7 +49,10 @@ impl Replicator {
         self.disputes.clear();
         self.presumed.clear();
         self.held.clear();
+        self.asking.forget(self.now_ms);
         self.flow.forget(self.now_ms);
+        self.patience.forget();
+        self.absence = crate::absence::Absence::default();
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
@@ -172,7 +175,9 @@ impl Replicator {
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
         self.primary = false;
         self.synced_told = false;
+        self.asking.forget(self.now_ms);
         self.flow.forget(self.now_ms);
+        self.patience.forget();
         for held in std::mem::take(&mut self.held) {
             self.give_up(held.sent, false);
         }
@@ -241,6 +246,8 @@ impl Replicator {
             | Sent::Cut
             | Sent::UnheardDesync
             | Sent::Resync
+            | Sent::LeaveOut(_)
+            | Sent::CaughtUp
             | Sent::Vote(_) => {}
         }
     }
@@ -354,6 +361,9 @@ impl Replicator {
             Some(NodeState::Joined) if self.has_caught_up() => {
                 self.submit_once(Sent::Synced, &crate::message::Message::Synced);
             }
+            Some(NodeState::Donor) if self.may_come_back() => {
+                self.submit_once(Sent::CaughtUp, &crate::message::Message::CaughtUp);
+            }
             _ => {}
         }
     }
@@ -367,13 +377,5 @@ impl Replicator {
         if self.may_say() && !self.submissions.is_in_flight(sent) {
             self.submit(sent, message);
         }
-    }
-
-    /// The apply queue is so short that the node may count as synced. Not shorter than where it
-    /// lets the others go on (flow control): under a steady load it would never get there.
-    fn has_caught_up(&self) -> bool {
-        let members = self.configuration().members.len();
-        let limit = crate::flow::Flow::limit(&self.options, members) * self.options.fc_factor;
-        (self.works.applies() + self.backlog.len()) as f64 <= limit.max(1.0)
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{DecodeError, KeySetError, Seqno};
-use trireme_group::Uuid;
+use trireme_group::{Incarnation, Uuid};
 
 use crate::gtid::Gtid;
 use crate::wire::{Reader, put_bytes};
@@ -19,6 +19,8 @@ const KIND_DESYNC: u8 = 6;
 const KIND_RESYNC: u8 = 7;
 const KIND_CUT: u8 = 8;
 const KIND_VOTE: u8 = 9;
+const KIND_LEAVE_OUT: u8 = 10;
+const KIND_CAUGHT_UP: u8 = 11;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +70,10 @@ pub(crate) enum Message {
     Resync,
     /// Everything of this member's from now on has seen at least this.
     Cut(Seqno),
+    /// This member holds up the writers of the sender: it is to be left out of flow control.
+    LeaveOut(Incarnation),
+    /// A member that was left out has caught up.
+    CaughtUp,
     /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs.
     Vote {
         seqno: Seqno,
@@ -105,6 +111,11 @@ impl Message {
                 out.push(KIND_CUT);
                 out.extend_from_slice(&seqno.to_le_bytes());
             }
+            Message::LeaveOut(member) => {
+                out.push(KIND_LEAVE_OUT);
+                out.extend_from_slice(&member.0.0);
+            }
+            Message::CaughtUp => out.push(KIND_CAUGHT_UP),
             Message::Vote {
                 seqno,
                 ballot,
@@ -117,6 +128,13 @@ impl Message {
             }
         }
         Bytes::from(out)
+    }
+
+    /// True if this payload only changes what is known of members' desyncs and cuts.
+    pub(crate) fn touches_no_database(payload: &[u8]) -> bool {
+        let kind = payload.get(1).filter(|_| payload.first() == Some(&VERSION));
+        let harmless = [KIND_DESYNC, KIND_RESYNC, KIND_CUT, KIND_LEAVE_OUT];
+        kind.is_some_and(|kind| harmless.contains(kind))
     }
 
     pub(crate) fn decode(payload: &Bytes) -> Result<Message, MessageError> {
@@ -148,6 +166,8 @@ impl Message {
             KIND_DESYNC => Message::Desync,
             KIND_RESYNC => Message::Resync,
             KIND_CUT => Message::Cut(reader.i64()?),
+            KIND_LEAVE_OUT => Message::LeaveOut(reader.incarnation()?),
+            KIND_CAUGHT_UP => Message::CaughtUp,
             KIND_VOTE => Message::Vote {
                 seqno: reader.i64()?,
                 ballot: reader.u64()?,

@@ -3,12 +3,16 @@
 /// Settings that the node heeds. Those marked (group) must be equal on all members.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `gcs.fc_limit`: length of the apply queue at which the others are asked to wait.
+    /// `gcs.fc_limit`: length of the apply queue at which the others' writers are slowed down, or
+    /// stopped if nothing is applied; at twice of it they are stopped in any case.
     pub fc_limit: u64,
     /// `gcs.fc_factor`: they may go on at this fraction of the limit.
     pub fc_factor: f64,
     /// `gcs.fc_single_primary`: do not scale the limit with the number of members.
     pub fc_single_primary: bool,
+    /// `repl.fc_desync_after_ms`: a member that alone has kept own writers waiting for so long is left
+    /// out of flow control; 0: never.
+    pub fc_desync_after_ms: u64,
     /// `cert.max_length` (group): how far a write-set's last_seen may lie behind.
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
@@ -23,6 +27,7 @@ impl Default for Options {
             fc_limit: 16,
             fc_factor: 1.0,
             fc_single_primary: false,
+            fc_desync_after_ms: 60,
             cert_max_length: 16384,
             sst_donor: String::new(),
             ist_chunk_bytes: 1 << 20,

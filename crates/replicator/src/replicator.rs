@@ -8,7 +8,9 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position};
 use trireme_mutants::{Mutant, planted};
 
+use crate::absence::Absence;
 use crate::action::{Action, Answer, Code, Level};
+use crate::asking::Asking;
 use crate::causal::Causal;
 use crate::control::{Control, NodeState};
 use crate::counters::Counters;
@@ -23,6 +25,7 @@ use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
+use crate::patience::Patience;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -117,7 +120,10 @@ pub struct Replicator {
     pub(crate) presumed: Presumed,
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
+    pub(crate) asking: Asking,
     pub(crate) flow: Flow,
+    pub(crate) patience: Patience,
+    pub(crate) absence: Absence,
     pub(crate) cuts: CutReports,
     pub(crate) pauses: u32,
     pub(crate) pausing: BTreeSet<Ticket>,
@@ -170,7 +176,10 @@ impl Replicator {
             presumed: Presumed::default(),
             held: VecDeque::new(),
             causal: Causal::default(),
+            asking: Asking::default(),
             flow: Flow::default(),
+            patience: Patience::default(),
+            absence: Absence::default(),
             cuts: CutReports::default(),
             pauses: 0,
             pausing: BTreeSet::new(),

@@ -29,9 +29,12 @@ impl Replicator {
         stage
             .into_iter()
             .chain(again)
-            .chain(self.flow.deadline_ms())
+            .chain(self.flow_deadline_ms())
             .min()
             .map(|at| at.max(self.now_ms + 10))
+            .into_iter()
+            .chain(self.flow.next_token_ms().filter(|_| !self.held.is_empty()))
+            .min()
     }
 
     /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
@@ -70,14 +73,14 @@ impl Replicator {
                 max: held,
                 ..QueueLength::default()
             },
-            local_recv_queue: counters.recv_queue(self.works.applies() + self.backlog.len()),
+            local_recv_queue: counters.recv_queue(self.queue()),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
             flow_control_paused_ns: paused_ms * 1_000_000,
             flow_control_paused: (paused_ms as f64 / elapsed_ms as f64).min(1.0),
-            flow_control_sent: self.flow.sent,
+            flow_control_sent: self.asking.sent,
             flow_control_recv: self.flow.received,
             flow_control_active: self.flow.is_stopped(),
-            flow_control_requested: self.flow.is_requested(),
+            flow_control_requested: self.asking.is_stopping(),
             cert_deps_distance: counters.deps_distance.get(),
             apply_oooe: counters.out_of_order_entered.get(),
             apply_oool: counters.out_of_order_left.get(),
@@ -98,6 +101,9 @@ impl Replicator {
             desync_count: control
                 .and_then(|c| c.members.get(&self.me))
                 .map_or(0, |m| u64::from(m.desyncs)),
+            left_out: control
+                .map(|c| c.left_out().map(|m| m.name.clone()).collect())
+                .unwrap_or_default(),
         }
     }
 
@@ -140,6 +146,7 @@ impl Replicator {
     pub fn reset_counters(&mut self) {
         self.counters.reset(self.now_ms);
         self.flow.reset_counters(self.now_ms);
+        self.asking.sent = 0;
     }
 
     /// What all nodes compute alike, after everything that was delivered, for the log; see

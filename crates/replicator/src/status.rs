@@ -86,4 +86,6 @@ pub struct Status {
     /// Sum of the weights of the configuration in force.
     pub cluster_weight: u64,
     pub desync_count: u64,
+    /// Names of the members that the group has left out of flow control.
+    pub left_out: Vec<String>,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trireme_certification::Seqno;
+use trireme_group::Incarnation;
 
 use crate::event::{ConnId, Ticket, TrxId};
 
@@ -21,6 +22,8 @@ pub(crate) enum Sent {
     Resync,
     Cut,
     Vote(Seqno),
+    LeaveOut(Incarnation),
+    CaughtUp,
 }
 
 /// Numbers own submissions 1, 2, 3.. per connection.

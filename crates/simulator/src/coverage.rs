@@ -53,6 +53,8 @@ counters! {
     strangers: "strangers met",
     reconnects: "reconnects",
     resumed: "logs read back",
+    stops: "flow-control stops",
+    left_out: "members left out of flow control",
     by_itself: "blackouts without an operator",
     breaks: "connections broken",
     frames: "frames",

@@ -71,6 +71,15 @@ pub enum Fault {
         /// How long.
         for_us: TimeUs,
     },
+    /// Appliers take many times as long: locks, missing indexes, a busy disk under the database.
+    SlowAppliers {
+        /// The node.
+        node: NodeId,
+        /// So many times.
+        factor: u64,
+        /// How long.
+        for_us: TimeUs,
+    },
     /// kill -9, or the machine loses power, and a new process later.
     Crash {
         /// The node.
@@ -156,6 +165,7 @@ impl Fault {
             Fault::Delay { .. } => "delay",
             Fault::Pause { .. } => "pause",
             Fault::Slow { .. } => "slow",
+            Fault::SlowAppliers { .. } => "slow appliers",
             Fault::Crash {
                 power_loss: true, ..
             } => "power loss",
@@ -180,6 +190,7 @@ impl Fault {
             | Fault::Duplicate { for_us, .. }
             | Fault::Delay { for_us, .. }
             | Fault::Slow { for_us, .. }
+            | Fault::SlowAppliers { for_us, .. }
             | Fault::Astray { for_us, .. }
             | Fault::Isolate { for_us, .. } => for_us,
             _ => 0,
@@ -224,6 +235,11 @@ impl fmt::Display for Fault {
                 ms(for_us)
             ),
             Fault::Slow {
+                node,
+                factor,
+                for_us,
+            }
+            | Fault::SlowAppliers {
                 node,
                 factor,
                 for_us,

@@ -138,6 +138,10 @@ pub struct Process {
     pub returns: bool,
     /// The group's standing as it was seen last.
     pub standing: Standing,
+    /// It was left out of flow control when it was looked at last.
+    pub left_out: bool,
+    /// Since when one member alone has kept its clients waiting.
+    pub held_up_us: Option<TimeUs>,
     /// Holds its vote, by its own delivered configuration.
     pub voter: bool,
     /// Nothing that this replica ever acknowledged is missing.

@@ -41,6 +41,8 @@ pub struct Plan {
     pub segment_bytes: u64,
     /// `gcs.fc_limit`.
     pub fc_limit: u64,
+    /// `repl.fc_desync_after_ms`.
+    pub fc_desync_after_ms: u64,
     /// `cert.max_length`.
     pub cert_max_length: u64,
     /// Entries of one IST message.
@@ -136,6 +138,7 @@ impl Plan {
             log_bytes: random.pick(&[20_000, 200_000, 16 << 20]),
             segment_bytes: random.pick(&[4 << 10, 64 << 10]),
             fc_limit: random.pick(&[4, 16, 100]),
+            fc_desync_after_ms: Options::default().fc_desync_after_ms,
             cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             recovers: Random::new(seed, 5).percent(80),

@@ -27,6 +27,8 @@ pub enum Kind {
     Pause,
     /// A slow machine.
     Slow,
+    /// Locks, missing indexes.
+    SlowAppliers,
     /// kill -9.
     Crash,
     /// Power loss.
@@ -312,6 +314,21 @@ pub const ALL: &[Profile] = &[
         bad_seat: true,
         ..PLAIN
     },
+    Profile {
+        name: "laggards",
+        mix: &[
+            (6, SlowAppliers),
+            (2, Slow),
+            (3, Pause),
+            (1, Delay),
+            (1, Crash),
+            (1, Reset),
+        ],
+        faults: (4, 12),
+        far_percent: 0,
+        think_us: [3_000, 5_000, 20_000],
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -417,6 +434,11 @@ impl Kind {
             Slow => Fault::Slow {
                 node,
                 factor: random.pick(&[5, 20, 100]),
+                for_us,
+            },
+            SlowAppliers => Fault::SlowAppliers {
+                node,
+                factor: random.pick(&[50, 500, 10_000]),
                 for_us,
             },
             Crash | PowerLoss => Fault::Crash {

@@ -221,6 +221,9 @@ pub const SPECS: &[Spec] = &[
         Choice(&["memory", "os", "disk"]),
         Shown("os"),
     ),
+    // Likewise: how long writers wait for one slow member before the group leaves it out of flow control (in
+    // milliseconds; 0: as long as it takes).
+    dynamic("repl.fc_desync_after_ms", COUNT, Shown("60")),
     dynamic(
         "repl.key_format",
         Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
@@ -263,8 +266,8 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, repl.durability and repl.sequencer.
-        assert_eq!(sysvars.len(), 90);
+        // Galera's 88, repl.durability, repl.fc_desync_after_ms and repl.sequencer.
+        assert_eq!(sysvars.len(), 91);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
     }
 

@@ -375,3 +375,36 @@ fn a_total_order_action_that_has_seen_too_little_runs_nowhere() {
     assert_eq!(cluster.status(0).local_cert_failures, 2);
     cluster.assert_settled();
 }
+
+/// Two RSUs at once: the second's desync is granted, and reads see it, while the first holds the node still.
+#[test]
+fn a_node_that_is_held_still_is_desynced_once_more() {
+    let mut cluster = Cluster::of(2);
+    let first = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::Desync { ticket: first });
+    cluster.settle();
+    let paused = cluster.call(0, |ticket| Event::Pause { ticket });
+    assert_eq!(paused.expect("nothing is under way").code, Code::Ok);
+    let ticket = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::Desync { ticket });
+    cluster.settle_now();
+    let answer = cluster.nodes[0].server.take(ticket);
+    assert_eq!(answer.expect("it does not wait").code, Code::Ok);
+    assert_eq!(cluster.status(0).desync_count, 2);
+    // A write-set waits, and all that comes behind it.
+    cluster.certify(1, "a", KeyType::Exclusive);
+    cluster.settle_now();
+    let third = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::Desync { ticket: third });
+    cluster.settle_now();
+    assert_eq!(
+        (
+            cluster.status(0).desync_count,
+            cluster.status(0).local_recv_queue.now
+        ),
+        (2, 2)
+    );
+    cluster.call(0, |ticket| Event::Resume { ticket }).unwrap();
+    cluster.settle_now();
+    assert_eq!(cluster.status(0).desync_count, 3);
+}

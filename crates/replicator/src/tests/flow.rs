@@ -4,6 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, incarnation, member};
 use super::server::{Session, Toi};
+use crate::direct::Direct;
 use crate::{Code, Event, Options};
 
 /// Node 0 asks the others to stop, so that node 1's writers are held back.
@@ -125,6 +126,162 @@ fn what_is_held_back_fails_for_good_when_its_node_must_join_again() {
         Toi::Done(Code::ConnFail)
     );
     cluster.nodes[0].threads = 4;
+    cluster.settle();
+    cluster.assert_settled();
+}
+
+/// A cluster of three in which node 2 applies nothing and node 0 writes, so that all wait.
+fn held_up_by_one(count: usize) -> (Cluster, u64) {
+    let mut cluster = Cluster::of(count);
+    let slow = count - 1;
+    let options = Options {
+        fc_limit: 2,
+        ..Options::default()
+    };
+    cluster.event(slow, Event::SetOptions(options));
+    cluster.nodes[slow].threads = 0;
+    for key in ["a", "b", "c", "d", "e"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    cluster.settle_now();
+    assert!(cluster.status(0).flow_control_active);
+    let held = cluster.certify(0, "f", KeyType::Exclusive);
+    (cluster, held)
+}
+
+fn pass(cluster: &mut Cluster, ms: u64) {
+    for _ in 0..ms / 10 {
+        cluster.pass(10);
+        cluster.settle_now();
+    }
+}
+
+#[test]
+fn who_alone_holds_up_the_writers_is_left_out_until_it_has_caught_up() {
+    let (mut cluster, held) = held_up_by_one(3);
+    pass(&mut cluster, 30);
+    assert_eq!(cluster.comment(2), "Synced");
+    pass(&mut cluster, 60);
+    assert_eq!(cluster.outcome(0, held), Code::Ok);
+    for node in 0..3 {
+        assert_eq!(cluster.status(node).left_out, ["node2"]);
+        let told = |line: &String| line.contains("does not keep pace");
+        assert_eq!(
+            cluster.nodes[node].logs.iter().filter(|l| told(l)).count(),
+            1
+        );
+    }
+    assert_eq!(
+        (cluster.comment(2), cluster.comment(1)),
+        ("Donor/Desynced", "Synced")
+    );
+    assert!(!cluster.status(0).flow_control_active && !cluster.status(2).flow_control_requested);
+    // However long its queue gets.
+    for key in ["g", "h", "i", "j", "k", "l", "m"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    pass(&mut cluster, 100);
+    assert!(!cluster.status(0).flow_control_active);
+    // It catches up, but does not come and go all the time.
+    cluster.nodes[2].threads = 4;
+    pass(&mut cluster, 500);
+    assert_eq!(cluster.comment(2), "Donor/Desynced");
+    pass(&mut cluster, 500);
+    assert_eq!(
+        (cluster.comment(2), cluster.status(1).left_out.len()),
+        ("Synced", 0)
+    );
+    cluster.settle();
+    cluster.assert_settled();
+}
+
+#[test]
+fn of_two_members_none_is_left_out() {
+    let (mut cluster, held) = held_up_by_one(2);
+    pass(&mut cluster, 1000);
+    assert!(cluster.status(0).flow_control_active && cluster.status(0).left_out.is_empty());
+    cluster.nodes[1].threads = 4;
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, held), Code::Ok);
+    cluster.assert_settled();
+}
+
+#[test]
+fn nobody_is_left_out_if_another_holds_up_the_writers_as_well() {
+    let (mut cluster, held) = held_up_by_one(3);
+    let options = Options {
+        fc_limit: 2,
+        ..Options::default()
+    };
+    cluster.event(1, Event::SetOptions(options));
+    cluster.nodes[1].threads = 0;
+    // Node 2's own write-sets fill the queue of node 1.
+    cluster.nodes[2].threads = 4;
+    pass(&mut cluster, 10);
+    cluster.nodes[2].threads = 0;
+    for key in ["g", "h", "i", "j", "k"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    pass(&mut cluster, 1000);
+    assert!(cluster.status(0).flow_control_active);
+    assert!(cluster.status(0).left_out.is_empty());
+    for node in [1, 2] {
+        cluster.nodes[node].threads = 4;
+    }
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, held), Code::Ok);
+    cluster.assert_settled();
+}
+
+#[test]
+fn with_no_limit_of_patience_nobody_is_left_out() {
+    let (mut cluster, _) = held_up_by_one(3);
+    let options = Options {
+        fc_desync_after_ms: 0,
+        ..Options::default()
+    };
+    cluster.event(0, Event::SetOptions(options));
+    pass(&mut cluster, 1000);
+    assert!(cluster.status(0).flow_control_active && cluster.status(0).left_out.is_empty());
+}
+
+/// Node 1 asks for a pace: not more than so many go in a second, evenly, and one that is aborted while it
+/// waits is gone at once.
+#[test]
+fn a_paced_writer_writes_at_the_pace() {
+    let mut cluster = Cluster::of(2);
+    let pace = Direct::FlowPace { per_second: 100 }.encode();
+    let mut sent = Vec::new();
+    let mut longest_ms = 0;
+    let first = cluster.status(0).replicated;
+    let victim = cluster.now_ms + 100;
+    let mut last_ms = cluster.now_ms;
+    for ms in 0..300 {
+        if ms % 50 == 0 {
+            let (from, bytes) = (incarnation(1), pace.clone());
+            cluster.event(0, Event::Direct { from, bytes });
+        }
+        let before = cluster.status(0).replicated;
+        let trx = cluster.certify(0, &format!("k{ms}"), KeyType::Exclusive);
+        if cluster.now_ms == victim {
+            assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
+            cluster.step_session(0, trx);
+            assert_eq!(cluster.outcome(0, trx), Code::ConnFail);
+        }
+        cluster.now_ms += 1;
+        cluster.event(0, Event::Tick);
+        cluster.settle_now();
+        if cluster.status(0).replicated > before {
+            longest_ms = longest_ms.max(cluster.now_ms - last_ms);
+            last_ms = cluster.now_ms;
+            sent.push(cluster.now_ms);
+        }
+    }
+    let count = cluster.status(0).replicated - first;
+    assert!((29..=33).contains(&count), "{count}");
+    assert!(longest_ms <= 12, "{longest_ms}");
+    assert!(!cluster.status(0).flow_control_active, "a pace is no stop");
+    // What waits goes when the pace lapses.
     cluster.settle();
     cluster.assert_settled();
 }

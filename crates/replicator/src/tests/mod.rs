@@ -8,6 +8,7 @@ mod driver;
 mod flow;
 mod joining;
 mod life;
+mod pacing;
 mod random;
 mod server;
 mod transfer;

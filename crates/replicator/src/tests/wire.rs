@@ -79,6 +79,8 @@ fn messages() -> Vec<(&'static str, Bytes)> {
             }
             .encode(),
         ),
+        ("leave out", Message::LeaveOut(incarnation(3)).encode()),
+        ("caught up", Message::CaughtUp.encode()),
         (
             "snapshot request",
             Direct::SnapshotRequest {
@@ -105,6 +107,7 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ("ist chunk", Direct::IstChunk { from: 3, records }.encode()),
         ("flow stop", Direct::FlowStop.encode()),
         ("flow continue", Direct::FlowContinue.encode()),
+        ("flow pace", Direct::FlowPace { per_second: 1234 }.encode()),
     ]
 }
 
@@ -142,14 +145,14 @@ fn what_was_written_is_read() {
         (42, 3, 11, 12)
     );
     assert_eq!((&read.data[..], read.keys().len()), (&b"data"[..], 4));
-    for (name, bytes) in messages().into_iter().skip(9) {
+    for (name, bytes) in messages().into_iter().skip(11) {
         assert_eq!(
             Direct::decode(bytes.clone()).unwrap().encode(),
             bytes,
             "{name}"
         );
     }
-    for (name, bytes) in messages().into_iter().skip(1).take(8) {
+    for (name, bytes) in messages().into_iter().skip(1).take(10) {
         assert_eq!(Message::decode(&bytes).unwrap().encode(), bytes, "{name}");
     }
     let mut cluster = Cluster::of(2);
@@ -211,7 +214,7 @@ fn what_is_cut_short_or_goes_on_is_refused() {
             let length = wrong.len();
             let is_data = name == "write-set" && length >= bytes.len() - b"data".len();
             let is_read = match index {
-                0..9 => Message::decode(&wrong).is_ok(),
+                0..11 => Message::decode(&wrong).is_ok(),
                 _ => Direct::decode(wrong).is_ok(),
             };
             assert_eq!(is_read, is_data, "{name}, {length}");
@@ -252,7 +255,7 @@ fn values_without_a_meaning_are_refused() {
 proptest! {
     #[test]
     fn hostile_bytes_are_refused_or_read_but_never_panic(
-        which in 0..17usize,
+        which in 0..20usize,
         cut in any::<usize>(),
         flips in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
         noise in proptest::collection::vec(any::<u8>(), 0..64),

@@ -63,6 +63,8 @@ schedules! {
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,
+    slow_left_out,
+    slow_of_two,
     amnesiac_voter,
     withdrawn_entry,
     payload_dies_with_origin,

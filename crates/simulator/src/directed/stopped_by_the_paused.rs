@@ -1,7 +1,8 @@
 //! A node asks the others to wait, and is paused (rules 15 and 24).
 //!
 //! n3 applies slowly, its queue grows, it asks for a stop; then its process is paused and withdraws
-//! nothing. The stop lapses: the others go on long before n3 is given up.
+//! nothing. The stop lapses: the others go on long before n3 is given up, even if nobody is ever left out
+//! of flow control.
 
 use trireme_mutants::Mutant;
 
@@ -13,6 +14,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.fc_limit = 1;
+        plan.fc_desync_after_ms = 0;
         plan.suspect_timeout_ms = 60_000;
         let server = &mut plan.nodes[N3].server;
         server.appliers = 1;

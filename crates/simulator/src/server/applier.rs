@@ -187,7 +187,7 @@ impl Server {
         } else {
             Stage::Locking
         };
-        ctx.sleep(self.plan.speed.apply_us)
+        ctx.sleep(self.plan.speed.apply_us.times(self.apply_slowness))
     }
 
     fn gtid(&self, a: ThreadId) -> Gtid {
@@ -213,7 +213,7 @@ impl Server {
                     self.seize_row(a, key, gtid.seqno, ctx)?;
                 }
                 self.appliers[a].locked += 1;
-                ctx.sleep(speed.apply_us)
+                ctx.sleep(speed.apply_us.times(self.apply_slowness))
             }
             Stage::Written => self.enter_as_applier(a, Stage::Entering, ctx),
             Stage::Entering => {

@@ -29,6 +29,8 @@ pub struct Server {
     pub(super) node: NodeId,
     pub(super) start: u64,
     pub(super) plan: ServerPlan,
+    /// Its appliers take so many times as long to write a row.
+    pub apply_slowness: u64,
     pub(super) db: Database,
     pub(super) locks: Locks,
     pub(super) threads: Vec<Thread>,
@@ -111,6 +113,7 @@ impl Server {
             pauser: None,
             commits_blocked: false,
             plan,
+            apply_slowness: 1,
         };
         server.runnable.extend(appliers..=admin);
         server
@@ -181,6 +184,7 @@ impl Server {
     pub fn calm(&mut self) {
         self.plan.apply_errors_per_million = 0;
         self.plan.load.by_hand = false;
+        self.apply_slowness = 1;
     }
 
     /// Threads that have become runnable since the last call.

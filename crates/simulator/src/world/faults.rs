@@ -107,6 +107,7 @@ impl World {
             }
             Fault::Pause { node, for_us } => self.pause(node, for_us),
             Fault::Slow { node, factor, .. } => self.machines[node].slow = factor,
+            Fault::SlowAppliers { node, factor, .. } => self.slow_appliers(node, factor),
             Fault::Crash {
                 node,
                 power_loss,
@@ -203,12 +204,19 @@ impl World {
                 }
             }
             Fault::Slow { node, .. } => self.machines[node].slow = 1,
+            Fault::SlowAppliers { node, .. } => self.slow_appliers(node, 1),
             Fault::Astray { node, .. } if self.machines[node].astray.is_some() => {
                 self.machines[node].astray = None;
                 self.start_empty(node);
             }
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
             _ => {}
+        }
+    }
+
+    fn slow_appliers(&mut self, node: NodeId, factor: u64) {
+        if let Some(process) = &mut self.machines[node].process {
+            process.server.apply_slowness = factor;
         }
     }
 

@@ -61,6 +61,8 @@ impl World {
             leaving_us: None,
             returns: false,
             standing: Standing::Outside,
+            left_out: false,
+            held_up_us: None,
             voter: false,
             intact: start == 1,
             configurations: Vec::new(),
@@ -109,6 +111,7 @@ impl World {
         };
         let options = Options {
             fc_limit: plan.fc_limit,
+            fc_desync_after_ms: plan.fc_desync_after_ms,
             cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
             ..Options::default()

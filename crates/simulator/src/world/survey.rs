@@ -3,7 +3,7 @@
 use trireme_engine::Session;
 use trireme_group::{Configuration, Position, Standing, Uuid};
 use trireme_log::Log;
-use trireme_replicator::{Gtid, LocalState, NoHistory};
+use trireme_replicator::{Gtid, LocalState, NoHistory, Status};
 
 use super::World;
 use crate::machine::Process;
@@ -14,6 +14,9 @@ use crate::seen::{NodeId, Seen, TimeUs};
 const SLOW_WORK_US: u64 = 60_000;
 /// A client was acknowledged not longer ago than this: there is load.
 const LOAD_US: TimeUs = 500_000;
+/// One slow member may hold up the others' clients for so long at a stretch, slow disks and processors and
+/// far members included.
+const HELD_UP_MS: u64 = 1_500;
 
 /// These overrides are in the past of the branch that the process is on.
 fn is_past(overrides: &[Uuid], process: &Process) -> bool {
@@ -270,7 +273,65 @@ impl World {
                 self.watch
                     .see(self.now_us, node, Seen::Size { name, value, limit });
             }
+            self.look_at_flow(node, &status);
         }
+    }
+
+    /// Nobody waits for one slow member for long, as long as the order decides quickly (rule 15).
+    fn look_at_flow(&mut self, node: NodeId, status: &Status) {
+        let tidy = self.is_tidy();
+        let stoppers = self.stoppers();
+        let in_step = self.in_step();
+        let now_us = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let name = format!("n{}", node + 1);
+        let left_out = status.left_out.contains(&name);
+        let was_left_out = std::mem::replace(&mut process.left_out, left_out);
+        self.coverage.left_out += u64::from(left_out && !was_left_out);
+        let waits = status.flow_control_active && status.local_send_queue.now > 0;
+        let by_one = stoppers.len() == 1 && !stoppers.contains(&node);
+        if !(tidy && waits && by_one && in_step > 2) {
+            process.held_up_us = None;
+            return;
+        }
+        let since_us = *process.held_up_us.get_or_insert(now_us);
+        let what = Seen::Size {
+            name: "time in ms for which one slow member holds up the clients",
+            value: (now_us - since_us) / 1000,
+            limit: HELD_UP_MS,
+        };
+        self.watch.see(now_us, node, what);
+    }
+
+    /// Everybody is a member with a vote and hears everybody: what is submitted is ordered soon.
+    fn is_tidy(&self) -> bool {
+        let nodes = || 0..self.machines.len();
+        let cut = |(a, b)| a != b && self.network.is_cut(a, b);
+        let pairs = || nodes().flat_map(|a| nodes().map(move |b| (a, b)));
+        let is_paused = |machine: &crate::machine::Machine| {
+            let process = machine.process.as_ref();
+            process.is_none_or(|p| p.free_us > self.now_us + 20_000)
+        };
+        self.united().is_ok() && !pairs().any(cut) && !self.machines.iter().any(is_paused)
+    }
+
+    fn statuses(&self) -> impl Iterator<Item = (NodeId, Status)> + '_ {
+        let processes = self.machines.iter().enumerate();
+        processes.filter_map(|(node, m)| Some((node, m.process.as_ref()?.engine.status())))
+    }
+
+    /// Who asks the writers to stop.
+    fn stoppers(&self) -> Vec<NodeId> {
+        let stops = self.statuses().filter(|(_, s)| s.flow_control_requested);
+        stops.map(|(node, _)| node).collect()
+    }
+
+    /// How many are synced, in their own eyes.
+    fn in_step(&self) -> usize {
+        let synced = |(_, s): &(NodeId, Status)| s.local_state == LocalState::Synced;
+        self.statuses().filter(synced).count()
     }
 
     /// The last fault is over.
@@ -408,5 +469,6 @@ impl World {
         self.coverage.commits += status.local_commits;
         self.coverage.conflicts += status.local_cert_failures;
         self.coverage.replays += status.local_replays;
+        self.coverage.stops += status.flow_control_sent;
     }
 }

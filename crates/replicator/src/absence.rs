@@ -1,0 +1,62 @@
+//! How long this node stays out of flow control when the group has left it out.
+
+/// At least so long: nobody is served by its coming and going.
+const SHORTEST_MS: u64 = 1_000;
+const LONGEST_MS: u64 = 60_000;
+/// Who is left out again within this time stays out twice as long.
+const RELAPSE_MS: u64 = 10_000;
+
+/// Since when, and until when.
+#[derive(Debug, Default)]
+pub(crate) struct Absence {
+    until_ms: u64,
+    for_ms: u64,
+}
+
+impl Absence {
+    /// It begins.
+    pub(crate) fn begin(&mut self, now_ms: u64) {
+        let relapsed = now_ms < self.until_ms + RELAPSE_MS;
+        let twice = if relapsed { 2 * self.for_ms } else { 0 };
+        self.for_ms = twice.clamp(SHORTEST_MS, LONGEST_MS);
+        self.until_ms = now_ms + self.for_ms;
+    }
+
+    /// The node is back in flow control.
+    pub(crate) fn end(&mut self, now_ms: u64) {
+        self.until_ms = now_ms;
+    }
+
+    /// It may come back, if it has caught up.
+    pub(crate) fn is_over(&self, now_ms: u64) -> bool {
+        now_ms >= self.until_ms
+    }
+
+    /// When that is.
+    pub(crate) fn until_ms(&self) -> u64 {
+        self.until_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_left_out_again_soon_stays_out_longer() {
+        let mut absence = Absence::default();
+        let mut now_ms = 100_000;
+        let mut lasted = Vec::new();
+        for pause_ms in [0, 500, 9_000, 9_999, 10_000, 1] {
+            now_ms += pause_ms;
+            absence.begin(now_ms);
+            let begun_ms = now_ms;
+            while !absence.is_over(now_ms) {
+                now_ms += 100;
+            }
+            lasted.push(now_ms - begun_ms);
+            absence.end(now_ms);
+        }
+        assert_eq!(lasted, [1_000, 2_000, 4_000, 8_000, 1_000, 2_000]);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a node that applies slowly asks the writers for.
+
+use super::driver::incarnation;
+use crate::asking::{Asking, Limits, Part, Tell, Wish};
+
+const LIMITS: Limits = Limits {
+    pace: 20.0,
+    factor: 1.0,
+};
+
+/// A node that applies one write-set in each `apply_ms`, and writers that would write one each `write_ms`
+/// if nobody paced them. Returns the greatest queue, how long writers were stopped, and what was applied.
+fn run(apply_ms: u64, write_ms: u64, for_ms: u64) -> (usize, u64, u64) {
+    let mut asking = Asking::default();
+    let (mut queue, mut pace, mut owed) = (0, None, 0.0_f64);
+    let (mut greatest, mut stopped_ms, mut applied) = (0, 0, 0);
+    for now_ms in 0..for_ms {
+        let most = 1.0 / write_ms as f64;
+        owed += match pace {
+            None => most,
+            Some(Wish::Stop) => 0.0,
+            Some(Wish::Pace(rate)) => most.min(rate / 1000.0),
+        };
+        stopped_ms += u64::from(pace == Some(Wish::Stop));
+        if owed >= 1.0 {
+            owed -= 1.0;
+            queue += 1;
+            asking.received(incarnation(0));
+        }
+        if queue > 0 && now_ms % apply_ms == 0 {
+            queue -= 1;
+            applied += 1;
+            asking.applied();
+        }
+        greatest = greatest.max(queue);
+        match asking.watch(now_ms, queue, Part::InStep, LIMITS) {
+            Some(Tell::Ask(wish)) => pace = Some(wish),
+            Some(Tell::Continue) => pace = None,
+            None => {}
+        }
+    }
+    (greatest, stopped_ms, applied)
+}
+
+#[test]
+fn writers_twice_as_fast_are_slowed_down_and_never_stopped() {
+    let (queue, stopped_ms, applied) = run(4, 2, 10_000);
+    assert_eq!(stopped_ms, 0);
+    assert!((21..40).contains(&queue), "{queue}");
+    assert!(applied > 2_450, "it is never idle: {applied}");
+}
+
+#[test]
+fn who_applies_nothing_stops_the_writers_at_the_limit() {
+    let mut asking = Asking::default();
+    for now_ms in 0..20 {
+        assert_eq!(asking.watch(now_ms, 20, Part::InStep, LIMITS), None);
+    }
+    let tell = asking.watch(20, 21, Part::InStep, LIMITS);
+    assert_eq!(tell, Some(Tell::Ask(Wish::Stop)));
+    assert_eq!(asking.watch(30, 21, Part::InStep, LIMITS), None);
+    assert_eq!(
+        asking.watch(120, 21, Part::InStep, LIMITS),
+        tell,
+        "said again"
+    );
+    assert_eq!(
+        asking.watch(130, 20, Part::InStep, LIMITS),
+        Some(Tell::Continue)
+    );
+}
+
+#[test]
+fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing() {
+    let mut asking = Asking::default();
+    let mut told = Vec::new();
+    for now_ms in 0..500 {
+        if now_ms % 2 == 0 {
+            asking.applied();
+        }
+        told.extend(asking.watch(now_ms, 10_000, Part::CatchingUp, LIMITS));
+    }
+    let paces =
+        |tell: &Tell| matches!(tell, Tell::Ask(Wish::Pace(rate)) if (400.0..500.0).contains(rate));
+    assert!(!told.is_empty() && told.iter().all(paces), "{told:?}");
+    assert_eq!(
+        asking.watch(500, 10_000, Part::LeftOut, LIMITS),
+        Some(Tell::Continue)
+    );
+    assert_eq!(asking.watch(501, 10_000, Part::LeftOut, LIMITS), None);
+}
+
+#[test]
+fn each_writer_gets_its_part_of_the_pace() {
+    let mut asking = Asking::default();
+    for now_ms in 0..=50 {
+        for _ in 0..3 {
+            asking.received(incarnation(0));
+        }
+        asking.received(incarnation(1));
+        asking.watch(now_ms, 5, Part::InStep, LIMITS);
+    }
+    let shares = [0, 1, 2].map(|member| asking.share(incarnation(member), 4, 1000.0));
+    assert_eq!(shares, [750, 250, 125], "who wrote nothing may begin");
+}

@@ -1,0 +1,43 @@
+//! Of two nodes one applies slowly: the other's writers wait for it, as long as it takes.
+//!
+//! Without n2 nobody would bound its backlog. When it has caught up, n1's clients go on.
+
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::{Directed, N1, N2, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::LastSyncedLeftOut, Mutant::ContinueLost],
+    plan: |seed| {
+        let mut plan = cluster(2, seed);
+        plan.fc_limit = 1;
+        plan.nodes[N2].server.appliers = 1;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.strike(Fault::SlowAppliers {
+        node: N2,
+        factor: 2_000,
+        for_us: 0,
+    });
+    let writes: Vec<_> = (0..8).map(|at| stage.write(N1, &[row(at)])).collect();
+    stage.until("n1's clients wait", |s| {
+        let waits = |node| s.process(node).is_some_and(|p| p.engine.status().flow_control_active);
+        waits(N1)
+    })?;
+    stage.pass_ms(600);
+    let waits = !writes.iter().all(|write| stage.acknowledged(*write));
+    stage.must("n1's clients wait on", waits);
+    let in_step = stage.state(N2) == Some(LocalState::Synced);
+    stage.must("n2 stays in flow control", in_step);
+    stage.pass_ms(4_000);
+    let done = writes.iter().all(|write| stage.acknowledged(*write));
+    stage.must("n1's clients go on when n2 has caught up", done);
+    Ok(())
+}
