@@ -86,6 +86,9 @@ mutants! {
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
         donor_loss_ignored: DonorLossIgnored,
+        arbitrator_donates: ArbitratorDonates,
+        arbitrator_votes: ArbitratorVotes,
+        arbitrator_serves_nothing: ArbitratorServesNothing,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls of client threads that concern the whole node: reads, pause, desync, flow control.
 
 use crate::action::{Action, Answer, Code};
-use crate::control::NodeState;
+use crate::control::{Control, NodeState};
 use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow::Tell;
@@ -148,11 +148,10 @@ impl Replicator {
     /// nobody asks any more.
     pub(crate) fn watch_flow(&mut self) {
         let queue = self.works.applies() + self.backlog.len();
-        let members = self
-            .control
-            .as_ref()
-            .map_or(0, |c| c.configuration.members.len());
-        let may_ask = self.my_state().is_some_and(is_paced_by) && self.primary && !self.leaving;
+        let configuration = self.control.as_ref().map(|c| &c.configuration);
+        let members = configuration.map_or(0, |c| c.data_members().count());
+        let in_step = self.primary && !self.leaving && !self.is_arbitrator();
+        let may_ask = in_step && self.my_state().is_some_and(is_paced_by);
         if let Some(tell) = self
             .flow
             .watch(self.now_ms, queue, may_ask, members, &self.options)
@@ -168,8 +167,9 @@ impl Replicator {
             }
         }
         let control = &self.control;
-        let state_of = |from| control.as_ref().and_then(|c| c.state_of(from));
-        let counts = |from| state_of(from).is_some_and(is_paced_by);
+        let has_queue =
+            |c: &Control, from| !c.is_arbitrator(from) && c.state_of(from).is_some_and(is_paced_by);
+        let counts = |from| control.as_ref().is_some_and(|c| has_queue(c, from));
         if self.flow.is_active(self.now_ms, counts) {
             return;
         }

@@ -39,7 +39,7 @@ impl Replicator {
         }
         (self.cuts.write_sets, self.cuts.last_ms) = (0, self.now_ms);
         let counts = self.my_state().is_some_and(|s| s != NodeState::Joiner);
-        if !counts || !matches!(self.stage, Stage::Active) {
+        if !counts || self.is_arbitrator() || !matches!(self.stage, Stage::Active) {
             return;
         }
         let low = self.order.low();

@@ -289,6 +289,10 @@ impl Replicator {
         self.wake_clients();
         self.backlog.clear();
         self.order.unhold_all();
+        if self.is_arbitrator() {
+            self.stage = Stage::Final;
+            return self.closed(); // there is no server to be told
+        }
         self.works
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
@@ -348,7 +352,7 @@ impl Replicator {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
-            Some(NodeState::Joined) if self.has_caught_up() => {
+            Some(NodeState::Joined) if !self.is_arbitrator() && self.has_caught_up() => {
                 self.submit_once(Sent::Synced, &crate::message::Message::Synced);
             }
             _ => {}
@@ -369,7 +373,7 @@ impl Replicator {
     /// The apply queue is so short that the node may count as synced. Not shorter than where it
     /// lets the others go on (flow control): under a steady load it would never get there.
     fn has_caught_up(&self) -> bool {
-        let members = self.configuration().members.len();
+        let members = self.configuration().data_members().count();
         let limit = crate::flow::Flow::limit(&self.options, members) * self.options.fc_factor;
         (self.works.applies() + self.backlog.len()) as f64 <= limit.max(1.0)
     }

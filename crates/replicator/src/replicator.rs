@@ -364,6 +364,11 @@ impl Replicator {
         self.control.as_ref()?.state_of(self.me)
     }
 
+    /// This node holds the log and no database: what is delivered counts as applied.
+    pub(crate) fn is_arbitrator(&self) -> bool {
+        self.my_member.arbitrator
+    }
+
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
@@ -393,12 +398,7 @@ impl Replicator {
             primary: true,
             my_index: configuration.index_of(self.me),
             members: configuration.members.clone(),
-            app_protocol: configuration
-                .members
-                .iter()
-                .map(|m| m.app_protocol)
-                .min()
-                .unwrap_or(-1),
+            app_protocol: configuration.app_protocol(),
         }
     }
 
