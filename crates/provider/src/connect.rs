@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::{
@@ -144,7 +144,7 @@ fn connection_options(
 fn open_votes(options: &Options) -> Result<Votes, ConnectError> {
     let base_dir = PathBuf::from(options.str("base_dir"));
     let fresh = random_uuid().map_err(ConnectError::Random)?;
-    Ok(Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?)
+    Ok(Votes::open(&base_dir, fresh)?)
 }
 
 /// This node as the others see it.
@@ -155,7 +155,7 @@ fn this_member(
     incarnation: Incarnation,
 ) -> Result<Member, ConnectError> {
     Ok(Member {
-        replica: ReplicaId(Uuid(votes.replica().bytes)),
+        replica: ReplicaId(votes.replica()),
         incarnation,
         weight: 0,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
@@ -265,13 +265,10 @@ fn engine_start(
     let fresh = bootstrap.then(random_uuid).transpose();
     Ok(Start {
         config: group_config(options, me),
-        promised: Ballot {
-            number: votes.promised().number,
-            replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
-        },
+        promised: votes.promised(),
         recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
         // Unreadable: the machine may have been started anew since.
-        boot_id: current_boot_id().map_or([0xff; 16], |id| id.bytes),
+        boot_id: current_boot_id().map_or([0xff; 16], |id| id.0),
         log: LogConfig::new(
             dir.clone(),
             options.int("gcache.size").max(1) as u64,

@@ -10,7 +10,6 @@ use crate::convert::uuid_to_abi;
 use crate::core::{Line, Progress};
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
-use crate::votes::Ballot;
 use crate::waiting::Waiting;
 
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
@@ -41,10 +40,6 @@ impl Outside for Outlet<'_> {
     fn promise(&mut self, ballot: group::Ballot) -> Result<(), String> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());
-        };
-        let ballot = Ballot {
-            number: ballot.number,
-            replica: uuid_to_abi(ballot.replica.0),
         };
         line.votes.promise(ballot).map_err(|e| e.to_string())
     }
