@@ -103,7 +103,7 @@ impl Arbitrator {
     fn stay(&mut self, stop: impl Fn() -> bool) -> Result<(), ArbitratorError> {
         let began = Instant::now();
         let mut leaving: Option<Instant> = None;
-        let mut standing = Standing::Outside;
+        let mut told = (Standing::Outside, 0);
         let mut ready = Ready::default();
         let mut idle_ms = 0;
         loop {
@@ -126,7 +126,7 @@ impl Arbitrator {
                 core.engine.node(now_ms(), Event::Left);
             }
             core.pump();
-            tell_standing(core, &mut standing);
+            tell_view(core, &mut told);
             if let Some(text) = core.progress.failed.take() {
                 return Err(ArbitratorError::Failed(text));
             }
@@ -163,23 +163,31 @@ impl Arbitrator {
     }
 }
 
-/// The server would tell of views; here nobody does.
-fn tell_standing(core: &mut Core, told: &mut Standing) {
+/// The server would tell of views; here nobody does. `told`: standing and number of the last one.
+fn tell_view(core: &mut Core, told: &mut (Standing, u64)) {
     let Some(link) = core.engine.link() else {
         return;
     };
     let standing = link.group.standing();
-    if standing == *told {
+    let configuration = link.group.configuration();
+    if (standing, configuration.number) == *told {
         return;
     }
-    *told = standing;
-    let configuration = link.group.configuration();
+    *told = (standing, configuration.number);
     let names: Vec<&str> = (configuration.members.iter())
         .map(|member| member.name.as_str())
         .collect();
     let text = match standing {
-        Standing::Primary => format!("in the primary component with {}", names.join(", ")),
-        _ => format!("not in the primary component ({standing:?})"),
+        Standing::Primary => format!(
+            "view {}, primary: {}",
+            configuration.number,
+            names.join(", ")
+        ),
+        Standing::NonPrimary => format!(
+            "not in the primary component: too few of {} can be reached",
+            names.join(", ")
+        ),
+        Standing::Outside => "in no view".to_owned(),
     };
     core.log(Level::Info, &text);
 }

@@ -89,6 +89,7 @@ mutants! {
         arbitrator_donates: ArbitratorDonates,
         arbitrator_votes: ArbitratorVotes,
         arbitrator_serves_nothing: ArbitratorServesNothing,
+        arbitrator_log_wraps: ArbitratorLogWraps,
     }
 }
 

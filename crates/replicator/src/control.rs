@@ -128,6 +128,11 @@ impl Control {
         member.is_some_and(|member| member.arbitrator)
     }
 
+    /// Nobody waits for what this member has applied, or asks how that ended.
+    fn abstains(&self, incarnation: Incarnation) -> bool {
+        self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
+    }
+
     /// The state of a member; None if it is none.
     pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
         self.members.get(&incarnation).map(|m| m.state)
@@ -313,8 +318,8 @@ impl Control {
                 text,
             } => {
                 // Of what was not ordered yet there is nothing to say, and without a database never.
-                let has_data = !self.is_arbitrator(from) || planted(Mutant::ArbitratorVotes);
-                if has_data && state != NodeState::Joiner && seqno <= self.seqno() {
+                let may_vote = state != NodeState::Joiner && !self.abstains(from);
+                if may_vote && seqno <= self.seqno() {
                     self.votes.cast(seqno, from, ballot);
                 }
                 Effect::Vote {
@@ -358,7 +363,7 @@ impl Control {
     /// A member's own change of state; false if it is not possible. An arbitrator stays Joined: nobody
     /// waits for what it has applied.
     fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
-        if self.is_arbitrator(from) && !matches!(message, Message::Joined) {
+        if self.abstains(from) && !matches!(message, Message::Joined) {
             return false;
         }
         let Some(seat) = self.members.get_mut(&from) else {
@@ -386,10 +391,9 @@ impl Control {
     /// choice open, somebody of its segment, else anybody (contract 3.6).
     fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
-        // An arbitrator is never Synced.
-        let has_state = |m: &Member| {
-            self.state_of(m.incarnation) == Some(NodeState::Synced)
-                || m.arbitrator && planted(Mutant::ArbitratorDonates)
+        let has_state = |m: &Member| match m.arbitrator {
+            true => planted(Mutant::ArbitratorDonates),
+            false => self.state_of(m.incarnation) == Some(NodeState::Synced),
         };
         let able: Vec<&Member> = (self.configuration.members.iter())
             .filter(|m| m.incarnation != joiner && !m.never_donor)

@@ -154,7 +154,7 @@ impl Replicator {
     /// The final view was delivered.
     fn closed(&mut self) {
         let gtid = self.last_committed();
-        if !self.inconsistent && gtid != Gtid::UNDEFINED {
+        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.is_arbitrator() {
             self.out.push(Action::SaveState {
                 gtid,
                 safe_to_bootstrap: self.safe_to_bootstrap,
@@ -352,7 +352,7 @@ impl Replicator {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
-            Some(NodeState::Joined) if !self.is_arbitrator() && self.has_caught_up() => {
+            Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {
                 self.submit_once(Sent::Synced, &crate::message::Message::Synced);
             }
             _ => {}

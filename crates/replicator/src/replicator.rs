@@ -369,6 +369,11 @@ impl Replicator {
         self.my_member.arbitrator
     }
 
+    /// Nobody waits for what this node has applied, or asks how that ended.
+    pub(crate) fn abstains(&self) -> bool {
+        self.is_arbitrator() && !planted(Mutant::ArbitratorVotes)
+    }
+
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);

@@ -66,8 +66,7 @@ impl Replicator {
 
     /// Says what this node has to say on every open vote, as soon as it knows.
     pub(crate) fn pursue_votes(&mut self) {
-        let has_data = !self.is_arbitrator() || planted(Mutant::ArbitratorVotes);
-        let may_vote = has_data && self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        let may_vote = !self.abstains() && self.my_state().is_some_and(|s| s != NodeState::Joiner);
         if !may_vote || !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
             return;
         }

@@ -51,6 +51,8 @@ pub enum Kind {
     Astray,
     /// Everybody dies.
     Blackout,
+    /// Everybody with a database dies.
+    Outage,
 }
 
 /// A kind of run.
@@ -82,6 +84,8 @@ pub struct Profile {
     pub ddl_error_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
+    /// So many of the nodes, the last ones, have no database.
+    pub arbitrators: usize,
 }
 
 use Kind::*;
@@ -105,6 +109,7 @@ const PLAIN: Profile = Profile {
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
     think_us: [10_000, 20_000, 50_000],
+    arbitrators: 0,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -291,6 +296,29 @@ pub const ALL: &[Profile] = &[
         mix: &[(7, Fork), (2, Astray), (1, Crash), (1, Leave), (1, Reset)],
         ..PLAIN
     },
+    Profile {
+        name: "arbitrators",
+        sizes: &[3, 3, 3, 4],
+        arbitrators: 1,
+        mix: &[
+            (5, Crash),
+            (2, PowerLoss),
+            (2, CrashInTransfer),
+            (3, Partition),
+            (1, OneWay),
+            (1, Reset),
+            (1, Overflow),
+            (1, Pause),
+            (2, Leave),
+            (1, Reconnect),
+            (1, Isolate),
+            (1, Weight),
+            (1, Blackout),
+            (2, Outage),
+        ],
+        ddl_error_percent: 30,
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -424,6 +452,10 @@ impl Kind {
                 for_us: random.within(300_000..=2_000_000),
             },
             Blackout => Fault::Blackout {
+                power_loss: random.percent(50),
+                for_us,
+            },
+            Outage => Fault::Outage {
                 power_loss: random.percent(50),
                 for_us,
             },
