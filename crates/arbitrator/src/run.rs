@@ -187,7 +187,7 @@ fn tell_view(core: &mut Core, told: &mut (Standing, u64)) {
             "not in the primary component: too few of {} can be reached",
             names.join(", ")
         ),
-        Standing::Outside => "in no view".to_owned(),
+        Standing::Outside => return,
     };
     core.log(Level::Info, &text);
 }

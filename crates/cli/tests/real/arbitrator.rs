@@ -35,7 +35,7 @@ impl Arbitrator {
         };
         drop(listener);
         arbitrator.spawn();
-        trial.await_size(0, 3, SOON);
+        await_votes(trial, 0);
         arbitrator
     }
 
@@ -83,6 +83,12 @@ impl Drop for Arbitrator {
     }
 }
 
+/// Waits until all three are members with a vote.
+fn await_votes(trial: &mut Trial, i: usize) {
+    trial.await_size(i, 3, JOIN);
+    trial.await_status(i, "wsrep_cluster_weight", "3", SOON);
+}
+
 const WRITE: &str = "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t";
 
 #[test]
@@ -108,7 +114,7 @@ fn with_an_arbitrator_either_node_may_die() {
         trial.await_size(other, 2, SOON);
         trial.exec(other, WRITE);
         trial.restart(victim);
-        trial.await_size(other, 3, JOIN);
+        await_votes(&mut trial, other);
         trial.exec(victim, WRITE);
     }
     // The arbitrator may die, too: it comes back with its log.
@@ -116,7 +122,7 @@ fn with_an_arbitrator_either_node_may_die() {
     trial.await_size(0, 2, SOON);
     trial.exec(0, WRITE);
     arbitrator.spawn();
-    trial.await_size(0, 3, JOIN);
+    await_votes(&mut trial, 0);
     trial.kill(1);
     trial.await_size(0, 2, SOON);
     trial.exec(0, WRITE);
