@@ -15,10 +15,18 @@ const DAEMON: u8 = 3;
 
 /// A log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("log '{}': {source}", path.display())]
-pub struct LogError {
-    path: PathBuf,
-    source: io::Error,
+pub enum LogError {
+    /// A file.
+    #[error("log '{}': {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system's log.
+    #[error("the system's log does not listen at {SYSLOG}: {0} (--log FILE writes to a file)")]
+    Syslog(io::Error),
 }
 
 /// Where lines go.
@@ -42,16 +50,17 @@ pub struct Log {
 impl Log {
     /// To standard error.
     pub fn to_stderr() -> Log {
-        Log {
-            target: Target::Stderr,
-            debug: false,
-        }
+        Log::to(Target::Stderr)
     }
 
     /// To the end of this file, which is made if need be.
     pub fn to_file(path: &Path) -> Result<Log, LogError> {
         let file = OpenOptions::new().append(true).create(true).open(path);
-        Log::opened(path, file.map(Target::File))
+        let file = file.map_err(|source| LogError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Log::to(Target::File(file)))
     }
 
     /// To the system's log.
@@ -62,16 +71,12 @@ impl Log {
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
-        Log::opened(Path::new(SYSLOG), socket.map(Target::Syslog))
+        Ok(Log::to(Target::Syslog(socket.map_err(LogError::Syslog)?)))
     }
 
-    fn opened(path: &Path, target: io::Result<Target>) -> Result<Log, LogError> {
+    fn to(target: Target) -> Log {
         let debug = false;
-        let target = target.map_err(|source| LogError {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Log { target, debug })
+        Log { target, debug }
     }
 
     /// Turns debug lines on or off (option `debug`).
