@@ -191,6 +191,8 @@ fn an_arbitrator_that_cannot_begin_says_why() {
     let datadir = trial.node(0).datadir();
     let datadir = datadir.to_str().expect("a path of ours");
     let elsewhere = dir.path().to_str().expect("a path of ours");
+    let log = dir.path().join("log");
+    let log = log.to_str().expect("a path of ours");
     let group = ["--group", "trireme-local"];
     let cases: [(&[&str], &str); 5] = [
         (
@@ -221,6 +223,8 @@ fn an_arbitrator_that_cannot_begin_says_why() {
                 "--address",
                 &address,
                 "--daemon",
+                "--log",
+                log,
                 "--options",
                 "gmcast.listen_addr=tcp://192.0.2.1",
             ],
