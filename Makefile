@@ -19,7 +19,8 @@ help:  ## this list
 build:  ## release build of libtrireme.so and of the trireme program
 	@scripts/packages.sh build
 	cargo build --release --package trireme-provider --package trireme-cli
-	@echo "built $(BIN)/libtrireme.so and $(BIN)/trireme"
+	@mkdir -p $(BIN)/garb && ln -sf ../trireme $(BIN)/garb/garbd
+	@echo "built $(BIN)/libtrireme.so and $(BIN)/trireme, which is an arbitrator by the name of $(BIN)/garb/garbd"
 
 demo:  ## three nodes on this machine under load, one is killed and comes back (KEEP=1 leaves them running)
 	@scripts/packages.sh demo

@@ -6,6 +6,7 @@
 //!
 //! Nothing here touches the system's MariaDB service, its data or its configuration files.
 
+pub mod arbitrator;
 pub mod bench;
 pub mod cluster;
 mod cluster_error;

@@ -1,9 +1,10 @@
 //! The `trireme` program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
+use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_cli::bench::latency;
 use trireme_cli::bench::sysbench::Plan;
 use trireme_cli::bench::system::System;
@@ -24,8 +25,21 @@ struct Cli {
     command: Command,
 }
 
+/// The arbitrator of a cluster: a member that votes and keeps the log, and has no database.
+#[derive(Parser)]
+#[command(name = "garbd", version, disable_version_flag = true)]
+struct Garbd {
+    #[command(flatten)]
+    args: ArbitratorArgs,
+    /// Print version.
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
+    version: (),
+}
+
 #[derive(Subcommand)]
 enum Command {
+    /// A member of a cluster without a database: votes, keeps the log, serves missing write-sets.
+    Arbitrator(ArbitratorArgs),
     /// A cluster of MariaDB servers on this machine, for trying things out.
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -157,18 +171,24 @@ fn parse_nodes(text: &str) -> Result<usize, String> {
 type AnyError = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match interrupt::install()
-        .map_err(AnyError::from)
-        .and_then(|()| run(cli.command))
-    {
+    let argv0 = std::env::args_os().next().unwrap_or_default();
+    let (name, command) = match arbitrator::is_garbd(Path::new(&argv0)) {
+        true => (arbitrator::GARBD, Command::Arbitrator(Garbd::parse().args)),
+        false => ("trireme", Cli::parse().command),
+    };
+    let interrupts = interrupt::install().map_err(AnyError::from);
+    match interrupts.and_then(|()| run(command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) if interrupt::check() == Err(Interrupted) => {
-            eprintln!("trireme: interrupted");
+            eprintln!("{name}: interrupted");
             ExitCode::from(130)
         }
+        // It is in the log.
+        Err(error) if matches!(error.downcast_ref(), Some(CommandError::Ended(_))) => {
+            ExitCode::FAILURE
+        }
         Err(error) => {
-            eprintln!("trireme: error: {error}");
+            eprintln!("{name}: error: {error}");
             ExitCode::FAILURE
         }
     }
@@ -176,6 +196,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), AnyError> {
     match command {
+        Command::Arbitrator(args) => Ok(arbitrator::run(args)?),
         Command::Cluster(ClusterCommand::Up(args)) => up(args),
         Command::Cluster(ClusterCommand::Down { dir, delete }) => Ok(cluster_commands::down(
             &dir.unwrap_or_else(default_dir),

@@ -6,6 +6,7 @@
 
 mod real {
     mod apart;
+    mod arbitrator;
     mod blackout;
     mod crash;
     mod leave;

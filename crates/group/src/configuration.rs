@@ -61,6 +61,17 @@ impl Configuration {
             || planted(Mutant::HalfIsAMajority) && weight >= self.total_weight() / 2
     }
 
+    /// Members with a database.
+    pub fn data_members(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|m| !m.arbitrator)
+    }
+
+    /// The application protocol that all members with a database speak; -1 if there is none.
+    pub fn app_protocol(&self) -> i32 {
+        let protocols = self.data_members().map(|m| m.app_protocol);
+        protocols.min().unwrap_or(-1)
+    }
+
     /// The member with this incarnation.
     pub fn member(&self, incarnation: Incarnation) -> Option<&Member> {
         self.members.iter().find(|m| m.incarnation == incarnation)

@@ -91,6 +91,10 @@ mutants! {
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
         donor_loss_ignored: DonorLossIgnored,
+        arbitrator_donates: ArbitratorDonates,
+        arbitrator_votes: ArbitratorVotes,
+        arbitrator_serves_nothing: ArbitratorServesNothing,
+        arbitrator_log_wraps: ArbitratorLogWraps,
     }
 }
 

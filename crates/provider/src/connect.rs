@@ -1,24 +1,22 @@
 //! connect() and disconnect(): a connection from its first packet to its last.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid, Wish};
-use trireme_log::{Durability, LogConfig, OsDisk};
+use trireme_group::Member;
+use trireme_node::setup::{self, SetupError, random_uuid};
+use trireme_node::{Line, now_ms};
 use trireme_replicator::{Event, Gtid};
-use trireme_transport::{
-    AllowAddress, HostPort, Identity, Mesh, MeshConfig, Poller, TransportError,
-};
+use trireme_transport::AllowAddress;
 
-use crate::core::{Core, Line, Progress, now_ms};
+use crate::core::{Core, Progress};
 use crate::node::Node;
 use crate::options::{Options, Phase};
 use crate::reactor::Reactor;
 use crate::url::{AddressError, ClusterUrl};
-use crate::votes::{Votes, VotesError, current_boot_id};
+use crate::votes::Votes;
 
 /// A leave that the cluster does not answer is given up after this time (MariaDB's suites kill a
 /// server that takes more than 10 s to stop).
@@ -43,9 +41,7 @@ pub enum ConnectError {
     )]
     UnsafeBootstrap,
     #[error("{0}")]
-    Transport(#[from] TransportError),
-    #[error("{0}")]
-    Votes(#[from] VotesError),
+    Setup(#[from] SetupError),
     #[error("the write-set log cannot be created: {0}")]
     Log(#[from] trireme_log::LogError),
     #[error("the network thread cannot be started: {0}")]
@@ -53,7 +49,7 @@ pub enum ConnectError {
     #[error("already connected; disconnect first")]
     Connected,
     #[error("no random numbers from the system: {0}")]
-    Random(getrandom::Error),
+    Random(#[from] getrandom::Error),
     #[error(
         "no primary component within {timeout_ms} ms (pc.wait_prim_timeout) at {peers}: check that a node of the \
          cluster runs there, its cluster name and its log; the first node of a new cluster is started with gcomm:// \
@@ -62,15 +58,6 @@ pub enum ConnectError {
     NoPrimary { timeout_ms: u64, peers: String },
     #[error("the cluster refused this node: {0}")]
     Refused(String),
-}
-
-/// A fresh random uuid (version 4).
-pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    Ok(Uuid(bytes))
 }
 
 /// connect(): returns when the node is in a view.
@@ -94,12 +81,13 @@ pub fn connect(
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
     }
-    let incarnation = Incarnation(random_uuid().map_err(ConnectError::Random)?);
-    let votes = open_votes(&options)?;
-    let me = this_member(node, &options, &votes, incarnation)?;
+    let votes = setup::open_votes(&options)?;
+    let me = this_member(node, &options, &votes)?;
+    let incarnation = me.incarnation;
     // It may take a while: nobody is to find this node before.
     let local = node.local_position();
-    let (mesh, poller) = open_mesh(name, &cluster, &options, &me)?;
+    let allow: AllowAddress = Box::new(crate::services::allowed);
+    let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
@@ -107,7 +95,7 @@ pub fn connect(
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    let started = begin(node, Line { mesh, votes }, start, donor);
+    let started = begin(node, Line::new(mesh, votes), start, donor);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
@@ -140,114 +128,14 @@ fn connection_options(
     Ok(options)
 }
 
-/// The first connect of a data directory gives it its identity (rule 14).
-fn open_votes(options: &Options) -> Result<Votes, ConnectError> {
-    let base_dir = PathBuf::from(options.str("base_dir"));
-    let fresh = random_uuid().map_err(ConnectError::Random)?;
-    Ok(Votes::open(&base_dir, crate::convert::uuid_to_abi(fresh))?)
-}
-
 /// This node as the others see it.
-fn this_member(
-    node: &Node,
-    options: &Options,
-    votes: &Votes,
-    incarnation: Incarnation,
-) -> Result<Member, ConnectError> {
+fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, ConnectError> {
     Ok(Member {
-        replica: ReplicaId(Uuid(votes.replica().bytes)),
-        incarnation,
-        weight: 0,
-        full_weight: options.int("pc.weight").clamp(0, 255) as u8,
-        voter: false,
         name: node.settings.node_name.clone(),
         incoming: node.settings.node_incoming.clone(),
-        address: advertised_address(options, &listen_address(options)?),
-        segment: options.int("gmcast.segment").clamp(0, 255) as u8,
-        arbitrator: false,
-        never_donor: options.bool("gcs.stateless"),
         app_protocol: node.settings.proto_ver,
+        ..setup::this_member(options, votes)?
     })
-}
-
-fn listen_address(options: &Options) -> Result<crate::url::HostPort, ConnectError> {
-    let address = |source| ConnectError::Address {
-        address: options.str("gmcast.listen_addr").to_owned(),
-        source,
-    };
-    options.listen_address().map_err(address)
-}
-
-fn open_mesh(
-    name: &str,
-    cluster: &ClusterUrl,
-    options: &Options,
-    me: &Member,
-) -> Result<(Mesh, Poller), ConnectError> {
-    let identity = Identity {
-        replica: me.replica.0.0,
-        incarnation: me.incarnation.0.0,
-        name: me.name.clone(),
-        group_name: name.to_owned(),
-        listen_addr: me.address.clone(),
-        history: [0; 16],
-        segment: me.segment,
-        extra: Vec::new(),
-    };
-    let base_port = options.base_port();
-    let seeds = cluster.peers.iter().map(|peer| HostPort {
-        host: peer.host.clone(),
-        port: peer.port_or(base_port),
-    });
-    let allow: AllowAddress = Box::new(crate::services::allowed);
-    let listen = listen_address(options)?;
-    let listen = HostPort {
-        host: listen.host.clone(),
-        port: listen.port_or(base_port),
-    };
-    let config = MeshConfig {
-        allow: Some(allow),
-        ..MeshConfig::new(listen, seeds.collect())
-    };
-    let (mut mesh, poller) = Mesh::bind(config, identity)?;
-    if options.int("gmcast.isolate") != 0 {
-        mesh.set_isolated(true);
-    }
-    Ok((mesh, poller))
-}
-
-/// What peers are told: the host that this node listens on, or else the one of
-/// `wsrep_node_address`; an unspecified one stands for the address that a peer sees.
-fn advertised_address(options: &Options, listen: &crate::url::HostPort) -> String {
-    let port = listen.port_or(options.base_port());
-    let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
-    let host = if unspecified && options.is_shown("base_host") {
-        options.str("base_host")
-    } else {
-        &listen.bracketed_host()
-    };
-    format!("{host}:{port}")
-}
-
-fn group_config(options: &Options, me: Member) -> Config {
-    Config {
-        suspect_timeout_ms: options
-            .duration_ms("evs.suspect_timeout")
-            .min(options.duration_ms("evs.inactive_timeout")),
-        ignore_split_brain: options.bool("pc.ignore_sb"),
-        ignore_quorum: options.bool("pc.ignore_quorum"),
-        wish: office_wish(options),
-        ..Config::new(me)
-    }
-}
-
-/// `repl.sequencer`.
-pub fn office_wish(options: &Options) -> Wish {
-    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
-        "prefer" => Wish::Prefer,
-        "never" => Wish::Never,
-        _ => Wish::Auto,
-    }
 }
 
 fn engine_start(
@@ -259,12 +147,6 @@ fn engine_start(
     donor: &str,
     bootstrap: bool,
 ) -> Result<Start, ConnectError> {
-    let durability = match options.str("repl.durability") {
-        "memory" => Durability::Memory,
-        "disk" => Durability::Disk,
-        _ => Durability::Os,
-    };
-    let dir = PathBuf::from(options.str("gcache.dir"));
     if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
             "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
@@ -272,27 +154,12 @@ fn engine_start(
             local.uuid
         ));
     }
-    let fresh = bootstrap.then(random_uuid).transpose();
     Ok(Start {
-        config: group_config(options, me),
-        promised: Ballot {
-            number: votes.promised().number,
-            replica: ReplicaId(Uuid(votes.promised().replica.bytes)),
-        },
-        recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
-        // Unreadable: the machine may have been started anew since.
-        boot_id: current_boot_id().map_or([0xff; 16], |id| id.bytes),
-        log: LogConfig::new(
-            dir.clone(),
-            options.int("gcache.size").max(1) as u64,
-            [0; 16],
-            durability,
-        ),
-        disk: Box::new(move || Box::new(OsDisk::new(&dir))),
         local,
-        bootstrap: fresh.map_err(ConnectError::Random)?,
+        bootstrap: bootstrap.then(random_uuid).transpose()?,
         server_running: node.server_running.load(Ordering::SeqCst),
         options: crate::runtime::replicator_options(options, donor),
+        ..setup::start(options, votes, me)
     })
 }
 

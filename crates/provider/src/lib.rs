@@ -14,7 +14,6 @@ pub mod fuzzing;
 mod grastate;
 mod logging;
 mod node;
-mod options;
 mod outlet;
 mod reactor;
 mod recover_position;
@@ -24,12 +23,9 @@ mod services;
 mod stats;
 mod status;
 mod transaction;
-mod url;
-// Half of what it keeps is read at recovery, which comes with the durable log.
-#[allow(dead_code)]
-mod votes;
 mod waiting;
 
+use trireme_node::{options, url, votes};
 use trireme_wsrep_abi::cap;
 
 /// What this provider can do. Streaming, the pre-ordered interface, NBO and snapshots are not among it.

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trireme_replicator::Level;
 use trireme_wsrep_abi::{LogCb, LogLevel};
 
 /// Longer messages are cut: the server's log buffer is not made for them.
@@ -54,6 +55,16 @@ impl Logger {
     /// For developers; dropped, and not even formatted, unless debug lines are on.
     pub fn debug(&self, message: impl Display) {
         self.log(LogLevel::DEBUG, message);
+    }
+
+    /// Logs what the node says.
+    pub fn log_at(&self, level: Level, text: &str) {
+        match level {
+            Level::Error => self.error(text),
+            Level::Warn => self.warn(text),
+            Level::Info => self.info(text),
+            Level::Debug => self.debug(text),
+        }
     }
 
     /// Logs at any level. Pass `format_args!(...)` to format only what is logged.

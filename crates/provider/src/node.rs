@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
 use trireme_handover::{Handover, UnderLock};
+use trireme_node::Station;
 use trireme_replicator::{Answer, Event, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
@@ -79,7 +80,7 @@ impl UnderLock for Core {
     }
 
     fn pump(&mut self) {
-        Core::pump(self);
+        Station::pump(self);
     }
 
     fn take_work(&mut self) -> Option<Work> {

@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{self as group, Incarnation};
-use trireme_replicator::{self as replicator, Level};
-use trireme_transport::{Frame, SendOutcome};
+use trireme_node::Line;
+use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
-use crate::core::{Line, Progress};
+use crate::core::Progress;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
-use crate::votes::Ballot;
 use crate::waiting::Waiting;
 
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
@@ -25,26 +24,14 @@ pub struct Outlet<'a> {
 
 impl Outside for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
-        let Some(line) = self.line.as_mut() else {
-            return;
-        };
-        // Group and replicator bound their messages far below 4 GiB.
-        let Ok(frame) = Frame::new(&[channel.byte()], Some(bytes)) else {
-            return;
-        };
-        for peer in to {
-            // Dropped frames are made up for by the protocol: the peer asks again, or Drained comes.
-            let _: SendOutcome = line.mesh.send(peer.0.0, frame.clone());
+        if let Some(line) = self.line.as_mut() {
+            line.send(to, channel, bytes);
         }
     }
 
     fn promise(&mut self, ballot: group::Ballot) -> Result<(), String> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());
-        };
-        let ballot = Ballot {
-            number: ballot.number,
-            replica: uuid_to_abi(ballot.replica.0),
         };
         line.votes.promise(ballot).map_err(|e| e.to_string())
     }
@@ -77,12 +64,7 @@ impl Outside for Outlet<'_> {
             Action::WakeAppliers { n } => {
                 *self.appliers_due = self.appliers_due.saturating_add(n);
             }
-            Action::Log { level, text } => match level {
-                Level::Error => self.logger.error(&text),
-                Level::Warn => self.logger.warn(&text),
-                Level::Info => self.logger.info(&text),
-                Level::Debug => self.logger.debug(&text),
-            },
+            Action::Log { level, text } => self.logger.log_at(level, &text),
             Action::Fatal { text } => self.fail(&text),
             Action::Admitted => self.progress.admitted = true,
             Action::Closed => self.progress.closed = true,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use trireme_node::Station;
 use trireme_transport::{Poller, Ready, Waker};
 
 use crate::node::Node;
@@ -63,6 +64,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
         }
         let Some(node) = node.upgrade() else { return };
         let idle_ms = node.with(|core| {
+            core.heed_signal();
             core.react(&mut ready);
             core.pump();
             core.idle_ms()

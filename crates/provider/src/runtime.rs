@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::{Engine, starting_position};
 use trireme_group::Event as GroupEvent;
+use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
 use trireme_wsrep_abi::InitSettings;
 
-use crate::connect::{office_wish, random_uuid};
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
 use crate::grastate::{Found, Grastate};
@@ -17,6 +17,7 @@ use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase};
 use crate::recover_position::recover_position;
+use trireme_node::setup::office_wish;
 
 /// How long SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
 const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
@@ -40,12 +41,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         &settings.options,
     )
     .map_err(|error| format!("wsrep_provider_options: {error}"))?;
-    if options.bool("socket.ssl") {
-        // Going on in the clear would betray who asked for encryption.
-        return Err("socket.ssl is on, but this version of Trireme cannot encrypt its connections yet: remove the \
-                    socket.ssl* options and keep the cluster on a network that you trust"
-            .to_string());
-    }
+    setup::check(&options).map_err(|error| error.to_string())?;
     logger.set_debug(options.bool("debug"));
     let (grastate, found) =
         Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;

@@ -131,6 +131,17 @@ impl Control {
         }
     }
 
+    /// True for a member without a database.
+    pub(crate) fn is_arbitrator(&self, incarnation: Incarnation) -> bool {
+        let member = self.configuration.member(incarnation);
+        member.is_some_and(|member| member.arbitrator)
+    }
+
+    /// Nobody waits for what this member has applied, or asks how that ended.
+    fn abstains(&self, incarnation: Incarnation) -> bool {
+        self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
+    }
+
     /// The state of a member; None if it is none.
     pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
         self.members.get(&incarnation).map(|m| m.state)
@@ -139,10 +150,8 @@ impl Control {
     /// Everybody who may have a vote (rule 3).
     pub(crate) fn joined(&self) -> impl Iterator<Item = Incarnation> + '_ {
         let joined = |m: &&Member| {
-            m.arbitrator
-                || self
-                    .state_of(m.incarnation)
-                    .is_some_and(|s| s != NodeState::Joiner)
+            let state = self.state_of(m.incarnation);
+            state.is_some_and(|s| s != NodeState::Joiner)
         };
         self.configuration
             .members
@@ -233,11 +242,7 @@ impl Control {
             let mut seat = before
                 .get(&member.incarnation)
                 .cloned()
-                .unwrap_or(MemberState::new(if member.arbitrator {
-                    NodeState::Joined
-                } else {
-                    NodeState::Joiner
-                }));
+                .unwrap_or(MemberState::new(NodeState::Joiner));
             if first && !member.arbitrator {
                 // Who founds a history has its state.
                 seat.enter(NodeState::Synced);
@@ -321,8 +326,9 @@ impl Control {
                 ballot,
                 text,
             } => {
-                // Of what was not ordered yet there is nothing to say.
-                if state != NodeState::Joiner && seqno <= self.seqno() {
+                // Of what was not ordered yet there is nothing to say, and without a database never.
+                let may_vote = state != NodeState::Joiner && !self.abstains(from);
+                if may_vote && seqno <= self.seqno() {
                     self.votes.cast(seqno, from, ballot);
                 }
                 Effect::Vote {
@@ -414,8 +420,12 @@ impl Control {
         false
     }
 
-    /// A member's own change of state; false if it is not possible.
+    /// A member's own change of state; false if it is not possible. An arbitrator stays Joined: nobody
+    /// waits for what it has applied.
     fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
+        if self.abstains(from) && !matches!(message, Message::Joined) {
+            return false;
+        }
         let Some(seat) = self.members.get_mut(&from) else {
             return false; // `submission` has looked it up
         };
@@ -441,9 +451,13 @@ impl Control {
     /// choice open, somebody of its segment, else anybody (contract 3.6).
     fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
+        let has_state = |m: &Member| match m.arbitrator {
+            true => planted(Mutant::ArbitratorDonates),
+            false => self.state_of(m.incarnation) == Some(NodeState::Synced),
+        };
         let able: Vec<&Member> = (self.configuration.members.iter())
-            .filter(|m| m.incarnation != joiner && !m.arbitrator && !m.never_donor)
-            .filter(|m| self.state_of(m.incarnation) == Some(NodeState::Synced))
+            .filter(|m| m.incarnation != joiner && !m.never_donor)
+            .filter(|m| has_state(m))
             .collect();
         let named = |name: &str| able.iter().find(|m| m.name == name);
         let nearest = || able.iter().find(|m| m.segment == segment).or(able.first());

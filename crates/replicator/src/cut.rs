@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use trireme_group::Position;
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
 use crate::control::NodeState;
@@ -74,7 +75,7 @@ impl Replicator {
         }
         (self.cuts.write_sets, self.cuts.last_ms) = (0, self.now_ms);
         let counts = self.my_state().is_some_and(|s| s != NodeState::Joiner);
-        if !counts || !matches!(self.stage, Stage::Active) {
+        if !counts || self.abstains() || !matches!(self.stage, Stage::Active) {
             return;
         }
         let low = self.order.low();
@@ -92,13 +93,17 @@ impl Replicator {
         }
     }
 
-    /// Tells the log what this node still needs (rule 12).
+    /// Tells the log what this node still needs (rule 12). An arbitrator needs nothing for itself, and
+    /// may be the only one left to have what another has not received: that lies above the floor.
     pub(crate) fn pin_log(&mut self) {
         let Some(control) = &self.control else { return };
         if !matches!(self.stage, Stage::Active) {
             return; // the database may follow from the own log
         }
-        let needed = control.certification.floor().min(self.order.low());
+        let mut needed = control.certification.floor().min(self.order.low());
+        if self.is_arbitrator() && planted(Mutant::ArbitratorLogWraps) {
+            needed = self.order.low();
+        }
         while self
             .positions
             .front()

@@ -319,7 +319,7 @@ impl Replicator {
             }
             self.order.add(seqno);
         }
-        if self.inconsistent {
+        if self.inconsistent || self.is_arbitrator() {
             return self.skip(&task);
         }
         let after = match (&task, seqno) {
@@ -338,7 +338,8 @@ impl Replicator {
         }
     }
 
-    /// A diverged node applies nothing more; the places in the order are used up.
+    /// A diverged node applies nothing more, and an arbitrator nothing at all; the places in the order
+    /// are used up.
     pub(crate) fn skip(&mut self, task: &Task) {
         let seqno = match task {
             Task::Apply(apply) => apply.gtid.seqno,

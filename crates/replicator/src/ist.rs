@@ -70,11 +70,14 @@ impl Ist {
 impl Replicator {
     /// Who may have missing entries; the first is asked first.
     pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
-        let members = self.configuration().members.into_iter();
-        let others = members.filter(|m| m.incarnation != self.me && !m.arbitrator);
-        let mut sources: Vec<Incarnation> = others.map(|m| m.incarnation).collect();
-        sources.sort_by_key(|m| Some(*m) != first);
-        sources.into()
+        let mut members = self.configuration().members;
+        members.retain(|m| m.incarnation != self.me);
+        if planted(Mutant::ArbitratorServesNothing) {
+            members.retain(|m| !m.arbitrator);
+        }
+        // Arbitrators last: they may be far away.
+        members.sort_by_key(|m| (Some(m.incarnation) != first, m.arbitrator));
+        members.into_iter().map(|m| m.incarnation).collect()
     }
 
     /// Takes one step; false if it has to wait.

@@ -122,6 +122,9 @@ impl Replicator {
     /// In step with the group from here on: decides how the database follows.
     /// `sender` of the control state is asked first for missing entries.
     pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
+        if self.is_arbitrator() {
+            return self.begin_arbitration();
+        }
         if let Some(phase) = self.interrupted.take() {
             return self.resume_snapshot(phase);
         }
@@ -173,6 +176,18 @@ impl Replicator {
         if needs_snapshot {
             self.request_snapshot();
         }
+    }
+
+    /// In step with the group from here on. There is no database that would have to follow.
+    fn begin_arbitration(&mut self) {
+        let Some(control) = &self.control else { return };
+        let (history, seqno) = (control.history, control.seqno());
+        self.order = Order::new(seqno);
+        self.applied_history = history;
+        self.joined_at = seqno;
+        self.primary = true;
+        self.stage = Stage::Active;
+        self.out.push(Action::Admitted);
     }
 
     /// Moves on whatever transfer is under way.

@@ -160,7 +160,7 @@ impl Replicator {
     /// The final view was delivered.
     fn closed(&mut self) {
         let gtid = self.last_committed();
-        if !self.inconsistent && gtid != Gtid::UNDEFINED {
+        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.is_arbitrator() {
             self.out.push(Action::SaveState {
                 gtid,
                 safe_to_bootstrap: self.safe_to_bootstrap,
@@ -299,6 +299,10 @@ impl Replicator {
         self.wake_clients();
         self.backlog.clear();
         self.order.unhold_all();
+        if self.is_arbitrator() {
+            self.stage = Stage::Final;
+            return self.closed(); // there is no server to be told
+        }
         self.works
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
@@ -358,7 +362,7 @@ impl Replicator {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
-            Some(NodeState::Joined) if self.has_caught_up() => {
+            Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {
                 self.submit_once(Sent::Synced, &crate::message::Message::Synced);
             }
             Some(NodeState::Donor) if self.may_come_back() => {

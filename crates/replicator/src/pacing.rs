@@ -34,7 +34,8 @@ impl Replicator {
     /// `gcs.fc_limit` as it applies to this cluster: by the square root of its size, unless only one
     /// member writes.
     pub(crate) fn limits(&self) -> Limits {
-        let members = (self.control.as_ref()).map_or(0, |c| c.configuration.members.len());
+        let control = self.control.as_ref();
+        let members = control.map_or(0, |c| c.configuration.data_members().count());
         let scale = match self.options.fc_single_primary {
             true => 1.0,
             false => (members.max(1) as f64).sqrt(),
@@ -201,8 +202,9 @@ impl Replicator {
 /// members keep pace: there it is the one that bounds the backlog, and under a steady load it might never
 /// get there.
 fn part_of(control: &Control, member: Incarnation) -> Part {
-    let Some(seat) = control.members.get(&member) else {
-        return Part::LeftOut;
+    let seat = control.members.get(&member);
+    let Some(seat) = seat.filter(|_| !control.is_arbitrator(member)) else {
+        return Part::LeftOut; // an arbitrator applies nothing
     };
     let catches_up = seat.state == NodeState::Joined || (seat.left_out && seat.desyncs == 0);
     match seat.state {

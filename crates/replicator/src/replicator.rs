@@ -380,6 +380,16 @@ impl Replicator {
         self.control.as_ref()?.state_of(self.me)
     }
 
+    /// This node holds the log and no database: what is delivered counts as applied.
+    pub(crate) fn is_arbitrator(&self) -> bool {
+        self.my_member.arbitrator
+    }
+
+    /// Nobody waits for what this node has applied, or asks how that ended.
+    pub(crate) fn abstains(&self) -> bool {
+        self.is_arbitrator() && !planted(Mutant::ArbitratorVotes)
+    }
+
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
@@ -409,12 +419,7 @@ impl Replicator {
             primary: true,
             my_index: configuration.index_of(self.me),
             members: configuration.members.clone(),
-            app_protocol: configuration
-                .members
-                .iter()
-                .map(|m| m.app_protocol)
-                .min()
-                .unwrap_or(-1),
+            app_protocol: configuration.app_protocol(),
         }
     }
 

@@ -51,11 +51,7 @@ impl Replicator {
         let incoming: Vec<&str> = members.iter().map(|m| m.incoming.as_str()).collect();
         Status {
             local_state_uuid: control.map_or(self.applied_history, |c| c.history),
-            protocol_application: members
-                .iter()
-                .map(|m| i64::from(m.app_protocol))
-                .min()
-                .unwrap_or(-1),
+            protocol_application: control.map_or(-1, |c| i64::from(c.configuration.app_protocol())),
             last_committed: self.last_committed().seqno,
             replicated: counters.replicated,
             replicated_bytes: counters.replicated_bytes,

@@ -44,13 +44,13 @@ impl Replicator {
             return;
         };
         let (me, now_ms) = (self.me, self.now_ms);
-        // Voters first: they have joined.
+        // Voters first: they have joined. An arbitrator knows it as well, but may be far away.
         let mut peers: Vec<_> = configuration
             .members
             .iter()
-            .filter(|m| m.incarnation != me && !m.arbitrator)
+            .filter(|m| m.incarnation != me)
             .collect();
-        peers.sort_by_key(|m| (!m.voter, m.incarnation));
+        peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
         let Stage::Admission(pull) = &mut self.stage else {
             return; // nothing is delivered in the stages without a control state

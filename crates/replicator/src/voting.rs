@@ -112,7 +112,7 @@ impl Replicator {
 
     /// Says what this node has to say on every open vote, as soon as it knows.
     pub(crate) fn pursue_votes(&mut self) {
-        let may_vote = self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        let may_vote = !self.abstains() && self.my_state().is_some_and(|s| s != NodeState::Joiner);
         if !may_vote || !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
             return;
         }
@@ -180,8 +180,9 @@ impl Replicator {
     /// This node has applied `seqno` without an error; did the cluster?
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
         let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
-        let is_mine =
-            matches!(self.stage, Stage::Active) && self.my_state() != Some(NodeState::Joiner);
+        let is_mine = matches!(self.stage, Stage::Active)
+            && !self.is_arbitrator()
+            && self.my_state() != Some(NodeState::Joiner);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
             self.become_inconsistent(&format!(

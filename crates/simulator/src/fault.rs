@@ -151,6 +151,13 @@ pub enum Fault {
         /// When the first one runs again.
         for_us: TimeUs,
     },
+    /// The same of all that have a database: arbitrators go on.
+    Outage {
+        /// The machines lose power.
+        power_loss: bool,
+        /// When the first one runs again.
+        for_us: TimeUs,
+    },
 }
 
 impl Fault {
@@ -179,6 +186,7 @@ impl Fault {
             Fault::Override { .. } => "override",
             Fault::Astray { .. } => "astray",
             Fault::Blackout { .. } => "blackout",
+            Fault::Outage { .. } => "outage",
         }
     }
 
@@ -261,7 +269,7 @@ impl fmt::Display for Fault {
             Fault::Weight { node, weight } => write!(f, " n{} to {weight}", node + 1),
             Fault::ClockJump { node, by_us } => write!(f, " n{} by {} ms", node + 1, ms(by_us)),
             Fault::Override { node } => write!(f, " on n{}", node + 1),
-            Fault::Blackout { power_loss, for_us } => {
+            Fault::Blackout { power_loss, for_us } | Fault::Outage { power_loss, for_us } => {
                 let how = if *power_loss { "power loss" } else { "kill -9" };
                 write!(f, " by {how}, back after {} ms", ms(for_us))
             }

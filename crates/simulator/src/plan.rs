@@ -87,6 +87,8 @@ pub struct NodePlan {
     pub wake_us: u64,
     /// A flush of the disk takes up to this long.
     pub flush_us: u64,
+    /// Without a database: its server has no clients, and never anything to do.
+    pub arbitrator: bool,
     /// The server.
     pub server: ServerPlan,
     /// `repl.sequencer`.
@@ -99,9 +101,12 @@ impl Plan {
         let mut random = Random::new(seed, 1);
         let random = &mut random;
         let size = random.pick(profile.sizes);
-        let nodes = (0..size)
+        let mut nodes: Vec<NodePlan> = (0..size)
             .map(|node| NodePlan::new(profile, node, size, random))
             .collect();
+        for node in nodes.iter_mut().rev().take(profile.arbitrators) {
+            node.arbitrate();
+        }
         let far = random
             .percent(profile.far_percent)
             .then(|| random.below(size));
@@ -180,6 +185,14 @@ impl Plan {
 }
 
 impl NodePlan {
+    /// It has no database from here on.
+    pub fn arbitrate(&mut self) {
+        self.arbitrator = true;
+        self.server.load.clients = 0;
+        self.server.admin.every_us = None;
+        self.server.apply_errors_per_million = 0;
+    }
+
     fn new(profile: &Profile, node: NodeId, size: usize, random: &mut Random) -> NodePlan {
         let late = random.percent(profile.late_percent);
         let start_us = match node {
@@ -196,6 +209,7 @@ impl NodePlan {
             work_us: random.pick(&[10, 50, 200]),
             wake_us: random.pick(&[10, 50, 500]),
             flush_us: random.pick(&[200, 2_000, 10_000]),
+            arbitrator: false,
             server: server(profile, size, random),
             wish: Wish::Auto,
         }

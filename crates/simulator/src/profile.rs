@@ -53,6 +53,8 @@ pub enum Kind {
     Astray,
     /// Everybody dies.
     Blackout,
+    /// Everybody with a database dies.
+    Outage,
 }
 
 /// A kind of run.
@@ -86,6 +88,8 @@ pub struct Profile {
     pub think_us: [u64; 3],
     /// The office begins where it sits badly, and has to leave.
     pub bad_seat: bool,
+    /// So many of the nodes, the last ones, have no database.
+    pub arbitrators: usize,
 }
 
 use Kind::*;
@@ -110,6 +114,7 @@ const PLAIN: Profile = Profile {
     ddl_error_percent: 10,
     think_us: [10_000, 20_000, 50_000],
     bad_seat: false,
+    arbitrators: 0,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -329,6 +334,29 @@ pub const ALL: &[Profile] = &[
         think_us: [3_000, 5_000, 20_000],
         ..PLAIN
     },
+    Profile {
+        name: "arbitrators",
+        sizes: &[3, 3, 3, 4],
+        arbitrators: 1,
+        mix: &[
+            (5, Crash),
+            (2, PowerLoss),
+            (2, CrashInTransfer),
+            (3, Partition),
+            (1, OneWay),
+            (1, Reset),
+            (1, Overflow),
+            (1, Pause),
+            (2, Leave),
+            (1, Reconnect),
+            (1, Isolate),
+            (1, Weight),
+            (1, Blackout),
+            (2, Outage),
+        ],
+        ddl_error_percent: 30,
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -467,6 +495,10 @@ impl Kind {
                 for_us: random.within(300_000..=2_000_000),
             },
             Blackout => Fault::Blackout {
+                power_loss: random.percent(50),
+                for_us,
+            },
+            Outage => Fault::Outage {
                 power_loss: random.percent(50),
                 for_us,
             },

@@ -115,7 +115,7 @@ fn recover(world: &mut World) -> Result<(), String> {
     }
     let serves = |world: &World, node: usize| world.acknowledged()[node] > before[node];
     let serve = |world: &mut World| {
-        let mut nodes = 0..world.machines.len();
+        let mut nodes = world.data_nodes();
         match nodes.find(|node| !serves(world, *node)) {
             Some(node) => Err(format!("n{}'s clients commit nothing", node + 1)),
             None => Ok(()),

@@ -3,6 +3,7 @@
 //! (with callbacks and recv() threads) and `Transaction` (a client's thread).
 
 mod app;
+mod arbitrator;
 mod callbacks;
 mod cluster;
 mod errors;

@@ -199,18 +199,32 @@ impl Server {
         call!(self, options_set, text.as_ptr())
     }
 
+    /// `wsrep_cluster_weight`: the votes in force.
+    pub fn votes(&self) -> String {
+        self.status_var(c"cluster_weight", |var| {
+            assert_eq!(var.var_type, VarType::STRING);
+            // SAFETY: the type says so; a C string that lives as long as the list.
+            unsafe { cstr_to_string(var.value.string) }
+        })
+    }
+
     /// A whole number among the status variables.
     pub fn status(&self, name: &str) -> i64 {
+        let name = CString::new(name).expect("no NUL");
+        self.status_var(&name, |var| {
+            assert_eq!(var.var_type, VarType::INT64);
+            // SAFETY: the type says so.
+            unsafe { var.value.int64 }
+        })
+    }
+
+    fn status_var<T>(&self, name: &CStr, read: impl Fn(&StatsVar) -> T) -> T {
         let vars = call!(self, stats_get);
         // SAFETY: ended by a variable without name, and valid until it is freed.
         let value = unsafe { StatsVar::array(vars) }
             .iter()
-            .find(|var| unsafe { CStr::from_ptr(var.name) }.to_str() == Ok(name))
-            .map(|var| {
-                assert_eq!(var.var_type, VarType::INT64);
-                // SAFETY: the type says so.
-                unsafe { var.value.int64 }
-            });
+            .find(|var| unsafe { CStr::from_ptr(var.name) } == name)
+            .map(read);
         call!(self, stats_free, vars);
         value.expect("a known status variable")
     }

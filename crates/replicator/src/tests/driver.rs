@@ -71,6 +71,8 @@ pub struct Node {
     pub fatal: Option<String>,
     pub left: bool,
     pub closed: bool,
+    /// Without a server.
+    pub arbitrator: bool,
 }
 
 pub struct Cluster {
@@ -151,6 +153,7 @@ impl Cluster {
             fatal: None,
             left: false,
             closed: false,
+            arbitrator: false,
         });
         index
     }
@@ -167,7 +170,7 @@ impl Cluster {
         self.nodes[node].left = false;
         let connect = Connect {
             incarnation: self.nodes[node].incarnation,
-            me: member(node),
+            me: self.seat(node),
             local,
             last_action: self.nodes[node].last_action,
             bootstrap,
@@ -193,11 +196,27 @@ impl Cluster {
         node
     }
 
+    /// A process without a server joins.
+    pub fn add_arbitrator(&mut self) -> usize {
+        let node = self.start();
+        self.nodes[node].arbitrator = true;
+        self.join(node, Gtid::UNDEFINED, false);
+        node
+    }
+
+    /// A node as the others see it.
+    fn seat(&self, node: usize) -> Member {
+        Member {
+            incarnation: self.nodes[node].incarnation,
+            arbitrator: self.nodes[node].arbitrator,
+            ..member(node)
+        }
+    }
+
     pub fn join(&mut self, node: usize, local: Gtid, server_running: bool) {
         self.connect(node, local, None, server_running);
         self.reset(node);
-        let mut seat = member(node);
-        seat.incarnation = self.nodes[node].incarnation;
+        let mut seat = self.seat(node);
         (seat.weight, seat.voter) = (0, false);
         self.reconfigure(|c| c.members.push(seat));
     }
@@ -565,7 +584,7 @@ impl Cluster {
         let live: Vec<&Node> = self
             .nodes
             .iter()
-            .filter(|n| !n.left && n.fatal.is_none())
+            .filter(|n| !n.left && n.fatal.is_none() && !n.arbitrator)
             .collect();
         for node in &live {
             let index = node.incarnation;

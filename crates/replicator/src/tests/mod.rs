@@ -1,6 +1,7 @@
 //! Scenarios: a few replicators over a made-up total order, each with a made-up server.
 
 mod ambiguous;
+mod arbitrators;
 mod calls;
 mod commits;
 mod connection;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use trireme_certification::KeyType;
 use trireme_group::{Delivery, SubmissionId, Uuid};
 
-use super::driver::{Cluster, HISTORY, draft, incarnation, member};
+use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
 use crate::direct::Direct;
 use crate::message::Message;
@@ -357,29 +357,6 @@ fn a_node_that_was_inconsistent_takes_a_snapshot_though_its_server_runs() {
     cluster.snapshot_from(0, 1);
     cluster.settle();
     assert_eq!(cluster.comment(1), "Synced");
-    cluster.assert_settled();
-}
-
-#[test]
-fn an_arbitrator_gives_and_takes_no_state() {
-    let mut cluster = Cluster::of(1);
-    let arbitrator = trireme_group::Member {
-        arbitrator: true,
-        ..member(40)
-    };
-    cluster.reconfigure(|c| c.members.push(arbitrator));
-    cluster.settle();
-    let members = cluster.nodes[0].actions.iter().rev().find_map(|a| match a {
-        Action::SetJoined { members, .. } => Some(members.clone()),
-        _ => None,
-    });
-    assert_eq!(members, Some(vec![incarnation(0), incarnation(40)]));
-    let joiner = cluster.add(Gtid::UNDEFINED);
-    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
-    cluster.settle();
-    cluster.snapshot_from(0, joiner);
-    cluster.settle();
-    assert_eq!(cluster.comment(joiner), "Synced");
     cluster.assert_settled();
 }
 

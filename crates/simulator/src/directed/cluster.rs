@@ -19,6 +19,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         work_us: 20,
         wake_us: 20,
         flush_us: 500,
+        arbitrator: false,
         server: ServerPlan {
             appliers: 2,
             flush: Flush::EachCommit,

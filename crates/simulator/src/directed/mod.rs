@@ -8,7 +8,7 @@
 //! Cases of rule 24 whose code does not exist yet, and who brings them: "log behind database" and
 //! votes of processes that have their log back (recovery from the durable log); "rollback fragment
 //! overtaking its fragment", "streaming commit fragment in the replayed range" (streaming
-//! replication); "the arbitrator's log wraps" (arbitrators).
+//! replication).
 
 mod cluster;
 mod stage;
@@ -72,6 +72,9 @@ schedules! {
     evicted_submission,
     fork_meets_rest,
     stale_read,
+    arbitrator_has_the_rest,
+    arbitrator_has_no_say,
+    arbitrator_log_wraps,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -21,6 +21,8 @@ pub struct Errand {
     pub long: bool,
     /// Instead: DDL on this table.
     pub ddl: Option<u32>,
+    /// Which fails, on all nodes alike.
+    pub fails: bool,
 }
 
 impl Errand {
@@ -46,7 +48,7 @@ impl Server {
         client.writes.writer = trx;
         if let Some(table) = errand.ddl {
             client.table = table;
-            client.fails = false;
+            client.fails = errand.fails;
             client.script.push((table, true));
         }
         let writes = errand.writes.iter().map(|key| (*key, true));

@@ -39,12 +39,16 @@ impl World {
                 runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
             }
             Fault::Astray { node, .. } => {
-                runs(node) && self.survivable_for_good(node) && self.is_served_without(node)
+                let has_database = !self.plan.nodes[node].arbitrator;
+                has_database
+                    && runs(node)
+                    && self.survivable_for_good(node)
+                    && self.is_served_without(node)
             }
             Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
             Fault::Override { node } => self.operator_would(node),
-            Fault::Blackout { .. } => self.formed && !self.dark,
+            Fault::Blackout { .. } | Fault::Outage { .. } => self.formed && !self.dark,
             Fault::CrashInTransfer { .. } => index < self.plan.faults.len(),
             _ => true,
         }
@@ -68,7 +72,8 @@ impl World {
         let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
         let history = |node| process(node).map(|p| p.progress.history);
         let anywhere = nodes().any(|other| primary(other) && history(other) == history(node));
-        knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
+        let has_database = !self.plan.nodes[node].arbitrator;
+        has_database && knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
     }
 
     /// Some other node is primary, in this node's history.
@@ -156,22 +161,33 @@ impl World {
                 machine.astray = Some(machine.starts() + 1);
             }
             Fault::Blackout { power_loss, for_us } => {
-                self.dark = true;
-                for node in 0..self.machines.len() {
-                    self.machines[node].back_us = now + self.random.within(1_000..=2_000_000);
-                    self.crash(node, power_loss);
-                }
-                let clear = (0..self.machines.len()).any(|node| self.is_clear(node));
-                if clear && self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
-                    // They are started again as they are, and find each other.
-                    self.dark = false;
-                    self.coverage.by_itself += 1;
-                    return;
-                }
-                let at = (now + for_us).min(self.plan.calm_us.max(now + 1));
-                self.queue.push(at, Happening::Bootstrap);
+                let all = (0..self.machines.len()).collect();
+                self.darken(all, power_loss, for_us);
+            }
+            Fault::Outage { power_loss, for_us } => {
+                let nodes = self.data_nodes().collect();
+                self.darken(nodes, power_loss, for_us);
             }
         }
+    }
+
+    /// These die at once. If an operator has to help, that is at the end of this time.
+    fn darken(&mut self, nodes: Vec<NodeId>, power_loss: bool, for_us: TimeUs) {
+        let now = self.now_us;
+        self.dark = true;
+        for node in nodes {
+            self.machines[node].back_us = now + self.random.within(1_000..=2_000_000);
+            self.crash(node, power_loss);
+        }
+        let clear = (0..self.machines.len()).any(|node| self.is_clear(node));
+        if clear && self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
+            // They are started again as they are, and find each other.
+            self.dark = false;
+            self.coverage.by_itself += 1;
+            return;
+        }
+        let at = (now + for_us).min(self.plan.calm_us.max(now + 1));
+        self.queue.push(at, Happening::Bootstrap);
     }
 
     /// A fault of the plan ends.

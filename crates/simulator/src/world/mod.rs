@@ -193,6 +193,11 @@ impl World {
         }
     }
 
+    /// Those with a database.
+    pub fn data_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.machines.len()).filter(|node| !self.plan.nodes[*node].arbitrator)
+    }
+
     /// A line of the story, if anybody listens.
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
         self.watch.tell(self.now_us, line);

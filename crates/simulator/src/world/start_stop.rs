@@ -104,6 +104,7 @@ impl World {
             incarnation,
             full_weight: machine.weight,
             name: format!("n{}", node + 1),
+            arbitrator: plan.nodes[node].arbitrator,
             incoming: format!("n{}:3306", node + 1),
             address: format!("n{}:4567", node + 1),
             app_protocol: 4,

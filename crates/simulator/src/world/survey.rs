@@ -133,8 +133,9 @@ impl World {
         process.is_some_and(|process| {
             let status = process.engine.replicator.status(&NoHistory);
             let state = status.local_state;
+            let has_database = !self.plan.nodes[node].arbitrator;
             let has = [LocalState::Donor, LocalState::Joined, LocalState::Synced].contains(&state);
-            has && process.leaving_us.is_none() && !process.server.has_failed()
+            has_database && has && process.leaving_us.is_none() && !process.server.has_failed()
         })
     }
 
@@ -180,12 +181,15 @@ impl World {
         Ok(())
     }
 
-    /// What a node that is not synced is instead.
+    /// What a node that is not synced, or as an arbitrator joined, is instead.
     fn unsynced(&self, node: NodeId) -> Option<&'static str> {
         let process = self.machines[node].process.as_ref()?;
         let link = process.engine.link()?;
         let status = process.engine.replicator.status(&link.storage);
-        (status.local_state != LocalState::Synced).then_some(status.local_state_comment)
+        let has_joined =
+            self.plan.nodes[node].arbitrator && status.local_state == LocalState::Joined;
+        let is_synced = status.local_state == LocalState::Synced;
+        (!is_synced && !has_joined).then_some(status.local_state_comment)
     }
 
     /// Everybody is a synced member with a vote. Err: who is not.

@@ -6,7 +6,7 @@ fn record() -> Record {
         replica: "3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3".parse().unwrap(),
         promised: Ballot {
             number: 17,
-            replica: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
+            replica: ReplicaId("11111111-2222-4333-8444-555555555555".parse().unwrap()),
         },
         boot_id: "8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4".parse().unwrap(),
         clean: true,
@@ -17,9 +17,7 @@ fn record() -> Record {
 fn ballot(number: u64, replica: u8) -> Ballot {
     Ballot {
         number,
-        replica: Uuid {
-            bytes: [replica; 16],
-        },
+        replica: ReplicaId(Uuid([replica; 16])),
     }
 }
 
@@ -50,7 +48,7 @@ fn votes_are_remembered_beside_galeras_file() {
         Votes::open(dir.path(), Uuid::NIL),
         Err(VotesError::NilReplica)
     ));
-    let fresh = Uuid { bytes: [7; 16] };
+    let fresh = Uuid([7; 16]);
     let mut votes = Votes::open(dir.path(), fresh).unwrap();
     assert!(votes.is_new());
     assert_eq!(
@@ -61,7 +59,7 @@ fn votes_are_remembered_beside_galeras_file() {
     votes.update(|record| record.view = vec![1, 2]).unwrap();
 
     // The next start has the same id, whatever fresh one it brings.
-    let mut votes = Votes::open(dir.path(), Uuid { bytes: [8; 16] }).unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid([8; 16])).unwrap();
     assert!(!votes.is_new());
     assert_eq!((votes.replica(), votes.promised()), (fresh, ballot(18, 1)));
     assert_eq!(votes.record().view, [1, 2]);
@@ -85,7 +83,7 @@ fn votes_are_remembered_beside_galeras_file() {
 #[test]
 fn a_promise_that_cannot_be_stored_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid { bytes: [7; 16] }).unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
     fs::remove_dir_all(dir.path()).unwrap();
     assert!(matches!(
         votes.promise(ballot(1, 1)),
@@ -105,7 +103,7 @@ fn damage_and_later_versions_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let open = |content: &[u8]| {
         fs::write(dir.path().join(FILE_NAME), content).unwrap();
-        Votes::open(dir.path(), Uuid { bytes: [7; 16] }).map(|votes| votes.record)
+        Votes::open(dir.path(), Uuid([7; 16])).map(|votes| votes.record)
     };
     assert!(
         matches!(open(b"version: 2\n"), Err(VotesError::Version { version, .. }) if version == "2")
@@ -134,7 +132,7 @@ fn damage_and_later_versions_are_told_apart() {
 #[test]
 fn a_view_that_could_not_be_read_back_is_not_stored() {
     let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid { bytes: [7; 16] }).unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
     votes
         .update(|record| record.view = vec![0xab; MAX_VIEW_BYTES])
         .unwrap();
@@ -178,9 +176,9 @@ proptest! {
 
     #[test]
     fn records_round_trip(replica: [u8; 16], number: u64, clean: bool, view: Vec<u8>) {
-        let replica = Uuid { bytes: replica };
+        let replica = Uuid(replica);
         prop_assume!(!replica.is_nil());
-        let record = Record { replica, promised: Ballot { number, replica }, boot_id: replica, clean, view };
+        let record = Record { replica, promised: Ballot { number, replica: ReplicaId(replica) }, boot_id: replica, clean, view };
         prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
     }
 }

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use trireme_wsrep_abi::Uuid;
+use trireme_group::{Ballot, ReplicaId, Uuid};
 
 /// Name of the file, in `base_dir`.
 pub const FILE_NAME: &str = "trireme.gvwstate.dat";
@@ -57,15 +57,6 @@ pub enum VotesError {
     /// A new replica was given no id.
     #[error("a replica's id must not be nil")]
     NilReplica,
-}
-
-/// A ballot: ordered by number, then by the replica that called for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Ballot {
-    /// Number, 0 for "none yet".
-    pub number: u64,
-    /// The replica that called for it.
-    pub replica: Uuid,
 }
 
 /// The content of the file.
@@ -276,7 +267,9 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
                 number: number
                     .parse()
                     .map_err(|_| "the ballot number is not a number")?,
-                replica: uuid(Some(caller)).ok_or("the ballot's replica is not a UUID")?,
+                replica: uuid(Some(caller))
+                    .map(ReplicaId)
+                    .ok_or("the ballot's replica is not a UUID")?,
             },
             boot_id: uuid(field("boot")).ok_or("no boot id")?,
             clean: match field("clean") {

@@ -1,0 +1,145 @@
+//! Where an arbitrator keeps its log and its promises.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+/// Held locked while an arbitrator uses the directory.
+const LOCK_FILE: &str = "trireme-arbitrator.lock";
+/// Files of a data directory.
+const OF_A_SERVER: [&str; 2] = ["grastate.dat", "ibdata1"];
+
+/// Why a directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The operating system refused.
+    #[error("directory '{}': {source}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// The refusal.
+        source: io::Error,
+    },
+    /// Another arbitrator's.
+    #[error("directory '{}' is in use by another arbitrator", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A node's.
+    #[error("directory '{}' belongs to a server ({file} lies there): an arbitrator needs one of its own", path.display())]
+    OfServer {
+        /// The directory.
+        path: PathBuf,
+        /// What tells so.
+        file: &'static str,
+    },
+}
+
+/// A directory that is this arbitrator's alone as long as this lives.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    _lock: File,
+    /// Removed at the end.
+    temporary: Option<TempDir>,
+}
+
+impl Directory {
+    /// Takes this directory, which is made if need be; `None`: a new one, removed at the end. An
+    /// arbitrator without one of its own comes back as a stranger who has kept nothing.
+    pub fn take(path: Option<&Path>) -> Result<Directory, DirectoryError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| DirectoryError::Io { path, source }
+        };
+        let temporary = match path {
+            Some(_) => None,
+            None => {
+                let made = tempfile::Builder::new()
+                    .prefix("trireme-arbitrator-")
+                    .tempdir();
+                Some(made.map_err(io(&std::env::temp_dir()))?)
+            }
+        };
+        let path = match (&temporary, path) {
+            (Some(made), _) => made.path().to_owned(),
+            (None, given) => given.unwrap_or(Path::new(".")).to_owned(),
+        };
+        fs::create_dir_all(&path).map_err(io(&path))?;
+        for file in OF_A_SERVER {
+            if path.join(file).exists() {
+                return Err(DirectoryError::OfServer { path, file });
+            }
+        }
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join(LOCK_FILE))
+            .map_err(io(&path))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::InUse { path }),
+            Err(error) => return Err(io(&path)(error.into())),
+        }
+        Ok(Directory {
+            path,
+            _lock: lock,
+            temporary,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It goes with the process.
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_one_arbitrators_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("made/if/need/be");
+        let first = Directory::take(Some(&path)).unwrap();
+        let second = Directory::take(Some(&path));
+        assert!(
+            matches!(second, Err(DirectoryError::InUse { .. })),
+            "{second:?}"
+        );
+        drop(first);
+        assert!(!Directory::take(Some(&path)).unwrap().is_temporary());
+    }
+
+    #[test]
+    fn a_servers_directory_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("grastate.dat"), "").unwrap();
+        let taken = Directory::take(Some(dir.path()));
+        assert!(
+            matches!(taken, Err(DirectoryError::OfServer { .. })),
+            "{taken:?}"
+        );
+        assert!(!dir.path().join(LOCK_FILE).exists());
+    }
+
+    #[test]
+    fn a_temporary_one_is_removed() {
+        let directory = Directory::take(None).unwrap();
+        let path = directory.path().to_owned();
+        assert!(directory.is_temporary() && path.exists());
+        drop(directory);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,166 @@
+//! An arbitrator's log lines: to standard error, a file, or the system's log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use trireme_replicator::Level;
+
+/// Where the system's log listens.
+const SYSLOG: &str = "/dev/log";
+/// Facility `daemon`.
+const DAEMON: u8 = 3;
+
+/// A log that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A file.
+    #[error("log '{}': {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system's log.
+    #[error("the system's log does not listen at {SYSLOG}: {0} (--log FILE writes to a file)")]
+    Syslog(io::Error),
+}
+
+/// Where lines go.
+#[derive(Debug)]
+pub enum Target {
+    /// Standard error.
+    Stderr,
+    /// A file, appended to.
+    File(File),
+    /// The system's log.
+    Syslog(UnixDatagram),
+}
+
+/// The log. Lines that cannot be written are lost.
+#[derive(Debug)]
+pub struct Log {
+    target: Target,
+    debug: bool,
+}
+
+impl Log {
+    /// To standard error.
+    pub fn to_stderr() -> Log {
+        Log::to(Target::Stderr)
+    }
+
+    /// To the end of this file, which is made if need be.
+    pub fn to_file(path: &Path) -> Result<Log, LogError> {
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.map_err(|source| LogError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Log::to(Target::File(file)))
+    }
+
+    /// To the system's log.
+    pub fn to_syslog() -> Result<Log, LogError> {
+        let socket = UnixDatagram::unbound().and_then(|socket| {
+            socket.connect(SYSLOG)?;
+            // Rather lose a line than stand still.
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        Ok(Log::to(Target::Syslog(socket.map_err(LogError::Syslog)?)))
+    }
+
+    fn to(target: Target) -> Log {
+        let debug = false;
+        Log { target, debug }
+    }
+
+    /// Turns debug lines on or off (option `debug`).
+    pub fn set_debug(&mut self, on: bool) {
+        self.debug = on;
+    }
+
+    /// Writes a line.
+    pub fn line(&self, level: Level, text: &str) {
+        let (name, severity) = match level {
+            Level::Error => ("ERROR", 3),
+            Level::Warn => ("WARN", 4),
+            Level::Info => ("INFO", 6),
+            Level::Debug if self.debug => ("DEBUG", 7),
+            Level::Debug => return,
+        };
+        // A lost line must not end a vote.
+        let _ = match &self.target {
+            Target::Stderr => writeln!(io::stderr(), "{} {name}: {text}", now()),
+            Target::File(file) => {
+                let mut file = file;
+                file.write_all(format!("{} {name}: {text}\n", now()).as_bytes())
+            }
+            Target::Syslog(socket) => {
+                let (priority, pid) = (DAEMON * 8 + severity, std::process::id());
+                let line = format!("<{priority}>trireme-arbitrator[{pid}]: {text}");
+                socket.send(line.as_bytes()).map(drop)
+            }
+        };
+    }
+}
+
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    utc(since.as_secs(), since.subsec_millis())
+}
+
+/// A time in UTC, as in `2026-11-21 23:30:05.123Z`. The date by Howard Hinnant's `civil_from_days`.
+fn utc(seconds: u64, ms: u32) -> String {
+    let (days, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hours, minutes, seconds) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_write_them() {
+        assert_eq!(utc(0, 7), "1970-01-01 00:00:00.007Z");
+        assert_eq!(utc(951_827_696, 0), "2000-02-29 12:34:56.000Z");
+        assert_eq!(utc(1_795_303_805, 999), "2026-11-21 23:30:05.999Z");
+        assert_eq!(utc(4_107_542_399, 0), "2100-02-28 23:59:59.000Z");
+        assert_eq!(utc(4_107_542_400, 0), "2100-03-01 00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_file_is_appended_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("arbitrator.log");
+        for text in ["one", "two"] {
+            let mut log = Log::to_file(&path).unwrap();
+            log.line(Level::Warn, text);
+            log.line(Level::Debug, "unseen");
+            log.set_debug(true);
+            log.line(Level::Debug, "seen");
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(|line| &line[25..]).collect();
+        assert_eq!(
+            lines,
+            ["WARN: one", "DEBUG: seen", "WARN: two", "DEBUG: seen"]
+        );
+        let nowhere = Log::to_file(&dir.path().join("no/such/directory"));
+        assert!(nowhere.unwrap_err().to_string().contains("no/such"));
+    }
+}

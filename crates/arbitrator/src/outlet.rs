@@ -1,0 +1,54 @@
+//! What the engine asks of an arbitrator: less than of a server.
+
+use bytes::Bytes;
+use trireme_engine::{Channel, Outside};
+use trireme_group::{Ballot, Incarnation, Uuid};
+use trireme_node::Line;
+use trireme_replicator::{Action, Level};
+
+use crate::log::Log;
+use crate::station::Progress;
+
+/// The parts of the arbitrator that the engine's requests concern.
+pub(crate) struct Outlet<'a> {
+    pub line: &'a mut Line,
+    pub progress: &'a mut Progress,
+    pub log: &'a Log,
+}
+
+impl Outside for Outlet<'_> {
+    fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
+        self.line.send(to, channel, bytes);
+    }
+
+    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
+        self.line.votes.promise(ballot).map_err(|e| e.to_string())
+    }
+
+    fn in_history(&mut self, history: Uuid) {
+        self.line.mesh.set_history(history.0);
+    }
+
+    fn refused(&mut self, reason: String) {
+        self.progress.refused = Some(reason);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.log.line(Level::Info, text);
+    }
+
+    fn fail(&mut self, text: &str) {
+        self.progress.failed.get_or_insert_with(|| text.to_owned());
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Log { level, text } => self.log.line(level, &text),
+            Action::Fatal { text } => self.fail(&text),
+            Action::Admitted => self.progress.admitted = true,
+            Action::Closed => self.progress.closed = true,
+            // There is no server, and no database.
+            _ => {}
+        }
+    }
+}

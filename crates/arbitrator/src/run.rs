@@ -1,0 +1,220 @@
+//! An arbitrator from its beginning to its end.
+
+use std::time::{Duration, Instant};
+
+use trireme_group::{Member, Standing};
+use trireme_log::LogError;
+use trireme_node::options::{Options, Phase};
+use trireme_node::url::{AddressError, ClusterUrl};
+use trireme_node::{Line, Station, now_ms, setup};
+use trireme_replicator::{Event, Level};
+use trireme_transport::{Poller, Ready};
+
+use crate::directory::Directory;
+use crate::error::ArbitratorError;
+use crate::log::Log;
+use crate::settings::Settings;
+use crate::station::Core;
+
+/// A leave that the cluster does not answer is given up after this time, as by a node.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+/// Pause after an error of the operating system.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// An arbitrator that listens, and has not joined yet.
+pub struct Arbitrator {
+    core: Core,
+    poller: Poller,
+    peers: String,
+    /// `pc.wait_prim_timeout`, if it is heeded.
+    patience_ms: Option<u64>,
+    /// Last, so that it outlives what lies in it.
+    _directory: Directory,
+}
+
+/// Runs an arbitrator until `stop` says so, or it cannot go on.
+pub fn run(
+    settings: &Settings,
+    directory: Directory,
+    log: Log,
+    stop: impl Fn() -> bool,
+) -> Result<(), ArbitratorError> {
+    Arbitrator::open(settings, directory, log)?.run(stop)
+}
+
+impl Arbitrator {
+    /// Reads the settings, listens, and takes up the log of an earlier process. Err: nothing was said to
+    /// anybody.
+    pub fn open(
+        settings: &Settings,
+        directory: Directory,
+        mut log: Log,
+    ) -> Result<Arbitrator, ArbitratorError> {
+        let cluster = cluster_of(&settings.address)?;
+        let options = options_of(settings, &cluster, &directory)?;
+        log.set_debug(options.bool("debug"));
+        let votes = setup::open_votes(&options)?;
+        let me = Member {
+            name: settings.name.clone(),
+            arbitrator: true,
+            never_donor: true,
+            ..setup::this_member(&options, &votes)?
+        };
+        let incarnation = me.incarnation;
+        let (mesh, poller) = setup::open_mesh(&settings.group, &cluster, &options, &me, None)?;
+        let start = setup::start(&options, &votes, me);
+        let mut core = Core::new(Line::new(mesh, votes), log);
+        let version = env!("CARGO_PKG_VERSION");
+        let (dir, group) = (directory.path().display(), &settings.group);
+        let text = format!(
+            "Trireme arbitrator {version}, member {incarnation} of '{group}' at {}, keeps its log in {dir}; {options}",
+            settings.address
+        );
+        core.log(Level::Info, &text);
+        if directory.is_temporary() {
+            let text = "no directory was given (--dir): the log goes with this process. Whoever is to come back after a \
+                        crash of several members at once with all that was acknowledged gives it one";
+            core.log(Level::Warn, text);
+        }
+        (core.engine.connect(now_ms(), start)).map_err(|error: LogError| error)?;
+        let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
+        let patience_ms = options.duration_ms("pc.wait_prim_timeout");
+        Ok(Arbitrator {
+            core,
+            poller,
+            peers: peers.join(", "),
+            patience_ms: options.bool("pc.wait_prim").then_some(patience_ms),
+            _directory: directory,
+        })
+    }
+
+    /// Joins the cluster and stays in it until `stop` says so; asked at least ten times a second.
+    pub fn run(mut self, stop: impl Fn() -> bool) -> Result<(), ArbitratorError> {
+        let result = self.stay(stop);
+        let core = &mut self.core;
+        core.engine.drop_link();
+        core.line.mesh.close();
+        if let Err(error) = &result {
+            core.log(Level::Error, &error.to_string());
+        }
+        result
+    }
+
+    fn stay(&mut self, stop: impl Fn() -> bool) -> Result<(), ArbitratorError> {
+        let began = Instant::now();
+        let mut leaving: Option<Instant> = None;
+        let mut told = (Standing::Outside, 0);
+        let mut ready = Ready::default();
+        let mut idle_ms = 0;
+        loop {
+            let waited = (self.poller).wait(Some(Duration::from_millis(idle_ms)), &mut ready);
+            let core = &mut self.core;
+            if let Err(error) = waited {
+                let text = format!("waiting for the network failed: {error}; trying again");
+                core.log(Level::Error, &text);
+                std::thread::sleep(RETRY);
+            }
+            core.react(&mut ready);
+            if leaving.is_none() && stop() {
+                core.log(Level::Info, "asked to stop: leaving the cluster");
+                core.engine.node(now_ms(), Event::Disconnect);
+                leaving = Some(Instant::now());
+            }
+            if leaving.is_some_and(|since| since.elapsed() >= LEAVE_PATIENCE) {
+                let text = "the cluster does not answer the leave; leaving without its word";
+                core.log(Level::Info, text);
+                core.engine.node(now_ms(), Event::Left);
+            }
+            core.pump();
+            tell_view(core, &mut told);
+            if let Some(text) = core.progress.failed.take() {
+                return Err(ArbitratorError::Failed(text));
+            }
+            match (core.progress.closed, leaving) {
+                (true, Some(_)) => return Ok(()),
+                (true, None) => return Err(ArbitratorError::LetGo),
+                (false, _) => {}
+            }
+            if let Some(reason) = core.progress.refused.take().filter(|_| leaving.is_none()) {
+                return Err(ArbitratorError::Refused(reason));
+            }
+            if leaving.is_none() {
+                self.check_patience(began)?;
+            }
+            idle_ms = self.core.idle_ms();
+        }
+    }
+
+    fn check_patience(&self, began: Instant) -> Result<(), ArbitratorError> {
+        let link = self.core.engine.link();
+        // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
+        let is_resumed = link.is_some_and(|link| link.group.is_resumed());
+        let timeout_ms = self.patience_ms.filter(|_| !is_resumed);
+        let Some(timeout_ms) = timeout_ms.filter(|_| !self.core.progress.admitted) else {
+            return Ok(());
+        };
+        match began.elapsed() >= Duration::from_millis(timeout_ms) {
+            false => Ok(()),
+            true => Err(ArbitratorError::NoPrimary {
+                timeout_ms,
+                peers: self.peers.clone(),
+            }),
+        }
+    }
+}
+
+/// The server would tell of views; here nobody does. `told`: standing and number of the last one.
+fn tell_view(core: &mut Core, told: &mut (Standing, u64)) {
+    let Some(link) = core.engine.link() else {
+        return;
+    };
+    let standing = link.group.standing();
+    let configuration = link.group.configuration();
+    if (standing, configuration.number) == *told {
+        return;
+    }
+    *told = (standing, configuration.number);
+    let names: Vec<&str> = (configuration.members.iter())
+        .map(|member| member.name.as_str())
+        .collect();
+    let text = match standing {
+        Standing::Primary => format!(
+            "view {}, primary: {}",
+            configuration.number,
+            names.join(", ")
+        ),
+        Standing::NonPrimary => format!(
+            "not in the primary component: too few of {} can be reached",
+            names.join(", ")
+        ),
+        Standing::Outside => return,
+    };
+    core.log(Level::Info, &text);
+}
+
+fn cluster_of(address: &str) -> Result<ClusterUrl, ArbitratorError> {
+    let refused = |source: AddressError| ArbitratorError::Address {
+        address: address.to_owned(),
+        source,
+    };
+    let cluster: ClusterUrl = address.parse().map_err(refused)?;
+    match cluster.is_bootstrap() {
+        true => Err(ArbitratorError::NobodyNamed(address.to_owned())),
+        false => Ok(cluster),
+    }
+}
+
+fn options_of(
+    settings: &Settings,
+    cluster: &ClusterUrl,
+    directory: &Directory,
+) -> Result<Options, ArbitratorError> {
+    let dir = directory.path().display().to_string();
+    let mut options = Options::new(&dir, "", &settings.options)?;
+    options.show_connected();
+    let pairs = cluster.options.iter();
+    let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
+    options.apply_pairs(pairs, Phase::Connect)?;
+    setup::check(&options)?;
+    Ok(options)
+}

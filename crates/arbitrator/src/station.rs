@@ -1,0 +1,62 @@
+//! The arbitrator's engine and its line to the others.
+
+use trireme_engine::Engine;
+use trireme_node::{Line, Station};
+use trireme_replicator::{Level, Options, Replicator};
+
+use crate::log::Log;
+use crate::outlet::Outlet;
+
+/// How far it has come.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// In a view.
+    pub admitted: bool,
+    /// The cluster will not have it, and why.
+    pub refused: Option<String>,
+    /// It has left.
+    pub closed: bool,
+    /// It cannot go on, and why.
+    pub failed: Option<String>,
+}
+
+/// What is driven.
+pub(crate) struct Core {
+    pub engine: Engine,
+    pub line: Line,
+    pub progress: Progress,
+    pub log: Log,
+}
+
+impl Core {
+    /// Speaks through `line`, and is not a member yet.
+    pub fn new(line: Line, log: Log) -> Core {
+        Core {
+            engine: Engine::new(Replicator::new(Options::default())),
+            line,
+            progress: Progress::default(),
+            log,
+        }
+    }
+}
+
+impl Station for Core {
+    type Outlet<'a> = Outlet<'a>;
+
+    fn line(&mut self) -> Option<&mut Line> {
+        Some(&mut self.line)
+    }
+
+    fn parts(&mut self) -> (&mut Engine, Outlet<'_>) {
+        let outlet = Outlet {
+            line: &mut self.line,
+            progress: &mut self.progress,
+            log: &self.log,
+        };
+        (&mut self.engine, outlet)
+    }
+
+    fn log(&self, level: Level, text: &str) {
+        self.log.line(level, text);
+    }
+}

@@ -1,0 +1,49 @@
+//! `trireme arbitrator`, and the same under the name and with the command line of Galera's `garbd`.
+
+mod args;
+mod config_file;
+mod daemon;
+mod error;
+
+use std::path::Path;
+
+use trireme_arbitrator::{Arbitrator, Directory, Log};
+
+pub use args::ArbitratorArgs;
+pub use error::CommandError;
+
+use crate::interrupt;
+
+/// The program is this when it is called so.
+pub const GARBD: &str = "garbd";
+
+/// Whether the program was called by the name of Galera's arbitrator.
+pub fn is_garbd(argv0: &Path) -> bool {
+    argv0.file_name().is_some_and(|name| name == GARBD)
+}
+
+/// Runs until SIGINT or SIGTERM, and then leaves the cluster; as a daemon, returns when that is under way.
+///
+/// Err: what is to be told on standard error. What goes wrong later is in the log.
+pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
+    let args = args.completed()?;
+    if args.daemon && !daemon::is_child() {
+        // Whatever can be seen to be wrong now is said here.
+        args.settings()?;
+        return daemon::start();
+    }
+    daemon::answered(open(&args))?
+        .run(|| interrupt::check().is_err())
+        .map_err(CommandError::Ended)
+}
+
+fn open(args: &ArbitratorArgs) -> Result<Arbitrator, CommandError> {
+    let settings = args.settings()?;
+    let log = match &args.log {
+        Some(path) => Log::to_file(path)?,
+        None if args.daemon => Log::to_syslog()?,
+        None => Log::to_stderr(),
+    };
+    let directory = Directory::take(args.dir.as_deref())?;
+    Ok(Arbitrator::open(&settings, directory, log)?)
+}

@@ -1,0 +1,244 @@
+//! Two nodes with a database, and an arbitrator by the name of garbd.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use trireme_cli::arbitrator::GARBD;
+use trireme_cli::process;
+
+use super::load::Load;
+use super::trial::{JOIN, SOON, Trial, pause};
+
+/// An arbitrator of a trial's cluster. It dies with this.
+struct Arbitrator {
+    address: String,
+    port: u16,
+    dir: TempDir,
+    running: Option<Child>,
+}
+
+impl Arbitrator {
+    /// Starts one, and waits until the cluster has it.
+    fn start(trial: &mut Trial) -> Arbitrator {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let mut arbitrator = Arbitrator {
+            address: trial.value(0, "SELECT @@wsrep_cluster_address"),
+            port,
+            dir: tempfile::tempdir().expect("a temporary directory"),
+            running: None,
+        };
+        drop(listener);
+        arbitrator.spawn();
+        await_votes(trial, 0);
+        arbitrator
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
+        let port = self.port;
+        let options = format!("base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}");
+        command.arg0(GARBD).args(["--address", &self.address]);
+        command.args(["--group", "trireme-local", "--options", &options]);
+        command.arg("-l").arg(self.log());
+        command.arg("-w").arg(self.dir.path().join("work"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn spawn(&mut self) {
+        self.running = Some(self.command().spawn().expect("the program can be started"));
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("garbd.log")
+    }
+
+    /// Sends a signal, and waits until it has ended.
+    fn end(&mut self, signal: Signal) -> ExitStatus {
+        let mut child = self.running.take().expect("it runs");
+        let pid = Pid::from_child(&child);
+        kill_process(pid, signal).expect("a process of ours can be sent a signal");
+        child.wait().expect("it can be waited for")
+    }
+}
+
+impl Drop for Arbitrator {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.running.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("--- the arbitrator:");
+            for line in process::tail(&self.log(), 40) {
+                eprintln!("    {line}");
+            }
+        }
+    }
+}
+
+/// Waits until all three are members with a vote.
+fn await_votes(trial: &mut Trial, i: usize) {
+    trial.await_size(i, 3, JOIN);
+    trial.await_status(i, "wsrep_cluster_weight", "3", SOON);
+}
+
+const WRITE: &str = "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t";
+
+#[test]
+fn with_an_arbitrator_either_node_may_die() {
+    let Some(mut trial) = Trial::start(2, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return; // it speaks another language
+    }
+    let mut arbitrator = Arbitrator::start(&mut trial);
+    let incoming = trial.status(0, "wsrep_incoming_addresses");
+    let unnamed = incoming.split(',').filter(|address| address.is_empty());
+    assert_eq!(
+        (incoming.split(',').count(), unnamed.count()),
+        (3, 1),
+        "{incoming}"
+    );
+
+    for victim in [0, 1] {
+        let other = 1 - victim;
+        trial.kill(victim);
+        trial.await_size(other, 2, SOON);
+        trial.exec(other, WRITE);
+        trial.restart(victim);
+        await_votes(&mut trial, other);
+        trial.exec(victim, WRITE);
+    }
+    // The arbitrator may die, too: it comes back with its log.
+    arbitrator.end(Signal::KILL);
+    trial.await_size(0, 2, SOON);
+    trial.exec(0, WRITE);
+    arbitrator.spawn();
+    await_votes(&mut trial, 0);
+    trial.kill(1);
+    trial.await_size(0, 2, SOON);
+    trial.exec(0, WRITE);
+    trial.restart(1);
+    trial.await_size(0, 3, JOIN);
+
+    // Asked to stop, it takes its leave: nobody has to notice its absence.
+    let asked = Instant::now();
+    let status = arbitrator.end(Signal::TERM);
+    assert!(status.success(), "{status}");
+    trial.await_size(0, 2, SOON);
+    assert!(
+        asked.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        asked.elapsed()
+    );
+    trial.assert_equal();
+}
+
+#[test]
+fn what_was_acknowledged_is_in_the_arbitrators_log() {
+    let Some(mut trial) = Trial::start(2, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return;
+    }
+    let mut arbitrator = Arbitrator::start(&mut trial);
+    let load = Load::start(&trial, &[0]);
+    pause(Duration::from_secs(1));
+    // From here on node 0 commits with the arbitrator alone; nobody has given up the other node yet.
+    trial
+        .pause_node(1)
+        .expect("a process of ours can be stopped");
+    pause(Duration::from_secs(2));
+    trial.kill(0);
+    let acknowledged = load.stop().commits.len();
+    arbitrator.end(Signal::KILL);
+    trial.kill(1);
+
+    // Node 0 stays away, with its database and its log.
+    arbitrator.spawn();
+    trial.restart(1);
+    let rows: usize = trial
+        .value(1, "SELECT COUNT(*) FROM d.load")
+        .parse()
+        .expect("a count");
+    eprintln!("  {acknowledged} inserts acknowledged, {rows} there");
+    assert!(
+        rows >= acknowledged,
+        "{rows} rows, {acknowledged} inserts acknowledged"
+    );
+    trial.exec(1, WRITE);
+    trial.restart(0);
+    trial.await_size(1, 3, JOIN);
+    trial.assert_equal();
+}
+
+#[test]
+fn an_arbitrator_that_cannot_begin_says_why() {
+    let Some(trial) = Trial::start(1, "") else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let address = trial.value(0, "SELECT @@wsrep_cluster_address");
+    let datadir = trial.node(0).datadir();
+    let datadir = datadir.to_str().expect("a path of ours");
+    let elsewhere = dir.path().to_str().expect("a path of ours");
+    let log = dir.path().join("log");
+    let log = log.to_str().expect("a path of ours");
+    let group = ["--group", "trireme-local"];
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["--address", "gcomm://", "--dir", elsewhere],
+            "names no node",
+        ),
+        (
+            &["--address", &address, "--dir", datadir],
+            "belongs to a server",
+        ),
+        (
+            &[
+                "--address",
+                &address,
+                "--options",
+                "no.such=1",
+                "--dir",
+                elsewhere,
+            ],
+            "Unknown parameter 'no.such'",
+        ),
+        (
+            &["--address", &address, "--sst", "backup"],
+            "not implemented",
+        ),
+        (
+            &[
+                "--address",
+                &address,
+                "--daemon",
+                "--log",
+                log,
+                "--options",
+                "gmcast.listen_addr=tcp://192.0.2.1",
+            ],
+            "192.0.2.1",
+        ),
+    ];
+    for (args, expected) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
+        let output = command.arg("arbitrator").args(group).args(args).output();
+        let output = output.expect("the program can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(expected),
+            "{args:?}: {said}"
+        );
+    }
+}

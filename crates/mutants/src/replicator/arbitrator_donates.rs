@@ -1,0 +1,5 @@
+//! An arbitrator is chosen as donor.
+//!
+//! It has nothing to send: the joiner waits for ever.
+
+pub(crate) const MISTAKE: &str = "an arbitrator is chosen as donor";

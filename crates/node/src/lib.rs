@@ -1,0 +1,17 @@
+//! What every member of a cluster consists of, with a server above it or without.
+//!
+//! [`options`] are the provider options that users know, [`url`] the cluster address, [`votes`] the
+//! file of what a replica has promised. [`setup`] makes of them what a connection begins with;
+//! [`Line`] is the connection, and [`Station`] drives it and the engine.
+
+mod clock;
+mod line;
+pub mod options;
+pub mod setup;
+mod station;
+pub mod url;
+pub mod votes;
+
+pub use clock::now_ms;
+pub use line::Line;
+pub use station::Station;

@@ -1,0 +1,41 @@
+//! What a connection has beside the engine's part: the mesh, and the file of promises.
+
+use bytes::Bytes;
+use trireme_engine::Channel;
+use trireme_group::Incarnation;
+use trireme_transport::{Frame, Mesh, MeshEvent, SendOutcome};
+
+use crate::votes::Votes;
+
+/// A connection to the others.
+pub struct Line {
+    /// The sockets.
+    pub mesh: Mesh,
+    /// What this replica has promised.
+    pub votes: Votes,
+    /// Room that is used again and again.
+    pub(crate) events: Vec<MeshEvent>,
+}
+
+impl Line {
+    /// A connection that has just been opened.
+    pub fn new(mesh: Mesh, votes: Votes) -> Line {
+        Line {
+            mesh,
+            votes,
+            events: Vec::new(),
+        }
+    }
+
+    /// Hands a message to the queues of these peers; it leaves with the next flush of the mesh.
+    pub fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
+        // Group and replicator bound their messages far below 4 GiB.
+        let Ok(frame) = Frame::new(&[channel.byte()], Some(bytes)) else {
+            return;
+        };
+        for peer in to {
+            // Dropped frames are made up for by the protocol: the peer asks again, or Drained comes.
+            let _: SendOutcome = self.mesh.send(peer.0.0, frame.clone());
+        }
+    }
+}

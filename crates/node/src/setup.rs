@@ -1,0 +1,182 @@
+//! What a connection begins with, as the options say.
+
+use std::path::PathBuf;
+
+use trireme_engine::Start;
+use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
+use trireme_log::{Durability, LogConfig, OsDisk};
+use trireme_replicator::{self as replicator, Gtid};
+use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, TransportError};
+
+use crate::options::Options;
+use crate::url::{AddressError, ClusterUrl, HostPort};
+use crate::votes::{Votes, VotesError, current_boot_id};
+
+/// Why a connection cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// Nobody can listen there.
+    #[error("the address '{address}' is not usable: {source}")]
+    Address {
+        /// `gmcast.listen_addr`.
+        address: String,
+        /// Why.
+        source: AddressError,
+    },
+    /// The sockets.
+    #[error("{0}")]
+    Transport(#[from] TransportError),
+    /// The file of promises.
+    #[error("{0}")]
+    Votes(#[from] VotesError),
+    /// Going on in the clear would betray who asked for encryption.
+    #[error(
+        "socket.ssl is on, but this version of Trireme cannot encrypt its connections yet: remove the socket.ssl* \
+         options and keep the cluster on a network that you trust"
+    )]
+    Tls,
+    /// The system's random numbers.
+    #[error("no random numbers from the system: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+/// A fresh random uuid (version 4).
+pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(Uuid(bytes))
+}
+
+/// Refuses options that would not be kept.
+pub fn check(options: &Options) -> Result<(), SetupError> {
+    match options.bool("socket.ssl") {
+        true => Err(SetupError::Tls),
+        false => Ok(()),
+    }
+}
+
+/// The first connect of a data directory gives it its identity (rule 14).
+pub fn open_votes(options: &Options) -> Result<Votes, SetupError> {
+    let base_dir = PathBuf::from(options.str("base_dir"));
+    Ok(Votes::open(&base_dir, random_uuid()?)?)
+}
+
+/// This node as the others see it, under a new incarnation; its names are still to be filled in.
+pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
+    Ok(Member {
+        replica: ReplicaId(votes.replica()),
+        incarnation: Incarnation(random_uuid()?),
+        full_weight: options.int("pc.weight").clamp(0, 255) as u8,
+        address: advertised_address(options, &listen_address(options)?),
+        segment: options.int("gmcast.segment").clamp(0, 255) as u8,
+        never_donor: options.bool("gcs.stateless"),
+        ..Member::default()
+    })
+}
+
+fn listen_address(options: &Options) -> Result<HostPort, SetupError> {
+    let address = |source| SetupError::Address {
+        address: options.str("gmcast.listen_addr").to_owned(),
+        source,
+    };
+    options.listen_address().map_err(address)
+}
+
+/// Listens, and looks for the others. `allow`: who may connect.
+pub fn open_mesh(
+    group_name: &str,
+    cluster: &ClusterUrl,
+    options: &Options,
+    me: &Member,
+    allow: Option<AllowAddress>,
+) -> Result<(Mesh, Poller), SetupError> {
+    let identity = Identity {
+        replica: me.replica.0.0,
+        incarnation: me.incarnation.0.0,
+        name: me.name.clone(),
+        group_name: group_name.to_owned(),
+        listen_addr: me.address.clone(),
+        history: [0; 16],
+        segment: me.segment,
+        extra: Vec::new(),
+    };
+    let base_port = options.base_port();
+    let at = |address: &HostPort| trireme_transport::HostPort {
+        host: address.host.clone(),
+        port: address.port_or(base_port),
+    };
+    let listen = at(&listen_address(options)?);
+    let config = MeshConfig {
+        allow,
+        ..MeshConfig::new(listen, cluster.peers.iter().map(at).collect())
+    };
+    let (mut mesh, poller) = Mesh::bind(config, identity)?;
+    if options.int("gmcast.isolate") != 0 {
+        mesh.set_isolated(true);
+    }
+    Ok((mesh, poller))
+}
+
+/// What peers are told: the host that this node listens on, or else the one of
+/// `wsrep_node_address`; an unspecified one stands for the address that a peer sees.
+fn advertised_address(options: &Options, listen: &HostPort) -> String {
+    let port = listen.port_or(options.base_port());
+    let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
+    let host = if unspecified && options.is_shown("base_host") {
+        options.str("base_host")
+    } else {
+        &listen.bracketed_host()
+    };
+    format!("{host}:{port}")
+}
+
+fn group_config(options: &Options, me: Member) -> Config {
+    Config {
+        suspect_timeout_ms: options
+            .duration_ms("evs.suspect_timeout")
+            .min(options.duration_ms("evs.inactive_timeout")),
+        ignore_split_brain: options.bool("pc.ignore_sb"),
+        ignore_quorum: options.bool("pc.ignore_quorum"),
+        wish: office_wish(options),
+        ..Config::new(me)
+    }
+}
+
+/// `repl.sequencer`.
+pub fn office_wish(options: &Options) -> Wish {
+    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
+        "prefer" => Wish::Prefer,
+        "never" => Wish::Never,
+        _ => Wish::Auto,
+    }
+}
+
+/// The beginning of a node that has no database and founds nothing.
+pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
+    let durability = match options.str("repl.durability") {
+        "memory" => Durability::Memory,
+        "disk" => Durability::Disk,
+        _ => Durability::Os,
+    };
+    let dir = PathBuf::from(options.str("gcache.dir"));
+    Start {
+        config: group_config(options, me),
+        promised: votes.promised(),
+        recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
+        // Unreadable: the machine may have been started anew since.
+        boot_id: current_boot_id().map_or([0xff; 16], |id| id.0),
+        log: LogConfig::new(
+            dir.clone(),
+            options.int("gcache.size").max(1) as u64,
+            [0; 16],
+            durability,
+        ),
+        disk: Box::new(move || Box::new(OsDisk::new(&dir))),
+        local: Gtid::UNDEFINED,
+        bootstrap: None,
+        server_running: false,
+        options: replicator::Options::default(),
+    }
+}

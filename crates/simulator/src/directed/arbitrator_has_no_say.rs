@@ -1,0 +1,36 @@
+//! DDL that fails on all nodes with a database is no error of any of them (rule 22).
+//!
+//! n1 is the only one left, beside the arbitrator n3, which has executed nothing.
+
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
+use crate::server::Errand;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::ArbitratorVotes],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.nodes[N3].arbitrate();
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.leave(N2);
+    stage.until("n2 has left", |s| s.world.machines[N2].process.is_none())?;
+    let failing = Errand {
+        ddl: Some(0),
+        fails: true,
+        ..Errand::default()
+    };
+    let ddl = stage.errand(N1, failing);
+    stage.until("the client is told", |s| s.told(ddl).is_some())?;
+    stage.pass_ms(1_000);
+    let is_synced = stage.state(N1) == Some(LocalState::Synced);
+    stage.must("n1 goes on", is_synced);
+    Ok(())
+}

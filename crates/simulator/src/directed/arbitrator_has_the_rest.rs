@@ -1,0 +1,40 @@
+//! What a node lacks is in the arbitrator's log only.
+//!
+//! n2 dies, with its log; n1 goes on with the arbitrator n3, and leaves. n2 comes back to an arbitrator
+//! alone: the control state and what its database lacks come from there, and it serves.
+
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::ArbitratorServesNothing],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.nodes[N3].arbitrate();
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let view = stage.view(N1);
+    stage.crash(N2, false);
+    stage.until("n2 is given up", |s| s.view(N1) > view)?;
+    let all: Vec<_> = (0..5).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 and n3 go on", |s| {
+        all.iter().all(|x| s.acknowledged(*x))
+    })?;
+    stage.leave(N1);
+    stage.until("n1 has left", |s| s.world.machines[N1].process.is_none())?;
+    stage.start(N2);
+    stage.pass_ms(5_000);
+    let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
+    stage.must("n2 has all that was acknowledged", has_all);
+    let is_synced = stage.state(N2) == Some(LocalState::Synced);
+    stage.must("n2 serves", is_synced);
+    Ok(())
+}
