@@ -8,6 +8,7 @@ mod real {
     mod apart;
     mod blackout;
     mod crash;
+    mod full_disk;
     mod leave;
     mod load;
     mod lone;

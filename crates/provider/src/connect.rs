@@ -14,6 +14,7 @@ use trireme_transport::{
 };
 
 use crate::core::{Core, Line, Progress, now_ms};
+use crate::flusher::Flusher;
 use crate::node::Node;
 use crate::options::{Options, Phase};
 use crate::reactor::Reactor;
@@ -46,7 +47,7 @@ pub enum ConnectError {
     Transport(#[from] TransportError),
     #[error("{0}")]
     Votes(#[from] VotesError),
-    #[error("the write-set log cannot be created: {0}")]
+    #[error("the write-set log cannot be used: {0}")]
     Log(#[from] trireme_log::LogError),
     #[error("the network thread cannot be started: {0}")]
     Thread(std::io::Error),
@@ -62,6 +63,8 @@ pub enum ConnectError {
     NoPrimary { timeout_ms: u64, peers: String },
     #[error("the cluster refused this node: {0}")]
     Refused(String),
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// A fresh random uuid (version 4).
@@ -107,7 +110,17 @@ pub fn connect(
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    let started = begin(node, Line { mesh, votes }, start, donor);
+    let flusher = (start
+        .flushes_apart
+        .then(|| Flusher::start(node))
+        .transpose())
+    .map_err(ConnectError::Thread)?;
+    let line = Line {
+        mesh,
+        votes,
+        flusher,
+    };
+    let started = begin(node, line, start, donor);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
@@ -279,6 +292,7 @@ fn engine_start(
             durability,
         ),
         disk: Box::new(move || Box::new(OsDisk::new(&dir))),
+        flushes_apart: durability == Durability::Disk,
         local,
         bootstrap: fresh.map_err(ConnectError::Random)?,
         server_running: node.server_running.load(Ordering::SeqCst),
@@ -304,8 +318,17 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
     let wait = options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
     loop {
-        let (admitted, refused) =
-            node.peek(|core| (core.progress.admitted, core.progress.refused.clone()));
+        let (admitted, refused, failed) = node.peek(|core| {
+            let progress = &core.progress;
+            (
+                progress.admitted,
+                progress.refused.clone(),
+                progress.failed.clone(),
+            )
+        });
+        if let Some(text) = failed {
+            return Err(ConnectError::Failed(text));
+        }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
         if admitted || node.peek(Core::is_resumed) && refused.is_none() {
             return Ok(());
@@ -364,10 +387,13 @@ fn close(node: &Node) {
         .unwrap_or_else(|e| e.into_inner())
         .take();
     drop(reactor);
-    node.with(|core| {
+    let line = node.with(|core| {
         core.engine.drop_link();
-        if let Some(mut line) = core.line.take() {
+        let mut line = core.line.take();
+        if let Some(line) = &mut line {
             line.mesh.close();
         }
+        line
     });
+    drop(line); // without the lock, for which the flusher may wait
 }

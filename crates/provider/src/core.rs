@@ -3,9 +3,11 @@
 
 use trireme_engine::Engine;
 use trireme_group::{self as group, Incarnation, ReplicaId};
+use trireme_log::FlushDone;
 use trireme_replicator as replicator;
 use trireme_transport::{Mesh, MeshEvent, RejectReason};
 
+use crate::flusher::Flusher;
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
@@ -21,12 +23,16 @@ pub struct Progress {
     pub refused: Option<String>,
     /// The node has left and told the server so.
     pub closed: bool,
+    /// The node can keep nothing any more, and why.
+    pub failed: Option<String>,
 }
 
 /// What one connect() set up beside the engine's part.
 pub struct Line {
     pub mesh: Mesh,
     pub votes: Votes,
+    /// With `repl.durability=disk`.
+    pub flusher: Option<Flusher>,
 }
 
 /// Everything under the node's lock.
@@ -66,6 +72,16 @@ impl Core {
     /// True between connect() and disconnect().
     pub fn is_connected(&self) -> bool {
         self.line.is_some()
+    }
+
+    /// True if the connection has ended for good: nobody is to reach this node.
+    pub fn is_cut_off(&self) -> bool {
+        (self.line.as_ref()).is_some_and(|line| line.mesh.is_closed())
+    }
+
+    /// A flush of the log has ended.
+    pub fn flushed(&mut self, done: FlushDone) {
+        self.engine.flushed(now_ms(), done);
     }
 
     /// True while a node that began with a log waits for the view that it was in to form again.

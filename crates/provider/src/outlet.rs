@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{self as group, Incarnation};
+use trireme_log::FlushJob;
 use trireme_replicator::{self as replicator, Level};
 use trireme_transport::{Frame, SendOutcome};
 
@@ -65,9 +66,22 @@ impl Outside for Outlet<'_> {
         self.logger.info(text);
     }
 
+    fn warn(&mut self, text: &str) {
+        self.logger.warn(text);
+    }
+
+    fn flush(&mut self, job: FlushJob) {
+        if let Some(flusher) = self.line.as_ref().and_then(|line| line.flusher.as_ref()) {
+            flusher.flush(job);
+        }
+    }
+
     fn fail(&mut self, text: &str) {
         self.logger.error(text);
-        std::process::abort();
+        self.progress.failed = Some(text.to_owned());
+        if let Some(line) = self.line.as_mut() {
+            line.mesh.abandon();
+        }
     }
 
     fn act(&mut self, action: replicator::Action) {
@@ -83,7 +97,10 @@ impl Outside for Outlet<'_> {
                 Level::Info => self.logger.info(&text),
                 Level::Debug => self.logger.debug(&text),
             },
-            Action::Fatal { text } => self.fail(&text),
+            Action::Fatal { text } => {
+                self.logger.error(text);
+                std::process::abort();
+            }
             Action::Admitted => self.progress.admitted = true,
             Action::Closed => self.progress.closed = true,
             Action::SaveState {

@@ -51,6 +51,14 @@ pub enum Kind {
     Astray,
     /// Everybody dies.
     Blackout,
+    /// The log cannot be written.
+    FullDisk,
+    /// The log cannot be flushed.
+    FlushFails,
+    /// The log cannot be read.
+    ReadFails,
+    /// The log is damaged between two processes.
+    Rot,
 }
 
 /// A kind of run.
@@ -80,6 +88,8 @@ pub struct Profile {
     pub apply_errors_per_million: &'static [u64],
     /// Of the DDL, so much fails on all nodes alike.
     pub ddl_error_percent: u64,
+    /// Chance that flushes go on beside everything else, as under the provider.
+    pub flushes_apart_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
 }
@@ -104,6 +114,7 @@ const PLAIN: Profile = Profile {
     ],
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
+    flushes_apart_percent: 0,
     think_us: [10_000, 20_000, 50_000],
 };
 
@@ -291,6 +302,29 @@ pub const ALL: &[Profile] = &[
         mix: &[(7, Fork), (2, Astray), (1, Crash), (1, Leave), (1, Reset)],
         ..PLAIN
     },
+    Profile {
+        name: "disks",
+        mix: &[
+            (4, FullDisk),
+            (4, FlushFails),
+            (2, ReadFails),
+            (4, Rot),
+            (3, PowerLoss),
+            (1, Crash),
+            (2, Partition),
+            (1, CrashInTransfer),
+            (1, Leave),
+            (1, Reconnect),
+        ],
+        durability: &[
+            Durability::Os,
+            Durability::Disk,
+            Durability::Disk,
+            Durability::Memory,
+        ],
+        flushes_apart_percent: 75,
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -422,6 +456,18 @@ impl Kind {
             Astray => Fault::Astray {
                 node,
                 for_us: random.within(300_000..=2_000_000),
+            },
+            FullDisk => Fault::FullDisk {
+                node,
+                room_bytes: random.pick(&[0, 100, 1_000, 10_000]),
+                for_us,
+            },
+            FlushFails => Fault::FlushFails { node, for_us },
+            ReadFails => Fault::ReadFails { node, for_us },
+            Rot => Fault::Rot {
+                node,
+                bits: random.pick(&[1, 1, 3]),
+                for_us,
             },
             Blackout => Fault::Blackout {
                 power_loss: random.percent(50),

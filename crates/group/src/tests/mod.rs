@@ -3,4 +3,5 @@
 mod admission;
 mod cores;
 mod office;
+mod restarts;
 mod strangers;

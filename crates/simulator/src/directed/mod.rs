@@ -67,6 +67,9 @@ schedules! {
     evicted_submission,
     fork_meets_rest,
     stale_read,
+    flush_under_way,
+    full_disk,
+    damaged_voter,
 }
 
 /// The schedule with this name. Err: there is none.
