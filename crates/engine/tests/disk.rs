@@ -70,7 +70,9 @@ impl Node {
             trx: 0,
         };
         let start = node.start(1, durability, flushes_apart, Some(HISTORY), Gtid::UNDEFINED);
-        node.engine.connect(node.now_ms, start).expect("a log in memory");
+        node.engine
+            .connect(node.now_ms, start)
+            .expect("a log in memory");
         node.settle();
         node
     }
@@ -113,13 +115,14 @@ impl Node {
             self.engine.tick(self.now_ms);
             self.engine.pump(self.now_ms, &mut self.out);
             while let Some(work) = self.engine.replicator.take_work() {
-                if !matches!(work.task, Task::Exit { .. }) {
-                    let done = Event::WorkDone {
-                        work: work.id,
-                        ok: true,
-                    };
-                    self.engine.node(self.now_ms, done);
+                if matches!(work.task, Task::Exit { .. }) {
+                    return; // as for every thread from here on
                 }
+                let done = Event::WorkDone {
+                    work: work.id,
+                    ok: true,
+                };
+                self.engine.node(self.now_ms, done);
                 self.engine.pump(self.now_ms, &mut self.out);
             }
         }
@@ -137,7 +140,10 @@ impl Node {
         self.trx += 1;
         let trx = self.trx;
         let mut keys = KeySetBuilder::new();
-        keys.append(&[b"db", b"t", trx.to_string().as_bytes()], KeyType::Exclusive);
+        keys.append(
+            &[b"db", b"t", trx.to_string().as_bytes()],
+            KeyType::Exclusive,
+        );
         let both = flags::TRX_START | flags::TRX_END;
         let certify = Event::Certify {
             ticket: trx,
@@ -160,7 +166,8 @@ impl Node {
         let owner = trireme_replicator::Owner::Trx(self.trx);
         let ticket = 1_000_000 + self.trx;
         let (now, trx) = (self.now_ms, self.trx);
-        self.engine.node(now, Event::CommitOrderEnter { ticket, owner });
+        self.engine
+            .node(now, Event::CommitOrderEnter { ticket, owner });
         let leave = Event::CommitOrderLeave {
             ticket: ticket + 500_000,
             owner,
@@ -188,7 +195,10 @@ impl Node {
         }
         assert!(self.engine.link().is_none());
         let later = self.certify();
-        assert!(matches!(self.answer(later), Some(Code::ConnFail | Code::NodeFail)));
+        assert!(matches!(
+            self.answer(later),
+            Some(Code::ConnFail | Code::NodeFail)
+        ));
         self.settle();
         assert!(self.out.closed, "the server has its final view");
         assert!(!self.out.fatal);
@@ -200,7 +210,9 @@ impl Node {
         let local = self.engine.replicator.last_committed();
         assert_eq!(local.seqno, seqno);
         let start = self.start(2, durability, false, None, local);
-        self.engine.connect(self.now_ms, start).expect("the log is whole");
+        self.engine
+            .connect(self.now_ms, start)
+            .expect("the log is whole");
         self.settle();
         let link = self.engine.link().expect("connected");
         assert!(!link.group.is_amnesiac(), "nothing was forgotten");
@@ -218,8 +230,18 @@ fn on_a_full_disk_nothing_is_acknowledged_and_the_node_leaves() {
         let committed = node.engine.replicator.last_committed().seqno;
         node.disk.set_room(Some(50));
         let ticket = node.certify();
-        assert_eq!(node.answer(ticket), Some(Code::NodeFail), "{durability:?}: unknown");
-        let words = ["trireme-0", "offset", "free space", "leaves the cluster", "restart"];
+        assert_eq!(
+            node.answer(ticket),
+            Some(Code::NodeFail),
+            "{durability:?}: unknown"
+        );
+        let words = [
+            "trireme-0",
+            "offset",
+            "free space",
+            "leaves the cluster",
+            "restart",
+        ];
         node.must_have_left(&words);
         node.disk.set_room(None);
         if durability != Durability::Memory {
@@ -261,7 +283,10 @@ fn one_flush_serves_all_that_wait() {
     assert_eq!(node.out.flushes.len(), 1, "one for all that came meanwhile");
     assert!(rest.iter().all(|ticket| node.answer(*ticket).is_none()));
     node.flush_ends();
-    assert!(rest.iter().all(|ticket| node.answer(*ticket) == Some(Code::Ok)));
+    assert!(
+        rest.iter()
+            .all(|ticket| node.answer(*ticket) == Some(Code::Ok))
+    );
     assert!(node.out.flushes.is_empty());
 }
 
@@ -293,7 +318,12 @@ fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
 fn a_log_that_does_not_fit_is_refused() {
     type Spoil = fn(&MemoryDisk);
     let cases: &[(&str, Uuid, Spoil, &[&str])] = &[
-        ("another cluster's", Uuid([4; 16]), |_| {}, &["trireme-0", "09090909", "04040404", "offset 16"]),
+        (
+            "another cluster's",
+            Uuid([4; 16]),
+            |_| {},
+            &["trireme-0", "09090909", "04040404", "offset 16"],
+        ),
         (
             "a newer one",
             HISTORY,
@@ -309,7 +339,12 @@ fn a_log_that_does_not_fit_is_refused() {
             },
             &["trireme-state.log", "damaged", "offset 0"],
         ),
-        ("an unreadable segment", HISTORY, |disk| disk.set_fail_reads(true), &["cannot read", "trireme-0", "offset 0", "check the disk"]),
+        (
+            "an unreadable segment",
+            HISTORY,
+            |disk| disk.set_fail_reads(true),
+            &["cannot read", "trireme-0", "offset 0", "check the disk"],
+        ),
     ];
     for (what, database, spoil, words) in cases {
         let mut node = Node::new(Durability::Os, false);
@@ -326,7 +361,11 @@ fn a_log_that_does_not_fit_is_refused() {
         };
         let before = files(&node.disk);
         let start = node.start(2, Durability::Os, false, None, history);
-        let error = node.engine.connect(node.now_ms, start).expect_err(what).to_string();
+        let error = node
+            .engine
+            .connect(node.now_ms, start)
+            .expect_err(what)
+            .to_string();
         for word in *words {
             assert!(error.contains(word), "{what}: no '{word}' in: {error}");
         }
@@ -337,6 +376,9 @@ fn a_log_that_does_not_fit_is_refused() {
         }
         node.disk.set_fail_reads(false);
         let start = node.start(3, Durability::Os, false, None, Gtid::UNDEFINED);
-        assert!(node.engine.connect(node.now_ms, start).is_ok(), "{what}: it joins anew");
+        assert!(
+            node.engine.connect(node.now_ms, start).is_ok(),
+            "{what}: it joins anew"
+        );
     }
 }

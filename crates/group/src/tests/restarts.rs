@@ -53,9 +53,16 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
     cores.start(again(1), recovered(&before, 1, 1, true));
     cores.pass(31_000);
     for node in 0..2 {
-        assert_eq!(cores.standing(node), Standing::NonPrimary, "node{node} waits");
+        assert_eq!(
+            cores.standing(node),
+            Standing::NonPrimary,
+            "node{node} waits"
+        );
         let text = notes(&cores, node).pop().expect("it says so").to_owned();
-        let (short, long) = (format!("node0 at {}", end - 4), format!("node1 at {}", end - 1));
+        let (short, long) = (
+            format!("node0 at {}", end - 4),
+            format!("node1 at {}", end - 1),
+        );
         for words in [
             "here are node0",
             "missing are node2",
@@ -79,7 +86,13 @@ fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
     let mut cores = Cores::none();
     cores.start(again(0), recovered(&before, 0, 4, false));
     cores.pass(11_000);
-    let text = notes(&cores, 0).pop().expect("it says whom it waits for").to_owned();
+    let text = notes(&cores, 0)
+        .pop()
+        .expect("it says whom it waits for")
+        .to_owned();
     assert!(text.contains("waiting for a majority"), "{text}");
-    assert!(!text.contains("forgotten") && !text.contains("pc.bootstrap"), "{text}");
+    assert!(
+        !text.contains("forgotten") && !text.contains("pc.bootstrap"),
+        "{text}"
+    );
 }

@@ -13,7 +13,6 @@ pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::FlushNotAwaited],
     plan: |seed| {
         let mut plan = cluster(3, seed);
-        plan.suspect_timeout_ms = 60_000;
         plan.durability = Durability::Disk;
         plan.flushes_apart = true;
         plan.recovers = true;
@@ -24,6 +23,13 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
+    // That n2 has its vote is known to be committed by what is flushed with these.
+    for number in 2..=3 {
+        let written = stage.write(N1, &[row(number)]);
+        stage.until("it is committed", |s| s.acknowledged(written))?;
+        stage.until("n2 knows", |s| s.has_applied(N2, written))?;
+        stage.pass_ms(50);
+    }
     stage.part(&[N3], &[N1, N2]);
     stage.slow(N1, 10_000);
     stage.slow(N2, 10_000);

@@ -108,6 +108,12 @@ impl World {
         };
         self.watch.see(now, node, what);
         self.close_links(node);
+        if let Some(process) = &mut self.machines[node].process {
+            if !process.progress.admitted {
+                // connect() has not returned yet: it fails, and the server with it.
+                process.progress.fatal = Some("connect() fails".to_owned());
+            }
+        }
     }
 
     /// The server of a node whose disk has failed has its last view: an operator restarts it, or connects
