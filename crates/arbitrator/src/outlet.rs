@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{Ballot, Incarnation, Uuid};
+use trireme_log::FlushJob;
 use trireme_node::Line;
 use trireme_replicator::{Action, Level};
 
@@ -37,8 +38,16 @@ impl Outside for Outlet<'_> {
         self.log.line(Level::Info, text);
     }
 
+    fn warn(&mut self, text: &str) {
+        self.log.line(Level::Warn, text);
+    }
+
+    /// Nobody waits beside it: the engine flushes by itself ([`trireme_engine::Start::flushes_apart`]).
+    fn flush(&mut self, _job: FlushJob) {}
+
     fn fail(&mut self, text: &str) {
         self.progress.failed.get_or_insert_with(|| text.to_owned());
+        self.line.mesh.abandon();
     }
 
     fn act(&mut self, action: Action) {

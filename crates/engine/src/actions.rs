@@ -5,37 +5,123 @@ use trireme_log::{LogError, Outcome};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
-use crate::engine::{Engine, Link};
+use crate::engine::{Engine, Failure, Link};
 use crate::outside::{Channel, Outside};
 
 impl Engine {
-    /// Writes what was appended. True if the group has learnt something by it.
+    /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
     pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
         let Some(link) = &mut self.link else {
             return false;
         };
-        let mut result = link.storage.write_out();
-        let unflushed = link.unflushed.take();
-        let flush_now = std::mem::take(&mut link.flush_now);
-        if (unflushed.is_some() || flush_now) && result.is_ok() {
-            result = link.storage.flush();
-        }
-        self.must_write(result, outside);
-        match unflushed {
-            Some(position) if !self.failed => {
+        link.unwritten = false;
+        let waits = link.unflushed.is_some();
+        let result = if link.flush_now || waits && !link.flushes_apart {
+            link.flush_now = false;
+            let flushed = link.storage.flush();
+            match planted(Mutant::FlushNotAwaited) {
+                true => Ok(link.unflushed.take()),
+                false => flushed.map(|()| link.unflushed.take()),
+            }
+        } else if waits && link.flushing.is_none() {
+            // One at a time: what is appended meanwhile shares the next.
+            let begun = link.storage.begin_flush();
+            begun.map(|job| {
+                link.flushing = link.unflushed.take();
+                if let Some(job) = job {
+                    outside.flush(job);
+                }
+                link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
+            })
+        } else {
+            link.storage.write_out().map(|()| None)
+        };
+        match result {
+            Ok(Some(position)) => {
                 self.group(now_ms, group::Event::Appended { position });
                 true
             }
-            _ => false,
+            Ok(None) => false,
+            Err(error) => {
+                self.log_failed(&error);
+                false
+            }
         }
     }
 
-    /// A log that cannot be written ends this process's part in the cluster: going on would
-    /// acknowledge what is not kept (rule 23: a failed write is never retried).
-    fn must_write(&mut self, result: Result<(), LogError>, outside: &mut dyn Outside) {
+    /// What this node counts as its own vote for an entry is written before anything comes of the
+    /// entry (rule 4): before it is sent, by [`Engine::pump`], and before it is delivered.
+    fn write_before_delivery(&mut self) -> bool {
+        let Some(link) = &mut self.link else {
+            return true;
+        };
+        if link.flush_appends || !link.unwritten || planted(Mutant::DeliveredBeforeWritten) {
+            return true; // what waits for a flush is not counted before
+        }
+        link.unwritten = false;
+        let result = link.storage.write_out();
+        self.must_write(result);
+        self.failed.is_none()
+    }
+
+    /// A log that cannot be written ends this node's part in the cluster: going on would acknowledge
+    /// what is not kept (rule 23: a failed write is never retried).
+    fn must_write(&mut self, result: Result<(), LogError>) {
         if let Err(error) = result {
-            self.failed = true;
-            outside.fail(&format!("the write-set log cannot be written: {error}"));
+            self.log_failed(&error);
+        }
+    }
+
+    pub(crate) fn log_failed(&mut self, error: &LogError) {
+        self.failed.get_or_insert_with(|| Failure {
+            text: format!("the write-set log cannot be written: {error}"),
+            of_flush: error.is_of_flush(),
+        });
+    }
+
+    /// After a failure the node is on its own: nothing more is said to the others, who go on without it;
+    /// nothing more is delivered; waiting clients are answered, and the server gets its last view.
+    pub(crate) fn end_if_failed(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        let Some(Failure { text, of_flush }) = self.failed.take() else {
+            return;
+        };
+        let Some(Link { mut storage, .. }) = self.link.take() else {
+            return;
+        };
+        outside.fail(&format!(
+            "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
+             statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
+        ));
+        if of_flush {
+            if let Err(error) = storage.note_failed_flush() {
+                outside.warn(&format!(
+                    "it cannot be noted that this node may miss what it acknowledged: {error}"
+                ));
+            }
+        }
+        self.failed_log = Some(storage);
+        self.group_dirty = false;
+        self.group_actions.clear();
+        self.node(now_ms, replicator::Event::Left);
+        self.carry_out(now_ms, outside);
+    }
+
+    /// Says what could not be read: others go without, by a checkpoint or a snapshot.
+    pub(crate) fn see_reads(&mut self, outside: &mut dyn Outside) {
+        let link = self.link.as_mut();
+        if let Some(error) = link.and_then(|link| link.storage.take_read_error()) {
+            outside.warn(&format!(
+                "entries of the write-set log cannot be given to others, who may need a full state transfer: {error}"
+            ));
+        }
+    }
+
+    /// Something that must be noted before what it is about begins cannot be: the process must not go on
+    /// to do it.
+    fn must_note(&mut self, result: Result<(), LogError>, outside: &mut dyn Outside) {
+        if let Err(error) = result {
+            let text = format!("what a restart must know cannot be noted: {error}");
+            outside.act(replicator::Action::Fatal { text });
         }
     }
 
@@ -46,7 +132,7 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         use group::Action;
-        let Some(link) = self.link.as_mut().filter(|_| !self.failed) else {
+        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
         match action {
@@ -65,23 +151,25 @@ impl Engine {
                 };
                 let result = noted.and_then(|()| link.storage.append(&entry));
                 link.flush_now |= matches!(entry.body, group::Body::Configuration(_));
+                link.unwritten = true;
                 if link.flush_appends {
                     link.unflushed = Some(entry.position);
                 }
-                self.must_write(result, outside);
+                self.must_write(result);
             }
             Action::Truncate { after } => {
                 outside.truncated(after);
                 let result = link.storage.truncate(after);
                 // A completion must not speak of entries that are gone.
                 link.unflushed = link.unflushed.map(|position| position.min(after));
-                self.must_write(result, outside);
+                link.flushing = link.flushing.map(|position| position.min(after));
+                self.must_write(result);
             }
             Action::Reset { checkpoint } => {
                 outside.began_anew(&checkpoint);
                 let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
-                link.unflushed = None;
-                self.must_write(result, outside);
+                (link.unflushed, link.flushing) = (None, None);
+                self.must_write(result);
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));
             }
@@ -95,12 +183,17 @@ impl Engine {
                 match persisted {
                     Ok(()) => (link.group).handle(now_ms, group::Event::Persisted { promised }),
                     Err(error) => {
-                        self.failed = true;
-                        outside.fail(&format!("the promised ballot cannot be written: {error}"));
+                        self.failed.get_or_insert_with(|| Failure {
+                            text: format!("the promised ballot cannot be written: {error}"),
+                            of_flush: false,
+                        });
                     }
                 }
             }
             Action::Deliver { position, delivery } => {
+                if !self.write_before_delivery() {
+                    return;
+                }
                 outside.delivered(position, &delivery);
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Delivered { position, delivery });
@@ -125,8 +218,8 @@ impl Engine {
     }
 
     /// Notes beside the log what a restart must know.
-    pub(crate) fn note_standing(&mut self, outside: &mut dyn Outside) {
-        let Some(link) = self.link.as_mut().filter(|_| !self.failed) else {
+    pub(crate) fn note_standing(&mut self) {
+        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
         let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
@@ -136,7 +229,7 @@ impl Engine {
                 result = link.storage.put_snapshot(state, &control);
             }
         }
-        self.must_write(result, outside);
+        self.must_write(result);
     }
 
     pub(crate) fn tell_history(&mut self, outside: &mut dyn Outside) {
@@ -163,9 +256,17 @@ impl Engine {
                 | Action::Read { .. }
                 | Action::SetJoined { .. }
                 | Action::RecordOutcome { .. }
-                | Action::NoteAction { .. }
-                | Action::NoteOverrides { .. }
                 | Action::PinLog { .. } => {} // mean nothing without a connection
+                Action::NoteAction { gtid } => {
+                    let log = self.failed_log.as_mut();
+                    let result = log.map_or(Ok(()), |log| log.note_action(gtid));
+                    self.must_note(result, outside);
+                }
+                Action::NoteOverrides { overrides } => {
+                    let log = self.failed_log.as_mut();
+                    let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
+                    self.must_note(result, outside);
+                }
                 other => outside.act(other),
             }
             return;
@@ -196,19 +297,19 @@ impl Engine {
                     depends_on,
                 };
                 let result = link.storage.set_outcome(position, outcome);
-                self.must_write(result, outside);
+                self.must_write(result);
             }
             Action::NoteAction { gtid } => {
                 let result = link.storage.note_action(gtid);
-                self.must_write(result, outside);
+                self.must_note(result, outside);
             }
             Action::NoteOverrides { overrides } => {
                 let result = link.storage.note_overrides(overrides);
-                self.must_write(result, outside);
+                self.must_note(result, outside);
             }
             Action::PinLog { keep_from } => {
                 let result = link.storage.pin(keep_from);
-                self.must_write(result, outside);
+                self.must_write(result);
             }
             other => outside.act(other),
         }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use trireme_group::{
     self as group, Ballot, Checkpoint, Group, Incarnation, Position, Recovered, Uuid,
 };
-use trireme_log::{Durability, LogConfig, LogError};
+use trireme_log::{Durability, FlushDone, LogConfig, LogError};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
@@ -25,6 +25,9 @@ pub struct Start {
     pub log: LogConfig,
     /// Where the log lies.
     pub disk: OpenDisk,
+    /// The flushes that acknowledgements wait for (`repl.durability=disk`) are handed to
+    /// [`Outside::flush`], so that everything else goes on meanwhile.
+    pub flushes_apart: bool,
     /// Position of the database.
     pub local: Gtid,
     /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
@@ -44,10 +47,23 @@ pub struct Link {
     pub storage: Storage,
     /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
     pub(crate) flush_appends: bool,
+    pub(crate) flushes_apart: bool,
     /// Something was appended that is flushed in every mode before anything is said of it (rule 4).
     pub(crate) flush_now: bool,
+    /// Something was appended and not yet handed to the operating system.
+    pub(crate) unwritten: bool,
+    /// The last entry appended that no flush covers yet.
     pub(crate) unflushed: Option<Position>,
+    /// The last entry that the flush under way covers.
+    pub(crate) flushing: Option<Position>,
     pub(crate) history_told: bool,
+}
+
+/// Why a node cannot go on in its cluster.
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    /// What had been handed to the operating system may be gone.
+    pub(crate) of_flush: bool,
 }
 
 /// Group, replicator and log of one node.
@@ -57,11 +73,13 @@ pub struct Engine {
     pub(crate) link: Option<Link>,
     /// The group has taken in something since its last flush.
     pub(crate) group_dirty: bool,
-    /// A write has failed: nothing is done any more.
-    pub(crate) failed: bool,
-    /// To be told at the next opportunity.
+    /// A write has failed: the connection ends with this pump.
+    pub(crate) failed: Option<Failure>,
+    /// The log of a connection that such a failure has ended: takes notes still.
+    pub(crate) failed_log: Option<Storage>,
+    /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
-    group_actions: Vec<group::Action>,
+    pub(crate) group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
 
@@ -72,7 +90,8 @@ impl Engine {
             replicator,
             link: None,
             group_dirty: false,
-            failed: false,
+            failed: None,
+            failed_log: None,
             notes: Vec::new(),
             group_actions: Vec::new(),
             node_actions: Vec::new(),
@@ -83,6 +102,7 @@ impl Engine {
     ///
     /// Err: the log cannot be opened or made; nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
+        (self.failed, self.failed_log) = (None, None);
         let flush_appends = start.log.durability == Durability::Disk;
         let local = start.local;
         let me = start.config.me.clone();
@@ -152,8 +172,11 @@ impl Engine {
             group: Group::new(config, recovered, now_ms),
             storage,
             flush_appends,
+            flushes_apart: start.flushes_apart,
             flush_now: false,
+            unwritten: false,
             unflushed: None,
+            flushing: None,
             history_told: false,
         });
         self.group_dirty = true;
@@ -167,7 +190,8 @@ impl Engine {
 
     /// The connection is gone; the replicator stays.
     pub fn drop_link(&mut self) {
-        if let Some(link) = self.link.take().filter(|_| !self.failed) {
+        self.failed_log = None;
+        if let Some(link) = self.link.take().filter(|_| self.failed.is_none()) {
             if let Err(error) = link.storage.close() {
                 self.notes
                     .push(format!("the write-set log was not closed well: {error}"));
@@ -192,6 +216,22 @@ impl Engine {
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
     }
 
+    /// A flush that [`Outside::flush`] was given has ended.
+    pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
+        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
+            return;
+        };
+        match link.storage.end_flush(done) {
+            Ok(true) => {
+                if let Some(position) = link.flushing.take() {
+                    self.group(now_ms, group::Event::Appended { position });
+                }
+            }
+            Ok(false) => {} // of a log that was given up since
+            Err(error) => self.log_failed(&error),
+        }
+    }
+
     /// Counters and states of the node. Cheap.
     pub fn status(&self) -> replicator::Status {
         self.replicator.status(history(&self.link))
@@ -199,7 +239,7 @@ impl Engine {
 
     /// An event for the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {
             link.group.handle(now_ms, event);
             self.group_dirty = true;
         }
@@ -244,10 +284,10 @@ impl Engine {
     /// [`Outside::send`] may leave the node when this returns, and not before.
     pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         for note in std::mem::take(&mut self.notes) {
-            outside.note(&note);
+            outside.warn(&note);
         }
         self.tell_history(outside);
-        while !self.failed {
+        while self.failed.is_none() {
             self.carry_out(now_ms, outside);
             if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
                 self.group_dirty = false;
@@ -266,12 +306,14 @@ impl Engine {
             }
             self.group_actions = actions;
         }
-        self.note_standing(outside);
+        self.note_standing();
+        self.see_reads(outside);
+        self.end_if_failed(now_ms, outside);
     }
 
     /// The replicator wants its actions carried out before its next event.
     pub fn carry_out(&mut self, now_ms: u64, outside: &mut dyn Outside) {
-        while !self.node_actions.is_empty() && !self.failed {
+        while !self.node_actions.is_empty() {
             let mut actions = std::mem::take(&mut self.node_actions);
             for action in actions.drain(..) {
                 self.node_action(now_ms, action, outside);

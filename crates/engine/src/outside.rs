@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
+use trireme_log::FlushJob;
 use trireme_replicator as replicator;
 
 /// Whose message a frame carries: its first byte.
@@ -45,8 +46,16 @@ pub trait Outside {
     fn refused(&mut self, reason: String);
     /// Something an operator may want to know.
     fn note(&mut self, text: &str);
-    /// The node can keep nothing any more: it must not go on (rule 23). The provider ends the
-    /// process; should the call return, the engine stands still from here on.
+    /// Something an operator should look after.
+    fn warn(&mut self, text: &str) {
+        self.note(text);
+    }
+    /// Run this job, beside whatever else happens to the node, and bring what comes of it to
+    /// [`crate::Engine::flushed`]. Only asked of who has set [`crate::Start::flushes_apart`].
+    fn flush(&mut self, job: FlushJob);
+    /// The node can keep nothing any more (rule 23) and has ended its part in the cluster; the text says
+    /// why and what to do. Nothing that was given to [`Outside::send`] since the last pump may leave
+    /// the process; all connections are to be closed, and none to be made until the next connect.
     fn fail(&mut self, text: &str);
     /// The replicator's actions that concern the server, its threads, and the saved state: Answer,
     /// WakeAppliers, Log, Fatal, Admitted, Closed, SaveState, MarkUnsafe, MarkSafe, MarkCorrupt and

@@ -6,7 +6,7 @@ use trireme_group::{
     Checkpoint, Entry, Position, RecoveredLog, Uuid, decode_checkpoint, decode_entry,
     encode_checkpoint,
 };
-use trireme_log::{Damage, Log, LogError};
+use trireme_log::{Damage, Log, LogError, Lost};
 use trireme_replicator::Seqno;
 
 /// So much of the log is read at a time.
@@ -108,16 +108,20 @@ pub(crate) fn tell_damage(damage: &Damage) -> String {
     let aside: Vec<_> = (damage.set_aside.iter())
         .map(|file| file.display().to_string())
         .collect();
+    let how = match (damage.was_flushed, damage.lost) {
+        (true, _) => " (it had been flushed: check the disk)",
+        (false, _) => "",
+    };
+    let lost = match damage.lost {
+        Lost::Older => "older entries are given up",
+        Lost::Newer => "the entries from there on are taken from the other nodes",
+    };
     format!(
-        "the write-set log is damaged in {} at offset {}: {}{}; what could not be used is in {}",
+        "the write-set log is damaged in {} at offset {}: {}{how}; {lost}; what could not be used is in {}, which may be \
+         removed",
         damage.file.display(),
         damage.offset,
         damage.reason,
-        if damage.was_flushed {
-            " (it had been flushed: check the disk)"
-        } else {
-            ""
-        },
         aside.join(", "),
     )
 }

@@ -1,10 +1,13 @@
 //! The write-set log, as the group and the replicator read it.
 
+use std::cell::{Cell, RefCell};
+
 use bytes::Bytes;
 use trireme_group::{
     Body, Checkpoint, Delivery, Entry, LogReader, Position, Uuid, decode_entry, encode_entry,
 };
-use trireme_log::{Disk, Log, LogConfig, LogError, Outcome};
+use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, History, Recorded, Seqno};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
@@ -27,6 +30,10 @@ pub struct Storage {
     notes: Vec<String>,
     /// Where the log of an earlier process was taken up.
     resumed: Option<Checkpoint>,
+    /// What could not be read.
+    read_error: RefCell<Option<LogError>>,
+    /// Nothing up to here is served to others: it cannot be read.
+    unreadable: Cell<Seqno>,
 }
 
 impl Storage {
@@ -42,6 +49,8 @@ impl Storage {
             snapshot: None,
             notes: Vec::new(),
             resumed: None,
+            read_error: RefCell::new(None),
+            unreadable: Cell::new(0),
         }
     }
 
@@ -74,12 +83,11 @@ impl Storage {
             return Ok(None);
         };
         let history = Uuid(identity);
-        if !database.is_nil() && database != history {
-            self.notes.push(format!(
-                "the write-set log is of history {history}, the database of {database}: the log is not used"
-            ));
-            return Ok(None);
-        }
+        // A log of another cluster than the database's is refused, untouched: one of them is misplaced.
+        let identity = match database.is_nil() {
+            true => identity,
+            false => database.0,
+        };
         let config = LogConfig {
             identity,
             ..self.config.clone()
@@ -88,8 +96,11 @@ impl Storage {
         let (recovered, control) = match recovery::read(&log)? {
             Ok(read) => read,
             Err(reason) => {
-                let text = format!("the write-set log of an earlier process is not used: {reason}");
-                self.notes.push(text);
+                let dir = (self.disk)().path("");
+                self.notes.push(format!(
+                    "the write-set log in {} is not used: {reason}; the other nodes have what is in it",
+                    dir.display()
+                ));
                 return Ok(None);
             }
         };
@@ -97,6 +108,17 @@ impl Storage {
         let forgotten = last
             .as_ref()
             .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let damaged = match last
+            .as_ref()
+            .map(|session| (session.clean, session.durability))
+        {
+            // What was not flushed was not acknowledged.
+            Some((false, Durability::Disk)) => found.may_have_forgotten(),
+            // The process had written, or flushed, all that there was.
+            Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(&found.damage),
+            _ => loses_the_end(&found.damage),
+        };
+        let damaged = damaged && !planted(Mutant::DamageNotForgotten);
         let damage = found.damage.iter().map(recovery::tell_damage);
         self.notes.extend(damage);
         let recovery = Recovery {
@@ -104,7 +126,7 @@ impl Storage {
             control,
             first_seqno: log.first_seqno_kept(),
             last_seqno: log.last_seqno().unwrap_or(0),
-            amnesiac: forgotten || found.may_have_forgotten(),
+            amnesiac: forgotten || damaged,
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
@@ -155,6 +177,15 @@ impl Storage {
         self.flush()?;
         self.session.clean = true;
         self.save_session()
+    }
+
+    /// A flush has failed: the operating system may have given up pages that it had taken. Where
+    /// acknowledgements relied on those, this replica may have forgotten something.
+    pub fn note_failed_flush(&mut self) -> Result<(), LogError> {
+        match self.config.durability {
+            Durability::Disk => Ok(()),
+            Durability::Memory | Durability::Os => self.note_amnesia(true),
+        }
     }
 
     /// Costs nothing if it is saved already.
@@ -222,6 +253,23 @@ impl Storage {
         self.log.as_mut().map_or(Ok(()), Log::flush)
     }
 
+    /// Hands everything appended to the operating system; what is left to do of the flush, if there is a log.
+    pub fn begin_flush(&mut self) -> Result<Option<FlushJob>, LogError> {
+        self.log.as_mut().map(Log::begin_flush).transpose()
+    }
+
+    /// A flush has ended; false if it was one of an earlier log.
+    pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
+        self.log
+            .as_mut()
+            .map_or(Ok(false), |log| log.end_flush(done))
+    }
+
+    /// What could not be read since this was asked last.
+    pub fn take_read_error(&mut self) -> Option<LogError> {
+        self.read_error.take()
+    }
+
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
         self.log
@@ -264,22 +312,35 @@ impl Storage {
 
 impl LogReader for Storage {
     fn read(&self, position: Position) -> Option<Entry> {
-        let bytes = self.log.as_ref()?.read(position).ok()??;
+        let bytes = match self.log.as_ref()?.read(position) {
+            Ok(bytes) => bytes?,
+            Err(error) => {
+                self.read_error.replace(Some(error));
+                return None;
+            }
+        };
         decode_entry(Bytes::from(bytes)).ok()
     }
 }
 
 impl History for Storage {
     fn first_seqno(&self) -> Option<Seqno> {
-        self.log.as_ref()?.first_seqno()
+        let first = self.log.as_ref()?.first_seqno()?;
+        Some(first.max(self.unreadable.get() + 1))
     }
 
     fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
         let Some(log) = &self.log else {
             return Vec::new();
         };
-        let Ok(run) = log.read_run_from_seqno(from, max_bytes as u64) else {
-            return Vec::new();
+        let run = match log.read_run_from_seqno(from, max_bytes as u64) {
+            Ok(run) => run,
+            Err(error) => {
+                // Whoever asks learns by `first_seqno` that it must go elsewhere.
+                self.unreadable.set(log.last_seqno().unwrap_or(from));
+                self.read_error.replace(Some(error));
+                return Vec::new();
+            }
         };
         let with_seqno = run.into_iter().filter_map(|item| {
             let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
@@ -287,4 +348,9 @@ impl History for Storage {
         });
         with_seqno.collect()
     }
+}
+
+/// Some of the log's end was valid once, and is not there any more.
+fn loses_the_end(damage: &[trireme_log::Damage]) -> bool {
+    damage.iter().any(|damage| damage.lost == Lost::Newer)
 }

@@ -93,6 +93,37 @@ impl Group {
                  grastate.dat and the trireme-*.log files away, which drops this node's own data"
             );
         }
+        if self.amnesiac {
+            text += &self.tell_what_may_be_missing();
+        }
         self.out.push(Action::Note { text });
+    }
+
+    /// What an operator must know who is to decide where a majority may have forgotten entries (rule 4).
+    fn tell_what_may_be_missing(&self) -> String {
+        let end = |member: &Member| {
+            let here = member.replica == self.my_replica();
+            let mut peers = self.peers.values().filter(|peer| peer.up);
+            let peer = peers.find(|peer| peer.replica == member.replica);
+            let status = peer.and_then(|peer| peer.status.as_ref());
+            here.then(|| self.tail.end())
+                .or_else(|| status.map(|status| status.end))
+        };
+        let seats = self.latest().members.iter();
+        let ends: Vec<_> = seats.filter_map(|m| Some((end(m)?, &m.name))).collect();
+        let list: Vec<_> = ends
+            .iter()
+            .map(|(end, name)| format!("{name} at {end}"))
+            .collect();
+        let furthest = ends.iter().rev().max_by_key(|(end, _)| end);
+        let furthest = furthest.map_or("this node", |(_, name)| name.as_str());
+        format!(
+            ". This node may have forgotten the last entries that it acknowledged (a power loss with \
+             repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \
+             majority. The logs here end: {}. If the missing nodes will not come back, or every node says this, commits \
+             acknowledged beyond the longest log are lost: to go on without them, execute SET GLOBAL \
+             wsrep_provider_options='pc.bootstrap=1' on {furthest}, and nowhere else",
+            list.join(", ")
+        )
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// One directory of files.
-pub trait Disk: Send {
+pub trait Disk: Send + Sync {
     /// Names of the regular files in the directory, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
     /// Creates an empty file; an existing one is emptied.
@@ -24,7 +24,7 @@ pub trait Disk: Send {
 }
 
 /// An open file.
-pub trait DiskFile: Send {
+pub trait DiskFile: Send + Sync {
     /// Its length in bytes.
     fn length(&self) -> io::Result<u64>;
     /// Fills `buf` from `offset`, or fails.

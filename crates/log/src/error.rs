@@ -3,6 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How a node comes back whose log is of no use to it.
+const JOIN_ANEW: &str = "or, to give up this node's data and join by a full state transfer, move grastate.dat and the \
+                         trireme-*.log files away";
+
 /// An error of the log. The text names the file and what an operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -26,8 +30,8 @@ pub enum LogError {
     },
     /// The log belongs to another history (cluster). Nothing was changed.
     #[error(
-        "{} belongs to history {}, not to {}; move the trireme-*.log files away if that history is no longer \
-         wanted, or set gcache.dir to another directory",
+        "{} belongs at offset 16 to the cluster {}, the database to {}; nothing was changed. Set gcache.dir to this \
+         cluster's directory; {JOIN_ANEW}",
         file.display(), uuid_text(found), uuid_text(expected)
     )]
     OtherIdentity {
@@ -40,20 +44,25 @@ pub enum LogError {
     },
     /// A newer Trireme wrote the log. Nothing was changed.
     #[error(
-        "{} was written by a newer version ({found}; this one knows {supported}); start that version \
-         again, or move the trireme-*.log files away to fetch the state from another node",
+        "{} was written by a newer version (at offset {offset}: {found}; this one knows {supported}); nothing was \
+         changed. Start that version again; {JOIN_ANEW}",
         file.display()
     )]
     NewerFormat {
         /// The file.
         file: PathBuf,
+        /// Offset in the file, in bytes.
+        offset: u64,
         /// What was found, for instance "format 2" or "record kind 9".
         found: String,
         /// What this version knows.
         supported: &'static str,
     },
     /// Stored bytes are not what was written.
-    #[error("{} is damaged at offset {offset}: {reason}; check the disk and the kernel's messages", file.display())]
+    #[error(
+        "{} is damaged at offset {offset}: {reason}; check the disk and the kernel's messages; {JOIN_ANEW}",
+        file.display()
+    )]
     Corrupt {
         /// The file.
         file: PathBuf,
@@ -113,6 +122,11 @@ impl LogError {
         }
     }
 
+    /// True if a flush has failed: what was written before, and not flushed, may be gone.
+    pub fn is_of_flush(&self) -> bool {
+        matches!(self, LogError::Io { action, .. } if action.starts_with("flush"))
+    }
+
     pub(crate) fn corrupt(file: &Path, offset: u64, reason: impl Into<String>) -> Self {
         LogError::Corrupt {
             file: file.to_path_buf(),
@@ -126,6 +140,9 @@ fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free space there or lower gcache.size, then restart the node"
+        }
+        io::ErrorKind::UnexpectedEof => {
+            "the file is shorter than it was: check the disk, then restart the node"
         }
         io::ErrorKind::NotFound => "was it removed by hand, by log rotation or by a cleaning job?",
         io::ErrorKind::PermissionDenied => "the server's user must be able to read and write there",

@@ -10,6 +10,7 @@
 mod config;
 mod disk;
 mod error;
+mod flush;
 mod format;
 mod index;
 mod log;
@@ -26,6 +27,7 @@ mod write;
 pub use config::{Durability, LogConfig};
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use error::LogError;
+pub use flush::{FlushDone, FlushJob};
 pub use log::Log;
 pub use memory_disk::MemoryDisk;
 pub use outcome::Outcome;

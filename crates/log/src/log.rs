@@ -1,6 +1,7 @@
 //! The log as its owner writes it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::config::LogConfig;
 use crate::disk::{Disk, DiskFile, OsDisk};
@@ -21,24 +22,26 @@ const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
 /// changed nothing.
 pub struct Log {
     pub(crate) config: LogConfig,
-    pub(crate) disk: Box<dyn Disk>,
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) index: Index,
     /// The last segment's file.
-    pub(crate) active: Box<dyn DiskFile>,
+    pub(crate) active: Arc<dyn DiskFile>,
     /// Bytes for the last segment that are not written yet, and their offset there.
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_at: u64,
     /// Everything below this address is on stable storage.
     pub(crate) flushed: u64,
     pub(crate) directory_changed: bool,
+    /// Tells flushes of this log from those of another.
+    pub(crate) token: Arc<()>,
     pub(crate) poisoned: Option<String>,
     pub(crate) keep_from: u64,
     state: StateFile,
 }
 
 impl Log {
-    /// Starts a new, empty log; segments in the directory, of whatever history, are removed, and so is the state of
-    /// another history. The first entry may have any position.
+    /// Starts a new, empty log; segments of this history are removed, those of another one are set aside, and the
+    /// state of another history is removed. The first entry may have any position.
     pub fn create(config: LogConfig) -> Result<Log, LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::create_on(disk, config)
@@ -65,13 +68,18 @@ impl Log {
     pub fn create_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Log, LogError> {
         let old = recovery::segment_numbers(disk.as_ref())?;
         let number = old.last().map_or(1, |last| last + 1);
+        // What another cluster has left is not this one's to destroy.
+        let is_foreign = recovery::identity_on(disk.as_ref())
+            .is_ok_and(|found| found.is_some_and(|found| found != config.identity));
         let mut state = StateFile::open(disk.as_ref(), config.identity)?;
         let keeps_state = state.get().is_some();
         if !keeps_state {
             state = StateFile::absent(config.identity);
         }
-        let mut log = Log::begin(disk, config, state, number)?;
-        log.remove_segments(&old)?;
+        let mut log = Log::begin(disk.into(), config, state, number)?;
+        if !is_foreign {
+            log.remove_segments(&old)?;
+        }
         for name in log
             .disk
             .list()
@@ -79,6 +87,15 @@ impl Log {
         {
             if name == STATE_NAME && !keeps_state || format::is_damaged_name(&name) {
                 log.remove_file(&name)?;
+            }
+        }
+        if is_foreign {
+            for number in old {
+                let (from, to) = (
+                    format::segment_name(number),
+                    format::damaged_name(number, 0),
+                );
+                (log.disk.rename(&from, &to)).map_err(|e| log.directory_error("rename in", e))?;
             }
         }
         Ok(log)
@@ -95,14 +112,14 @@ impl Log {
         let (index, active, recovered) = recovery::recover(disk.as_ref(), &config)?;
         let state = StateFile::open(disk.as_ref(), config.identity)?;
         let flushed = recovered.flushed;
-        let mut log = Log::with(disk, config, state, index, active, flushed);
+        let mut log = Log::with(disk.into(), config, state, index, active.into(), flushed);
         log.buffer_at = log.active_len();
         Ok((log, recovered))
     }
 
     /// A log with its first segment, written and flushed.
     fn begin(
-        disk: Box<dyn Disk>,
+        disk: Arc<dyn Disk>,
         config: LogConfig,
         state: StateFile,
         number: u64,
@@ -111,18 +128,18 @@ impl Log {
         let active = disk
             .create(&name)
             .map_err(|e| LogError::io("create", disk.path(&name), 0, e))?;
-        let mut log = Log::with(disk, config, state, Index::default(), active, 0);
+        let mut log = Log::with(disk, config, state, Index::default(), active.into(), 0);
         log.begin_segment(number, 0, number);
         log.flush()?;
         Ok(log)
     }
 
     fn with(
-        disk: Box<dyn Disk>,
+        disk: Arc<dyn Disk>,
         mut config: LogConfig,
         state: StateFile,
         index: Index,
-        active: Box<dyn DiskFile>,
+        active: Arc<dyn DiskFile>,
         flushed: u64,
     ) -> Log {
         config.segment_bytes = config
@@ -137,6 +154,7 @@ impl Log {
             buffer_at: 0,
             flushed,
             directory_changed: true,
+            token: Arc::new(()),
             poisoned: None,
             keep_from: 0,
             state,
@@ -268,9 +286,8 @@ impl Log {
 
     /// Replaces the member's own state (ballot, promise, session, clean flag, as the caller encodes them; at most
     /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data
-    /// is not flushed with it.
+    /// is not flushed with it. Also after a failure that has poisoned the log: the state is a file of its own.
     pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
-        self.check()?;
         let result = self.state.save(self.disk.as_ref(), state);
         if let Err(e @ LogError::Io { .. }) = &result {
             self.poisoned = Some(e.to_string());

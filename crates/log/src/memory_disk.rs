@@ -36,6 +36,31 @@ impl Content {
     }
 }
 
+impl Content {
+    /// Of the pages written since the last flush only those are left for which `survives` says yes.
+    fn lose_pages(&mut self, mut survives: impl FnMut() -> bool) {
+        let mut bytes = std::mem::take(&mut self.durable);
+        for change in std::mem::take(&mut self.pending) {
+            match change {
+                Change::Truncate(_) => Content::apply(&mut bytes, &change),
+                Change::Write(mut offset, mut data) => {
+                    while !data.is_empty() {
+                        let to_page_end = PAGE_BYTES - offset as usize % PAGE_BYTES;
+                        let rest = data.split_off(to_page_end.min(data.len()));
+                        let next = offset + data.len() as u64;
+                        if survives() {
+                            Content::apply(&mut bytes, &Change::Write(offset, data));
+                        }
+                        (offset, data) = (next, rest);
+                    }
+                }
+            }
+        }
+        self.bytes = bytes.clone();
+        self.durable = bytes;
+    }
+}
+
 type Shared = Arc<Mutex<Content>>;
 
 type Names = BTreeMap<String, Shared>;
@@ -46,8 +71,9 @@ struct Files {
     durable_names: Names,
     /// The names after each change since the last directory flush.
     pending_names: Vec<Names>,
-    write_budget: Option<u64>,
+    room: Option<u64>,
     fail_syncs: bool,
+    fail_reads: bool,
 }
 
 /// A directory in memory; clones share it, like openings of the same directory.
@@ -73,15 +99,44 @@ impl MemoryDisk {
         MemoryDisk::default()
     }
 
-    /// From here on the disk takes `bytes` more and is full then, having taken part of the last write; `None`: never
-    /// full.
-    pub fn set_write_budget(&self, bytes: Option<u64>) {
-        locked(&self.files).write_budget = bytes;
+    /// From here on files can grow by `bytes` together; the disk is full then, having taken part of the last write.
+    /// Overwriting needs no room. `None`: never full.
+    pub fn set_room(&self, bytes: Option<u64>) {
+        locked(&self.files).room = bytes;
     }
 
-    /// Lets every flush of a file fail from here on, or no longer.
+    /// Lets every flush of a segment fail from here on, or no longer. As an operating system may do it, what should
+    /// have been flushed is given up: of the pages in question some have reached the disk, and the file has only
+    /// these from then on.
     pub fn set_fail_syncs(&self, fail: bool) {
         locked(&self.files).fail_syncs = fail;
+    }
+
+    /// Lets about every second read of a segment fail from here on, or no longer.
+    pub fn set_fail_reads(&self, fail: bool) {
+        locked(&self.files).fail_reads = fail;
+    }
+
+    /// Flips a bit of what is on the disk.
+    ///
+    /// # Panics
+    /// If the file has no such byte.
+    pub fn flip_bit(&self, name: &str, offset: usize, bit: u8) {
+        let content = locked(&self.files).names[name].clone();
+        let mut content = locked(&content);
+        content.bytes[offset] ^= 1 << bit;
+        if let Some(byte) = content.durable.get_mut(offset) {
+            *byte ^= 1 << bit;
+        }
+    }
+
+    /// A disk with the same files, all flushed, that goes its own way.
+    pub fn copy(&self) -> MemoryDisk {
+        let copy = MemoryDisk::new();
+        for (name, content) in &locked(&self.files).names {
+            copy.set_contents(name, locked(content).bytes.clone());
+        }
+        copy
     }
 
     /// The machine loses power. Of what was not flushed survive: the changes of names up to the first for which
@@ -99,26 +154,7 @@ impl MemoryDisk {
         files.durable_names = names.clone();
         files.names = names;
         for content in files.names.values() {
-            let mut content = locked(content);
-            let mut bytes = std::mem::take(&mut content.durable);
-            for change in std::mem::take(&mut content.pending) {
-                match change {
-                    Change::Truncate(_) => Content::apply(&mut bytes, &change),
-                    Change::Write(mut offset, mut data) => {
-                        while !data.is_empty() {
-                            let to_page_end = PAGE_BYTES - offset as usize % PAGE_BYTES;
-                            let rest = data.split_off(to_page_end.min(data.len()));
-                            let next = offset + data.len() as u64;
-                            if survives() {
-                                Content::apply(&mut bytes, &Change::Write(offset, data));
-                            }
-                            (offset, data) = (next, rest);
-                        }
-                    }
-                }
-            }
-            content.bytes = bytes.clone();
-            content.durable = bytes;
+            locked(content).lose_pages(&mut survives);
         }
     }
 
@@ -150,6 +186,18 @@ impl MemoryDisk {
 struct MemoryFile {
     files: Arc<Mutex<Files>>,
     content: Shared,
+    /// A segment of the log.
+    is_segment: bool,
+}
+
+impl MemoryFile {
+    fn boxed(disk: &MemoryDisk, name: &str, content: Shared) -> Box<dyn DiskFile> {
+        Box::new(MemoryFile {
+            files: disk.files.clone(),
+            content,
+            is_segment: crate::format::segment_number(name).is_some(),
+        })
+    }
 }
 
 fn not_found() -> io::Error {
@@ -166,10 +214,7 @@ impl Disk for MemoryDisk {
         let mut files = locked(&self.files);
         files.names.insert(name.to_string(), content.clone());
         files.names_changed();
-        Ok(Box::new(MemoryFile {
-            files: self.files.clone(),
-            content,
-        }))
+        Ok(MemoryFile::boxed(self, name, content))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
@@ -178,10 +223,7 @@ impl Disk for MemoryDisk {
             .get(name)
             .cloned()
             .ok_or_else(not_found)?;
-        Ok(Box::new(MemoryFile {
-            files: self.files.clone(),
-            content,
-        }))
+        Ok(MemoryFile::boxed(self, name, content))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -217,6 +259,9 @@ impl DiskFile for MemoryFile {
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        if self.is_segment && locked(&self.files).fail_reads && offset % 16 == 0 {
+            return Err(io::Error::other("simulated read failure"));
+        }
         let content = locked(&self.content);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(buf.len());
@@ -227,13 +272,16 @@ impl DiskFile for MemoryFile {
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut files = locked(&self.files);
+        let mut content = locked(&self.content);
         let mut taken = bytes.len();
-        if let Some(budget) = &mut files.write_budget {
-            taken = taken.min(*budget as usize);
-            *budget -= taken as u64;
+        if let Some(room) = &mut files.room {
+            let inside = (content.bytes.len() as u64).saturating_sub(offset);
+            let grows = (taken as u64).saturating_sub(inside);
+            let lacking = grows.saturating_sub(*room);
+            *room -= grows - lacking;
+            taken -= lacking as usize;
         }
         let change = Change::Write(offset, bytes[..taken].to_vec());
-        let mut content = locked(&self.content);
         Content::apply(&mut content.bytes, &change);
         content.pending.push(change);
         if taken < bytes.len() {
@@ -252,10 +300,16 @@ impl DiskFile for MemoryFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        if locked(&self.files).fail_syncs {
+        let fails = self.is_segment && locked(&self.files).fail_syncs;
+        let mut content = locked(&self.content);
+        if fails {
+            let mut pages = 0;
+            content.lose_pages(|| {
+                pages += 1;
+                pages % 2 == 0
+            });
             return Err(io::Error::other("simulated flush failure"));
         }
-        let mut content = locked(&self.content);
         content.durable = content.bytes.clone();
         content.pending.clear();
         Ok(())

@@ -119,9 +119,9 @@ impl Log {
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| error(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        let file = match opened {
-            Some((number, file)) if *number == place.segment => file,
-            _ => &self.active,
+        let file: &dyn DiskFile = match &*opened {
+            Some((number, file)) if *number == place.segment => &**file,
+            _ => &*self.active,
         };
         file.read_exact_at(&mut head, place.offset).map_err(error)?;
         file.read_exact_at(&mut body, body_at).map_err(error)?;

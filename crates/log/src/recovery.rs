@@ -201,9 +201,10 @@ pub(crate) fn open(disk: &dyn Disk, number: u64) -> Result<SegmentReader, LogErr
     file.map_err(|e| LogError::io("open", segment_path(disk, number), 0, e))
 }
 
-fn newer_format(disk: &dyn Disk, number: u64, found: String) -> LogError {
+fn newer_format(disk: &dyn Disk, number: u64, offset: u64, found: String) -> LogError {
     LogError::NewerFormat {
         file: segment_path(disk, number),
+        offset,
         found,
         supported: "format 1",
     }
@@ -223,7 +224,7 @@ fn read_headers(disk: &dyn Disk) -> Result<Vec<Found>, LogError> {
             Ok(Ok(header)) => Ok(header),
             Ok(Err(BadHeader::Invalid(reason))) => Err(reason),
             Ok(Err(BadHeader::Newer(version))) => {
-                return Err(newer_format(disk, number, format!("format {version}")));
+                return Err(newer_format(disk, number, 8, format!("format {version}")));
             }
         };
         found.push(Found { number, header });
@@ -285,6 +286,7 @@ fn scan_all(disk: &dyn Disk, found: &[Found]) -> Result<(Index, u64, Option<Stop
             return Err(newer_format(
                 disk,
                 segment.number,
+                offset,
                 format!("record kind {kind}"),
             ));
         }

@@ -40,10 +40,12 @@ impl StateFile {
             other => other.map_err(|e| error("open", 0, e))?,
         };
         let length = file.length().map_err(|e| error("read", 0, e))?;
+        let (mut saved_twice, mut whole) = (false, false);
         for offset in [0, SLOT_BYTES as u64] {
             let mut slot = vec![0; (length.saturating_sub(offset)).min(SLOT_BYTES as u64) as usize];
             file.read_exact_at(&mut slot, offset)
                 .map_err(|e| error("read", offset, e))?;
+            saved_twice |= offset == 0 && slot.iter().any(|byte| *byte != 0);
             if slot.len() < HEADER_BYTES || &slot[0..8] != MAGIC {
                 continue;
             }
@@ -52,6 +54,7 @@ impl StateFile {
                 let (file, found) = (disk.path(STATE_NAME), format!("format {version}"));
                 return Err(LogError::NewerFormat {
                     file,
+                    offset: offset + 8,
                     found,
                     supported: "format 1",
                 });
@@ -60,12 +63,20 @@ impl StateFile {
             let Some(blob) = slot.get(HEADER_BYTES..end) else {
                 continue;
             };
-            let valid = crc(&slot[..60], blob) == u32_at(&slot, 60) && slot[16..32] == identity;
+            if crc(&slot[..60], blob) != u32_at(&slot, 60) {
+                continue;
+            }
+            whole = true;
             let sequence = u64_at(&slot, 32);
-            if valid && sequence > state.sequence {
+            if slot[16..32] == identity && sequence > state.sequence {
                 state.sequence = sequence;
                 state.blob = blob.to_vec();
             }
+        }
+        // The first save goes into the second slot, and the first slot is written once that is flushed.
+        if saved_twice && !whole {
+            let reason = "neither of its two states is whole";
+            return Err(LogError::corrupt(&disk.path(STATE_NAME), 0, reason));
         }
         state.file = Some(file);
         Ok(state)
@@ -92,6 +103,11 @@ impl StateFile {
             Some(file) => file,
             None => disk.create(STATE_NAME).map_err(|e| error("create", 0, e))?,
         };
+        if is_new {
+            // Later saves overwrite, and need no room: they succeed on a full disk.
+            file.write_all_at(&[0; 2 * SLOT_BYTES], 0)
+                .map_err(|e| error("write", 0, e))?;
+        }
         let file = self.file.insert(file);
         let sequence = self.sequence + 1;
         let mut slot = vec![0; HEADER_BYTES];

@@ -1,10 +1,12 @@
 //! From records to files: the write buffer, segments in turn, flushes, and the poison after a failure.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::MAX_PAYLOAD_BYTES;
 use crate::disk::DiskFile;
 use crate::error::LogError;
+use crate::flush::{FlushDone, FlushJob};
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::log::Log;
 
@@ -29,33 +31,50 @@ impl Log {
 
     /// Writes out and flushes to stable storage everything appended: it then survives power loss.
     pub fn flush(&mut self) -> Result<(), LogError> {
+        let done = self.begin_flush()?.run();
+        self.end_flush(done).map(|_| ())
+    }
+
+    /// Writes everything appended to the operating system, and hands out what is left to do of a [`Log::flush`]:
+    /// another thread may do it while this log is appended to.
+    pub fn begin_flush(&mut self) -> Result<FlushJob, LogError> {
         self.write_out()?;
         let last = self.active_number();
-        let pending: Vec<u64> = self
-            .index
-            .segments
-            .iter()
-            .filter(|s| s.end() > self.flushed)
-            .map(|s| s.number)
-            .collect();
-        for number in pending {
-            let result = if number == last {
-                self.active.sync_data()
+        let unflushed = self.index.segments.iter();
+        let unflushed = unflushed.filter(|segment| segment.end() > self.flushed);
+        let numbers: Vec<u64> = unflushed.map(|segment| segment.number).collect();
+        let mut files = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let file = if number == last {
+                Ok(self.active.clone())
             } else {
                 // A flush through another descriptor flushes the same pages; old segments need none kept open.
-                self.disk
-                    .open(&format::segment_name(number))
-                    .and_then(|file| file.sync_data())
+                self.disk.open(&format::segment_name(number)).map(Arc::from)
             };
-            self.poison_on_error("flush", number, 0, result)?;
+            let file = self.poison_on_error("flush", number, 0, file)?;
+            files.push((number, file));
         }
-        if self.directory_changed {
-            let result = self.disk.sync_directory();
-            self.poison_on_error("flush the directory of", last, 0, result)?;
-            self.directory_changed = false;
+        Ok(FlushJob {
+            disk: self.disk.clone(),
+            files,
+            directory: std::mem::take(&mut self.directory_changed),
+            upto: self.index.end(),
+            token: self.token.clone(),
+        })
+    }
+
+    /// Takes in what came of a flush. False: it was one of another log, and says nothing of this one.
+    pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
+        if !Arc::ptr_eq(&self.token, &done.token) {
+            return Ok(false);
         }
-        self.flushed = self.index.end();
-        Ok(())
+        if let Err(error) = done.result {
+            self.directory_changed = true;
+            self.poisoned.get_or_insert_with(|| error.to_string());
+            return Err(error);
+        }
+        self.flushed = self.flushed.max(done.upto);
+        Ok(true)
     }
 
     /// Puts a record into the last segment (a new one if it is full); returns its header and offset.
@@ -132,8 +151,11 @@ impl Log {
         Ok(())
     }
 
-    pub(crate) fn create_segment(&mut self, number: u64) -> Result<Box<dyn DiskFile>, LogError> {
-        let result = self.disk.create(&format::segment_name(number));
+    pub(crate) fn create_segment(&mut self, number: u64) -> Result<Arc<dyn DiskFile>, LogError> {
+        let result = self
+            .disk
+            .create(&format::segment_name(number))
+            .map(Arc::from);
         self.directory_changed = true;
         self.poison_on_error("create", number, 0, result)
     }

@@ -313,7 +313,8 @@ fn a_full_disk_poisons_the_log_but_not_its_past() {
         let disk = MemoryDisk::new();
         let mut log = create(&disk);
         fill(&mut log, 1..=5);
-        disk.set_write_budget(Some(budget));
+        log.save_state(b"at first").unwrap();
+        disk.set_room(Some(budget));
         let mut reached = 5;
         let error = loop {
             if let Err(e) = log
@@ -332,17 +333,15 @@ fn a_full_disk_poisons_the_log_but_not_its_past() {
             Err(LogError::Poisoned { .. })
         ));
         assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })));
-        assert!(matches!(
-            log.save_state(b"x"),
-            Err(LogError::Poisoned { .. })
-        ));
         verify(&log);
-        disk.set_write_budget(None);
+        log.save_state(b"on a full disk").unwrap();
+        disk.set_room(None);
         let (mut log, recovered) = open(&disk).unwrap();
         assert_eq!(
             (recovered.last_position, recovered.damage.len()),
             (Some(reached), 0)
         );
+        assert_eq!(log.state(), Some(&b"on a full disk"[..]));
         fill(&mut log, reached + 1..=reached + 10);
         verify(&log);
     }
@@ -353,6 +352,9 @@ fn a_failed_flush_poisons_the_log() {
     let disk = MemoryDisk::new();
     let mut log = create(&disk);
     fill(&mut log, 1..=5);
+    log.flush().unwrap();
+    fill(&mut log, 6..=9);
+    let positions = log.last_position();
     disk.set_fail_syncs(true);
     assert!(matches!(
         log.flush(),
@@ -366,9 +368,45 @@ fn a_failed_flush_poisons_the_log() {
         matches!(log.flush(), Err(LogError::Poisoned { .. })),
         "never tried again"
     );
-    assert!(matches!(log.append(6, &[]), Err(LogError::Poisoned { .. })));
+    assert!(matches!(
+        log.append(10, &[]),
+        Err(LogError::Poisoned { .. })
+    ));
     assert!(matches!(log.reset(6), Err(LogError::Poisoned { .. })));
+    assert_eq!(log.last_position(), positions);
+    // What had been flushed before is there.
+    let (log, recovered) = open(&disk).unwrap();
+    assert!(recovered.last_position >= Some(5));
+    assert!(!recovered.may_have_forgotten());
     verify(&log);
+}
+
+/// A flush that runs beside the log covers what was appended before it began, and nothing else.
+#[test]
+fn a_flush_apart_covers_what_was_there_when_it_began() {
+    let disk = MemoryDisk::new();
+    let mut log = Log::create_on(Box::new(disk.clone()), config(Durability::Disk)).unwrap();
+    fill(&mut log, 1..=30); // several segments
+    let job = log.begin_flush().unwrap();
+    fill(&mut log, 31..=32);
+    let done = job.run();
+    disk.lose_power(|| false);
+    let (kept, recovered) = open(&disk).unwrap();
+    assert!(recovered.last_position >= Some(30));
+    verify(&kept);
+    assert!(log.end_flush(done).unwrap());
+    // One of another log says nothing.
+    let stranger = create(&MemoryDisk::new()).begin_flush().unwrap().run();
+    assert!(!log.end_flush(stranger).unwrap());
+    // One that has failed poisons it.
+    disk.set_fail_syncs(true);
+    fill(&mut log, 33..=33);
+    let done = log.begin_flush().unwrap().run();
+    assert!(log.end_flush(done).is_err());
+    assert!(matches!(
+        log.append(34, &[]),
+        Err(LogError::Poisoned { .. })
+    ));
 }
 
 /// Any subset of the unflushed pages may survive a power loss; what was flushed stays, and no damage is seen in it.

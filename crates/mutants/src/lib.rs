@@ -51,6 +51,9 @@ mutants! {
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,
+        flush_not_awaited: FlushNotAwaited,
+        delivered_before_written: DeliveredBeforeWritten,
+        damage_not_forgotten: DamageNotForgotten,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

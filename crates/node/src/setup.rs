@@ -174,6 +174,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
             durability,
         ),
         disk: Box::new(move || Box::new(OsDisk::new(&dir))),
+        flushes_apart: false,
         local: Gtid::UNDEFINED,
         bootstrap: None,
         server_running: false,

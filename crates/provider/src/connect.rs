@@ -12,6 +12,7 @@ use trireme_replicator::{Event, Gtid};
 use trireme_transport::AllowAddress;
 
 use crate::core::{Core, Progress};
+use crate::flusher::Flusher;
 use crate::node::Node;
 use crate::options::{Options, Phase};
 use crate::reactor::Reactor;
@@ -42,7 +43,7 @@ pub enum ConnectError {
     UnsafeBootstrap,
     #[error("{0}")]
     Setup(#[from] SetupError),
-    #[error("the write-set log cannot be created: {0}")]
+    #[error("the write-set log cannot be used: {0}")]
     Log(#[from] trireme_log::LogError),
     #[error("the network thread cannot be started: {0}")]
     Thread(std::io::Error),
@@ -58,6 +59,8 @@ pub enum ConnectError {
     NoPrimary { timeout_ms: u64, peers: String },
     #[error("the cluster refused this node: {0}")]
     Refused(String),
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// connect(): returns when the node is in a view.
@@ -95,6 +98,12 @@ pub fn connect(
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
+    let flusher = (start
+        .flushes_apart
+        .then(|| Flusher::start(node))
+        .transpose())
+    .map_err(ConnectError::Thread)?;
+    node.with(|core| core.flusher = flusher);
     let started = begin(node, Line::new(mesh, votes), start, donor);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
         // Nobody waits for a node that is not connected.
@@ -155,6 +164,7 @@ fn engine_start(
         ));
     }
     Ok(Start {
+        flushes_apart: options.str("repl.durability") == "disk",
         local,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
         server_running: node.server_running.load(Ordering::SeqCst),
@@ -181,8 +191,17 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
     let wait = options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
     loop {
-        let (admitted, refused) =
-            node.peek(|core| (core.progress.admitted, core.progress.refused.clone()));
+        let (admitted, refused, failed) = node.peek(|core| {
+            let progress = &core.progress;
+            (
+                progress.admitted,
+                progress.refused.clone(),
+                progress.failed.clone(),
+            )
+        });
+        if let Some(text) = failed {
+            return Err(ConnectError::Failed(text));
+        }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
         if admitted || node.peek(Core::is_resumed) && refused.is_none() {
             return Ok(());
@@ -241,10 +260,12 @@ fn close(node: &Node) {
         .unwrap_or_else(|e| e.into_inner())
         .take();
     drop(reactor);
-    node.with(|core| {
+    let flusher = node.with(|core| {
         core.engine.drop_link();
         if let Some(mut line) = core.line.take() {
             line.mesh.close();
         }
+        core.flusher.take()
     });
+    drop(flusher); // without the lock, for which it may wait
 }

@@ -3,9 +3,11 @@
 
 use trireme_engine::Engine;
 use trireme_group as group;
+use trireme_log::FlushDone;
 use trireme_node::{Line, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
+use crate::flusher::Flusher;
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
@@ -20,12 +22,16 @@ pub struct Progress {
     pub refused: Option<String>,
     /// The node has left and told the server so.
     pub closed: bool,
+    /// The node can keep nothing any more, and why.
+    pub failed: Option<String>,
 }
 
 /// Everything under the node's lock.
 pub struct Core {
     pub engine: Engine,
     pub line: Option<Line>,
+    /// With `repl.durability=disk`, while connected.
+    pub flusher: Option<Flusher>,
     pub waiting: Waiting,
     pub progress: Progress,
     pub grastate: Grastate,
@@ -44,6 +50,7 @@ impl Core {
         Core {
             engine,
             line: None,
+            flusher: None,
             waiting: Waiting::default(),
             progress: Progress::default(),
             grastate,
@@ -57,6 +64,16 @@ impl Core {
     /// True between connect() and disconnect().
     pub fn is_connected(&self) -> bool {
         self.line.is_some()
+    }
+
+    /// True if the connection has ended for good: nobody is to reach this node.
+    pub fn is_cut_off(&self) -> bool {
+        (self.line.as_ref()).is_some_and(|line| line.mesh.is_closed())
+    }
+
+    /// A flush of the log has ended.
+    pub fn flushed(&mut self, done: FlushDone) {
+        self.engine.flushed(now_ms(), done);
     }
 
     /// True while a node that began with a log waits for the view that it was in to form again.
@@ -93,6 +110,7 @@ impl Station for Core {
     fn parts(&mut self) -> (&mut Engine, Outlet<'_>) {
         let outlet = Outlet {
             line: &mut self.line,
+            flusher: &self.flusher,
             waiting: &mut self.waiting,
             progress: &mut self.progress,
             grastate: &mut self.grastate,

@@ -9,6 +9,7 @@ mod connect;
 mod convert;
 mod core;
 mod entry;
+mod flusher;
 #[doc(hidden)]
 pub mod fuzzing;
 mod grastate;

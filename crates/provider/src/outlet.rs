@@ -3,11 +3,13 @@
 use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{self as group, Incarnation};
+use trireme_log::FlushJob;
 use trireme_node::Line;
 use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
 use crate::core::Progress;
+use crate::flusher::Flusher;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
 use crate::waiting::Waiting;
@@ -15,6 +17,7 @@ use crate::waiting::Waiting;
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
+    pub flusher: &'a Option<Flusher>,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
@@ -52,9 +55,22 @@ impl Outside for Outlet<'_> {
         self.logger.info(text);
     }
 
+    fn warn(&mut self, text: &str) {
+        self.logger.warn(text);
+    }
+
+    fn flush(&mut self, job: FlushJob) {
+        if let Some(flusher) = self.flusher {
+            flusher.flush(job);
+        }
+    }
+
     fn fail(&mut self, text: &str) {
         self.logger.error(text);
-        std::process::abort();
+        self.progress.failed = Some(text.to_owned());
+        if let Some(line) = self.line.as_mut() {
+            line.mesh.abandon();
+        }
     }
 
     fn act(&mut self, action: replicator::Action) {
@@ -65,7 +81,10 @@ impl Outside for Outlet<'_> {
                 *self.appliers_due = self.appliers_due.saturating_add(n);
             }
             Action::Log { level, text } => self.logger.log_at(level, &text),
-            Action::Fatal { text } => self.fail(&text),
+            Action::Fatal { text } => {
+                self.logger.error(text);
+                std::process::abort();
+            }
             Action::Admitted => self.progress.admitted = true,
             Action::Closed => self.progress.closed = true,
             Action::SaveState {

@@ -63,28 +63,31 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             std::thread::sleep(Duration::from_millis(100));
         }
         let Some(node) = node.upgrade() else { return };
-        let idle_ms = node.with(|core| {
+        let (idle_ms, cut_off) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
             core.pump();
-            core.idle_ms()
+            (core.idle_ms(), core.is_cut_off())
         });
+        if cut_off {
+            return; // and the port is closed with the poller: the others know at once
+        }
         idle = Duration::from_millis(idle_ms);
     }
 }
 
 /// A panic in the ordering code ends the process: a node that goes on without it would hang its
 /// cluster silently.
-fn guard(node: &Weak<Node>, body: impl FnOnce()) {
+pub(crate) fn guard(node: &Weak<Node>, body: impl FnOnce()) {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
         if let Some(node) = node.upgrade() {
-            node.logger.error("panic in the network thread, aborting (please report the message on standard error)");
+            node.logger.error("panic in a thread of the node, aborting (please report the message on standard error)");
         }
         std::process::abort();
     }
 }
 
-fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
+pub(crate) fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are valid; the mask of this thread is put back below.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();

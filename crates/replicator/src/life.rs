@@ -184,9 +184,7 @@ impl Replicator {
         for ticket in self.causal.give_up(false) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        // No view callback between sst_request and sst_received (rule 19).
-        let in_snapshot = self.interrupted.is_some()
-            || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
+        let in_snapshot = self.is_in_snapshot();
         // Nor of what lies before the control state that this node has from a peer: the view in which
         // it is primary again is known already, and would not be shown after this one.
         let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
@@ -194,6 +192,12 @@ impl Replicator {
             let view = self.non_primary_view(component);
             self.push_task(Task::View(view), None);
         }
+    }
+
+    /// Between sst_request and sst_received: no view callback (rule 19).
+    fn is_in_snapshot(&self) -> bool {
+        self.interrupted.is_some()
+            || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot())
     }
 
     /// A submission will not be answered by a delivery.
@@ -291,6 +295,10 @@ impl Replicator {
     pub(crate) fn left(&mut self) {
         if matches!(self.stage, Stage::Closed | Stage::Final) {
             return;
+        }
+        if self.is_in_snapshot() && !self.leaving {
+            // The server waits for nothing else, and has no database yet to go on with.
+            return self.fatal("the node has to leave while its server waits for a state transfer");
         }
         self.leaving = true;
         self.primary = false;

@@ -144,6 +144,38 @@ pub enum Fault {
         /// When the mistake is seen.
         for_us: TimeUs,
     },
+    /// The node's disk takes no more for a while: a write fails in the middle, and the node leaves the cluster.
+    FullDisk {
+        /// The node.
+        node: NodeId,
+        /// It takes so many bytes still.
+        room_bytes: u64,
+        /// When there is room again.
+        for_us: TimeUs,
+    },
+    /// Flushes of the node's log fail for a while, and what they should have flushed is partly gone.
+    FlushFails {
+        /// The node.
+        node: NodeId,
+        /// When the disk works again.
+        for_us: TimeUs,
+    },
+    /// About every second read of the node's log fails for a while.
+    ReadFails {
+        /// The node.
+        node: NodeId,
+        /// When the disk works again.
+        for_us: TimeUs,
+    },
+    /// kill -9; bits of the log are found flipped by the next process.
+    Rot {
+        /// The node.
+        node: NodeId,
+        /// So many.
+        bits: u64,
+        /// When it runs again.
+        for_us: TimeUs,
+    },
     /// All processes die at once; an operator then bootstraps the node whose database is furthest.
     Blackout {
         /// The machines lose power.
@@ -185,6 +217,10 @@ impl Fault {
             Fault::ClockJump { .. } => "clock jump",
             Fault::Override { .. } => "override",
             Fault::Astray { .. } => "astray",
+            Fault::FullDisk { .. } => "full disk",
+            Fault::FlushFails { .. } => "failing flushes",
+            Fault::ReadFails { .. } => "failing reads",
+            Fault::Rot { .. } => "flipped bits",
             Fault::Blackout { .. } => "blackout",
             Fault::Outage { .. } => "outage",
         }
@@ -200,6 +236,9 @@ impl Fault {
             | Fault::Slow { for_us, .. }
             | Fault::SlowAppliers { for_us, .. }
             | Fault::Astray { for_us, .. }
+            | Fault::FullDisk { for_us, .. }
+            | Fault::FlushFails { for_us, .. }
+            | Fault::ReadFails { for_us, .. }
             | Fault::Isolate { for_us, .. } => for_us,
             _ => 0,
         }
@@ -254,6 +293,8 @@ impl fmt::Display for Fault {
             } => write!(f, " n{} {factor} times for {} ms", node + 1, ms(for_us)),
             Fault::Pause { node, for_us }
             | Fault::Isolate { node, for_us }
+            | Fault::FlushFails { node, for_us }
+            | Fault::ReadFails { node, for_us }
             | Fault::Astray { node, for_us } => {
                 write!(f, " n{} for {} ms", node + 1, ms(for_us))
             }
@@ -261,6 +302,19 @@ impl fmt::Display for Fault {
             | Fault::Leave { node, for_us }
             | Fault::Reconnect { node, for_us } => {
                 write!(f, " n{}, back after {} ms", node + 1, ms(for_us))
+            }
+            Fault::FullDisk {
+                node,
+                room_bytes,
+                for_us,
+            } => write!(
+                f,
+                " n{} after {room_bytes} bytes, for {} ms",
+                node + 1,
+                ms(for_us)
+            ),
+            Fault::Rot { node, bits, for_us } => {
+                write!(f, " ({bits}) n{}, back after {} ms", node + 1, ms(for_us))
             }
             Fault::CrashInTransfer { donor, for_us } => {
                 let who = if *donor { "donor" } else { "joiner" };

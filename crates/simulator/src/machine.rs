@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trireme_engine::Engine;
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
-use trireme_log::MemoryDisk;
+use trireme_log::{FlushJob, MemoryDisk};
 use trireme_replicator::Seqno;
 
 use crate::clock::Clock;
@@ -47,6 +47,8 @@ pub struct Machine {
     pub isolated: u32,
     /// Everything takes so many times as long.
     pub slow: u64,
+    /// What is wrong with its disk makes it forget what it has acknowledged, soon.
+    pub doomed: bool,
     /// Was synced since the last fault.
     pub was_synced: bool,
 }
@@ -81,6 +83,8 @@ pub enum Input {
     DonationEnded(ThreadId, bool),
     /// disconnect() is called.
     Leave,
+    /// The disk is done with a flush.
+    Flushed(FlushJob),
 }
 
 /// How far a process has come.
@@ -94,6 +98,10 @@ pub struct Progress {
     pub fatal: Option<String>,
     /// The cluster will not have it, and why.
     pub refused: Option<String>,
+    /// It can keep nothing any more, and why.
+    pub failed: Option<String>,
+    /// Flushes of its log that have begun.
+    pub flushes: Vec<FlushJob>,
     /// Its history, once it is known.
     pub history: Uuid,
     /// Something was appended, a ballot promised: the disk has work.
@@ -136,6 +144,10 @@ pub struct Process {
     pub leaving_us: Option<TimeUs>,
     /// It goes on without a connection after that, and connects again.
     pub returns: bool,
+    /// Its disk has failed: it is without a connection until an operator has seen to it.
+    pub cut_off: bool,
+    /// Committed, as far as it knows.
+    pub commit: Position,
     /// The group's standing as it was seen last.
     pub standing: Standing,
     /// It was left out of flow control when it was looked at last.
@@ -187,6 +199,7 @@ impl Input {
             | Input::LinkUp(..)
             | Input::LinkDown(..)
             | Input::Group(_)
+            | Input::Flushed(_)
             | Input::Leave => true,
             Input::Step(..) | Input::SnapshotEnded(_) | Input::DonationEnded(..) => false,
         }

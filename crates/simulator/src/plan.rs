@@ -31,6 +31,8 @@ pub struct Plan {
     pub durability: Durability,
     /// `gcache.recover`: a restarted process goes on with the log of the one before.
     pub recovers: bool,
+    /// Flushes go on beside everything else.
+    pub flushes_apart: bool,
     /// Committed entries that a group core keeps in memory.
     pub tail_bytes: usize,
     /// What is sent ahead of acknowledgements.
@@ -147,6 +149,7 @@ impl Plan {
             cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             recovers: Random::new(seed, 5).percent(80),
+            flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
             unrecovered_percent: 10,
             faults,
             calm_us,

@@ -55,6 +55,14 @@ pub enum Kind {
     Blackout,
     /// Everybody with a database dies.
     Outage,
+    /// The log cannot be written.
+    FullDisk,
+    /// The log cannot be flushed.
+    FlushFails,
+    /// The log cannot be read.
+    ReadFails,
+    /// The log is damaged between two processes.
+    Rot,
 }
 
 /// A kind of run.
@@ -84,6 +92,8 @@ pub struct Profile {
     pub apply_errors_per_million: &'static [u64],
     /// Of the DDL, so much fails on all nodes alike.
     pub ddl_error_percent: u64,
+    /// Chance that flushes go on beside everything else, as under the provider.
+    pub flushes_apart_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
     /// The office begins where it sits badly, and has to leave.
@@ -112,6 +122,7 @@ const PLAIN: Profile = Profile {
     ],
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
+    flushes_apart_percent: 0,
     think_us: [10_000, 20_000, 50_000],
     bad_seat: false,
     arbitrators: 0,
@@ -357,6 +368,29 @@ pub const ALL: &[Profile] = &[
         ddl_error_percent: 30,
         ..PLAIN
     },
+    Profile {
+        name: "disks",
+        mix: &[
+            (4, FullDisk),
+            (4, FlushFails),
+            (2, ReadFails),
+            (4, Rot),
+            (3, PowerLoss),
+            (1, Crash),
+            (2, Partition),
+            (1, CrashInTransfer),
+            (1, Leave),
+            (1, Reconnect),
+        ],
+        durability: &[
+            Durability::Os,
+            Durability::Disk,
+            Durability::Disk,
+            Durability::Memory,
+        ],
+        flushes_apart_percent: 75,
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.
@@ -493,6 +527,18 @@ impl Kind {
             Astray => Fault::Astray {
                 node,
                 for_us: random.within(300_000..=2_000_000),
+            },
+            FullDisk => Fault::FullDisk {
+                node,
+                room_bytes: random.pick(&[0, 100, 1_000, 10_000]),
+                for_us,
+            },
+            FlushFails => Fault::FlushFails { node, for_us },
+            ReadFails => Fault::ReadFails { node, for_us },
+            Rot => Fault::Rot {
+                node,
+                bits: random.pick(&[1, 1, 3]),
+                for_us,
             },
             Blackout => Fault::Blackout {
                 power_loss: random.percent(50),

@@ -316,12 +316,23 @@ impl Mesh {
             // Closing with something unread would make the system throw away what was just sent.
             while matches!(connection.stream.read(&mut self.read_buffer), Ok(n) if n > 0) {}
         }
+        self.abandon();
+    }
+
+    /// Ends everything at once; what is queued is never sent. Later calls do nothing.
+    pub fn abandon(&mut self) {
         self.closed = true;
         self.connections.clear();
         self.links.clear();
         self.unread.clear();
         self.events.clear();
         self.resolver = None;
+        self.waker.wake();
+    }
+
+    /// True after [`Mesh::close`] or [`Mesh::abandon`].
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Registers a fresh connection.

@@ -67,17 +67,7 @@ pub fn member(node: usize) -> Member {
 impl Cores {
     /// Node 0 has founded the group and holds the office; all have their votes.
     pub fn of(count: usize) -> Cores {
-        let mut cores = Cores {
-            now: 10_000,
-            nodes: Vec::new(),
-            cut: BTreeSet::new(),
-            step_ms: 50,
-            lines_ms: BTreeMap::new(),
-            lost: |_| false,
-            mail: VecDeque::new(),
-            travelling: VecDeque::new(),
-            arrived: Vec::new(),
-        };
+        let mut cores = Cores::none();
         for node in 0..count {
             cores.start(member(node), Recovered::default());
         }
@@ -100,12 +90,34 @@ impl Cores {
         cores
     }
 
+    /// Nobody is there yet.
+    pub fn none() -> Cores {
+        Cores {
+            now: 10_000,
+            nodes: Vec::new(),
+            cut: BTreeSet::new(),
+            step_ms: 50,
+            lines_ms: BTreeMap::new(),
+            lost: |_| false,
+            mail: VecDeque::new(),
+            travelling: VecDeque::new(),
+            arrived: Vec::new(),
+        }
+    }
+
+    /// All entries in a node's log.
+    pub fn log_of(&self, node: usize) -> Vec<Entry> {
+        self.nodes[node].log.0.clone()
+    }
+
     /// A process starts and is connected with all others.
     pub fn start(&mut self, me: Member, recovered: Recovered) -> usize {
         let node = self.nodes.len();
+        let log = recovered.log.as_ref();
+        let entries = log.map_or(Vec::new(), |log| log.entries.clone());
         self.nodes.push(Node {
             group: Group::new(Config::new(me), recovered, self.now),
-            log: Log::default(),
+            log: Log(entries),
             alive: true,
             actions: Vec::new(),
         });

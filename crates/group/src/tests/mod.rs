@@ -4,4 +4,5 @@ mod admission;
 mod cores;
 mod moving;
 mod office;
+mod restarts;
 mod strangers;

@@ -75,6 +75,9 @@ schedules! {
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
     arbitrator_log_wraps,
+    flush_under_way,
+    full_disk,
+    damaged_voter,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -47,6 +47,12 @@ impl World {
             }
             Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
+            Fault::FullDisk { node, .. }
+            | Fault::FlushFails { node, .. }
+            | Fault::Rot { node, .. } => {
+                let mut others = (0..self.machines.len()).filter(|other| *other != node);
+                runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
+            }
             Fault::Override { node } => self.operator_would(node),
             Fault::Blackout { .. } | Fault::Outage { .. } => self.formed && !self.dark,
             Fault::CrashInTransfer { .. } => index < self.plan.faults.len(),
@@ -120,6 +126,16 @@ impl World {
             } => {
                 self.machines[node].back_us = now + for_us;
                 self.crash(node, power_loss);
+            }
+            Fault::FullDisk {
+                node, room_bytes, ..
+            } => self.spoil_disk(node, Some(room_bytes)),
+            Fault::FlushFails { node, .. } => self.spoil_disk(node, None),
+            Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
+            Fault::Rot { node, bits, for_us } => {
+                self.machines[node].back_us = now + for_us;
+                self.crash(node, false);
+                self.flip_bits(node, bits);
             }
             Fault::CrashInTransfer { .. } => {
                 let same = |(_, planned): &(TimeUs, Fault)| planned == fault;
@@ -221,6 +237,9 @@ impl World {
             }
             Fault::Slow { node, .. } => self.machines[node].slow = 1,
             Fault::SlowAppliers { node, .. } => self.slow_appliers(node, 1),
+            Fault::FullDisk { node, .. }
+            | Fault::FlushFails { node, .. }
+            | Fault::ReadFails { node, .. } => self.mend_disk(node),
             Fault::Astray { node, .. } if self.machines[node].astray.is_some() => {
                 self.machines[node].astray = None;
                 self.start_empty(node);

@@ -1,6 +1,7 @@
 //! Simulated time and everything in it. [`World::run_until`] is the loop: what is planned happens,
 //! to the world or to a process; what comes of it is planned in turn.
 
+mod disks;
 mod faults;
 mod links;
 mod outlet;
@@ -117,6 +118,7 @@ impl World {
                 back_us: 0,
                 isolated: 0,
                 slow: 1,
+                doomed: false,
                 was_synced: false,
             })
             .collect();

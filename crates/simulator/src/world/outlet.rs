@@ -5,6 +5,7 @@ use trireme_engine::{Channel, Outside};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
+use trireme_log::FlushJob;
 use trireme_replicator::Action;
 
 use crate::machine::Progress;
@@ -66,8 +67,14 @@ impl Outside for Outlet<'_> {
             .tell(self.now_us, || format!("n{} notes: {text}", node + 1));
     }
 
+    fn flush(&mut self, job: FlushJob) {
+        self.progress.flushes.push(job);
+    }
+
     fn fail(&mut self, text: &str) {
-        self.progress.fatal.get_or_insert_with(|| text.to_owned());
+        self.progress.failed = Some(text.to_owned());
+        // Nothing of this may leave the process.
+        self.outbox.clear();
     }
 
     fn act(&mut self, action: Action) {
@@ -84,7 +91,9 @@ impl Outside for Outlet<'_> {
                     format!("n{} logs ({level:?}): {text}", node + 1)
                 });
             }
-            Action::Fatal { text } => self.fail(&text),
+            Action::Fatal { text } => {
+                self.progress.fatal.get_or_insert(text);
+            }
             Action::Admitted => {
                 self.progress.admitted = true;
                 self.server.admitted();

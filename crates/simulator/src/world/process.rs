@@ -159,6 +159,11 @@ impl World {
                     process.server.donation_ended(thread, ok);
                 }
             }
+            Input::Flushed(job) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.engine.flushed(now_ms, job.run());
+                }
+            }
             Input::Leave => {
                 if let Some(process) = &mut self.machines[node].process {
                     process.server.disconnecting();
@@ -231,6 +236,8 @@ impl World {
             engine.pump(now_ms, &mut outlet);
         }
         self.charge(node);
+        self.plan_flushes(node);
+        self.see_failure(node);
         self.release_frames(node);
         self.plan_steps(node);
         self.take_views(node);
@@ -251,7 +258,8 @@ impl World {
             return;
         };
         let progress = &mut process.progress;
-        let flushes = progress.promised || progress.appended && durable;
+        let waits = durable && !self.plan.flushes_apart;
+        let flushes = progress.promised || progress.appended && waits;
         if progress.acted || flushes {
             let mut us = self.random.within(1..=plan.work_us);
             if flushes {
@@ -259,6 +267,24 @@ impl World {
             }
             process.free_us = process.free_us.max(self.now_us + us * machine.slow);
             (progress.acted, progress.appended, progress.promised) = (false, false, false);
+        }
+    }
+
+    /// A flush takes its time, and the process goes on.
+    fn plan_flushes(&mut self, node: NodeId) {
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        for job in process.progress.flushes.drain(..) {
+            let us = self.random.within(1..=self.plan.nodes[node].flush_us) * machine.slow;
+            let at = self.now_us + us;
+            let input = Input::Flushed(job);
+            self.queue
+                .push(at, Happening::To(node, process.start, input));
+        }
+        if let Some(link) = process.engine.link() {
+            process.commit = link.group.commit();
         }
     }
 

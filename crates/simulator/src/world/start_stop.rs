@@ -60,6 +60,8 @@ impl World {
             steps_us: Vec::new(),
             leaving_us: None,
             returns: false,
+            cut_off: false,
+            commit: 0,
             standing: Standing::Outside,
             left_out: false,
             held_up_us: None,
@@ -92,6 +94,7 @@ impl World {
         process.incarnation = incarnation;
         process.progress = Progress::default();
         process.leaving_us = None;
+        process.cut_off = false;
         let database = process.server.recovered();
         let held = process.server.holds();
         // Killed after it had left the cluster: its saved number is not to be trusted without.
@@ -135,13 +138,18 @@ impl World {
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
             },
             disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
+            flushes_apart: plan.flushes_apart && plan.durability == Durability::Disk,
             local,
             bootstrap: bootstrap.then_some(fresh),
             server_running: process.server.is_running(),
             options,
         };
         let result = process.engine.connect(machine.clock.now_ms(now), connect);
-        result.expect("the simulated disk takes a new log, and gives back an old one");
+        if let Err(error) = result {
+            machine.bootstrap |= bootstrap;
+            machine.process = Some(process);
+            return self.start_fails(node, &error);
+        }
         let resumed = (process.engine.link()).is_some_and(|link| link.storage.resumed().is_some());
         if resumed {
             process.intact = (process.engine.link()).is_some_and(|l| !l.group.is_amnesiac());
@@ -276,10 +284,8 @@ impl World {
             self.machines[node].back_us = now + RESTART_US;
             return self.crash(node, false);
         }
-        if !progress.closed
-            || process.server.appliers_running() > 0
-            || process.engine.link().is_none()
-        {
+        let connected = process.engine.link().is_some() || process.cut_off;
+        if !progress.closed || process.server.appliers_running() > 0 || !connected {
             return;
         }
         if process.returns {
@@ -287,6 +293,9 @@ impl World {
                 self.go_without(node);
             }
             return;
+        }
+        if process.cut_off {
+            return self.is_restarted(node);
         }
         if process.leaving_us.is_none() {
             // It left by itself: the server shuts down, as after an inconsistency.
@@ -298,7 +307,7 @@ impl World {
 
     /// The operator reads why the node is refused, and moves its log and grastate.dat away: it joins with
     /// a database from elsewhere.
-    fn follows_advice(&mut self, node: NodeId) {
+    pub(crate) fn follows_advice(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.saved = SavedState::default();
         machine.disk = MemoryDisk::default();
@@ -308,7 +317,7 @@ impl World {
     }
 
     /// The process ends by itself.
-    fn stop(&mut self, node: NodeId) {
+    pub(crate) fn stop(&mut self, node: NodeId) {
         self.count_process(node);
         self.leaves_log(node);
         let Some(mut process) = self.machines[node].process.take() else {

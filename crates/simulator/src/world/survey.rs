@@ -96,6 +96,11 @@ impl World {
             let is_here = is_past(&self.in_effect, process);
             process.intact && stays && is_here && !inconsistent(process)
         };
+        let doomed = |replica| {
+            self.machines
+                .iter()
+                .any(|m| m.replica == replica && m.doomed)
+        };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
         // A data directory from which nothing is missing counts, whether a process runs on it or not.
         let intact = || {
@@ -114,7 +119,8 @@ impl World {
             return false;
         };
         let survives = |configuration: &Configuration| {
-            let seats = intact().filter_map(|(replica, _)| configuration.replica(replica));
+            let seats = intact().filter(|(replica, _)| !doomed(*replica));
+            let seats = seats.filter_map(|(replica, _)| configuration.replica(replica));
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())
         };

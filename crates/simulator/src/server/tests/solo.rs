@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use trireme_engine::{Channel, Engine, Outside, Start};
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
-use trireme_log::{Durability, LogConfig, MemoryDisk};
+use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Action, Gtid, Level, NoHistory, Options, Replicator, Status};
 
 use crate::random::Random;
@@ -31,6 +31,9 @@ impl Outside for Out {
         panic!("{reason}")
     }
     fn note(&mut self, _text: &str) {}
+    fn flush(&mut self, _job: FlushJob) {
+        unreachable!("flushes are not apart")
+    }
     fn fail(&mut self, text: &str) {
         panic!("{text}")
     }
@@ -93,6 +96,7 @@ impl Solo {
             disk: Box::new(move || Box::new(disk.clone())),
             local,
             bootstrap: Some(HISTORY),
+            flushes_apart: false,
             server_running: false,
             options: Options::default(),
         };

@@ -1,0 +1,384 @@
+//! A node alone on a disk that fails: what its client is told, what is left, and how it comes back.
+
+use bytes::Bytes;
+use trireme_certification::{KeySetBuilder, KeyType};
+use trireme_engine::{Channel, Engine, Outside, Start};
+use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
+use trireme_replicator::{
+    Action, Answer, Code, Event, Gtid, Options, Replicator, Task, Ticket, WriteSetDraft, flags,
+};
+
+const HISTORY: Uuid = Uuid([9; 16]);
+
+/// What comes out of the engine.
+#[derive(Default)]
+struct Out {
+    answers: Vec<(Ticket, Answer)>,
+    failures: Vec<String>,
+    warnings: Vec<String>,
+    flushes: Vec<FlushJob>,
+    closed: bool,
+    fatal: bool,
+}
+
+impl Outside for Out {
+    fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
+    fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
+        Ok(())
+    }
+    fn in_history(&mut self, _history: Uuid) {}
+    fn refused(&mut self, reason: String) {
+        panic!("{reason}")
+    }
+    fn note(&mut self, _text: &str) {}
+    fn warn(&mut self, text: &str) {
+        self.warnings.push(text.to_owned());
+    }
+    fn flush(&mut self, job: FlushJob) {
+        self.flushes.push(job);
+    }
+    fn fail(&mut self, text: &str) {
+        self.failures.push(text.to_owned());
+    }
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Answer { ticket, answer } => self.answers.push((ticket, answer)),
+            Action::Closed => self.closed = true,
+            Action::Fatal { .. } => self.fatal = true,
+            _ => {}
+        }
+    }
+}
+
+/// The node, its server's appliers and its only client.
+struct Node {
+    disk: MemoryDisk,
+    engine: Engine,
+    out: Out,
+    now_ms: u64,
+    trx: u64,
+}
+
+impl Node {
+    fn new(durability: Durability, flushes_apart: bool) -> Node {
+        let mut node = Node {
+            disk: MemoryDisk::new(),
+            engine: Engine::new(Replicator::new(Options::default())),
+            out: Out::default(),
+            now_ms: 1_000,
+            trx: 0,
+        };
+        let start = node.start(1, durability, flushes_apart, Some(HISTORY), Gtid::UNDEFINED);
+        node.engine
+            .connect(node.now_ms, start)
+            .expect("a log in memory");
+        node.settle();
+        node
+    }
+
+    fn start(
+        &self,
+        incarnation: u8,
+        durability: Durability,
+        flushes_apart: bool,
+        bootstrap: Option<Uuid>,
+        local: Gtid,
+    ) -> Start {
+        let me = Member {
+            replica: ReplicaId(Uuid([1; 16])),
+            incarnation: Incarnation(Uuid([incarnation; 16])),
+            full_weight: 1,
+            app_protocol: 4,
+            ..Member::default()
+        };
+        let disk = self.disk.clone();
+        Start {
+            config: Config::new(me),
+            promised: Ballot::default(),
+            recover: true,
+            boot_id: [0; 16],
+            log: LogConfig::new("".into(), 1 << 20, [0; 16], durability),
+            disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
+            flushes_apart,
+            local,
+            bootstrap,
+            server_running: incarnation > 1,
+            options: Options::default(),
+        }
+    }
+
+    /// Everything is carried out, the server's part included.
+    fn settle(&mut self) {
+        for _ in 0..150 {
+            self.now_ms += 10;
+            self.engine.tick(self.now_ms);
+            self.engine.pump(self.now_ms, &mut self.out);
+            while let Some(work) = self.engine.replicator.take_work() {
+                if matches!(work.task, Task::Exit { .. }) {
+                    return; // as for every thread from here on
+                }
+                let done = Event::WorkDone {
+                    work: work.id,
+                    ok: true,
+                };
+                self.engine.node(self.now_ms, done);
+                self.engine.pump(self.now_ms, &mut self.out);
+            }
+        }
+    }
+
+    fn flush_ends(&mut self) {
+        for job in std::mem::take(&mut self.out.flushes) {
+            self.engine.flushed(self.now_ms, job.run());
+            self.engine.pump(self.now_ms, &mut self.out);
+        }
+    }
+
+    /// A client commits; its ticket.
+    fn certify(&mut self) -> Ticket {
+        self.trx += 1;
+        let trx = self.trx;
+        let mut keys = KeySetBuilder::new();
+        keys.append(
+            &[b"db", b"t", trx.to_string().as_bytes()],
+            KeyType::Exclusive,
+        );
+        let both = flags::TRX_START | flags::TRX_END;
+        let certify = Event::Certify {
+            ticket: trx,
+            trx,
+            conn: trx,
+            draft: WriteSetDraft::new(both, trx, trx, &keys, &[&[7; 300]]),
+        };
+        self.engine.node(self.now_ms, certify);
+        self.engine.pump(self.now_ms, &mut self.out);
+        trx
+    }
+
+    fn answer(&self, ticket: Ticket) -> Option<Code> {
+        let found = self.out.answers.iter().find(|(known, _)| *known == ticket);
+        found.map(|(_, answer)| answer.code)
+    }
+
+    /// The transaction's commit goes on to its end.
+    fn commits(&mut self) {
+        let owner = trireme_replicator::Owner::Trx(self.trx);
+        let ticket = 1_000_000 + self.trx;
+        let (now, trx) = (self.now_ms, self.trx);
+        self.engine
+            .node(now, Event::CommitOrderEnter { ticket, owner });
+        let leave = Event::CommitOrderLeave {
+            ticket: ticket + 500_000,
+            owner,
+            error: None,
+        };
+        self.engine.node(now, leave);
+        let ticket = ticket + 700_000;
+        self.engine.node(now, Event::Release { ticket, trx });
+        self.engine.pump(now, &mut self.out);
+    }
+
+    fn commit(&mut self) {
+        let ticket = self.certify();
+        assert_eq!(self.answer(ticket), Some(Code::Ok));
+        self.commits();
+    }
+
+    /// One failure was told, with these words, and the node is out of its cluster for good.
+    fn must_have_left(&mut self, words: &[&str]) {
+        let [failure] = &self.out.failures[..] else {
+            panic!("one error says it all: {:?}", self.out.failures);
+        };
+        for word in words {
+            assert!(failure.contains(word), "no '{word}' in: {failure}");
+        }
+        assert!(self.engine.link().is_none());
+        let later = self.certify();
+        assert!(matches!(
+            self.answer(later),
+            Some(Code::ConnFail | Code::NodeFail)
+        ));
+        self.settle();
+        assert!(self.out.closed, "the server has its final view");
+        assert!(!self.out.fatal);
+        assert_eq!(self.out.failures.len(), 1);
+    }
+
+    /// The same process connects again, with a log that holds what was committed.
+    fn comes_back(&mut self, durability: Durability, seqno: i64) {
+        let local = self.engine.replicator.last_committed();
+        assert_eq!(local.seqno, seqno);
+        let start = self.start(2, durability, false, None, local);
+        self.engine
+            .connect(self.now_ms, start)
+            .expect("the log is whole");
+        self.settle();
+        let link = self.engine.link().expect("connected");
+        assert!(!link.group.is_amnesiac(), "nothing was forgotten");
+        assert_eq!(self.engine.replicator.last_committed().seqno, seqno);
+        self.commit();
+    }
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_acknowledged_and_the_node_leaves() {
+    for durability in [Durability::Os, Durability::Disk, Durability::Memory] {
+        let mut node = Node::new(durability, false);
+        node.commit();
+        node.commit();
+        let committed = node.engine.replicator.last_committed().seqno;
+        node.disk.set_room(Some(50));
+        let ticket = node.certify();
+        assert_eq!(
+            node.answer(ticket),
+            Some(Code::NodeFail),
+            "{durability:?}: unknown"
+        );
+        let words = [
+            "trireme-0",
+            "offset",
+            "free space",
+            "leaves the cluster",
+            "restart",
+        ];
+        node.must_have_left(&words);
+        node.disk.set_room(None);
+        if durability != Durability::Memory {
+            node.comes_back(durability, committed);
+        }
+    }
+}
+
+#[test]
+fn a_failed_flush_is_no_acknowledgement() {
+    for apart in [false, true] {
+        let mut node = Node::new(Durability::Disk, apart);
+        let first = node.certify();
+        node.flush_ends();
+        assert_eq!(node.answer(first), Some(Code::Ok));
+        node.commits();
+        let committed = node.engine.replicator.last_committed().seqno;
+        node.disk.set_fail_syncs(true);
+        let ticket = node.certify();
+        node.flush_ends();
+        assert_eq!(node.answer(ticket), Some(Code::NodeFail), "unknown");
+        node.must_have_left(&["cannot flush", "trireme-0", "check the disk"]);
+        node.disk.set_fail_syncs(false);
+        node.comes_back(Durability::Disk, committed);
+    }
+}
+
+/// What waits for the disk shares a flush, and nothing is acknowledged before.
+#[test]
+fn one_flush_serves_all_that_wait() {
+    let mut node = Node::new(Durability::Disk, true);
+    node.flush_ends();
+    let first = node.certify();
+    let rest: Vec<_> = (0..5).map(|_| node.certify()).collect();
+    assert_eq!(node.out.flushes.len(), 1, "one at a time");
+    assert_eq!(node.answer(first), None, "not before the flush");
+    node.flush_ends();
+    assert_eq!(node.answer(first), Some(Code::Ok));
+    assert_eq!(node.out.flushes.len(), 1, "one for all that came meanwhile");
+    assert!(rest.iter().all(|ticket| node.answer(*ticket).is_none()));
+    node.flush_ends();
+    assert!(
+        rest.iter()
+            .all(|ticket| node.answer(*ticket) == Some(Code::Ok))
+    );
+    assert!(node.out.flushes.is_empty());
+}
+
+/// In `os` mode acknowledgements rely on pages that a failed flush may have given up.
+#[test]
+fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
+    let mut node = Node::new(Durability::Os, false);
+    node.commit();
+    node.disk.set_fail_syncs(true);
+    let override_id = Uuid([5; 16]);
+    // A configuration is flushed in every mode.
+    let weight = trireme_group::Event::SetWeight { weight: 2 };
+    node.engine.group(node.now_ms, weight);
+    let force = trireme_group::Event::ForcePrimary { override_id };
+    node.engine.group(node.now_ms, force);
+    node.settle();
+    node.must_have_left(&["cannot flush", "trireme-0"]);
+    node.disk.set_fail_syncs(false);
+    let local = node.engine.replicator.last_committed();
+    let start = node.start(2, Durability::Os, false, None, local);
+    node.engine.connect(node.now_ms, start).expect("a log");
+    let link = node.engine.link().expect("connected");
+    assert!(link.group.is_amnesiac());
+}
+
+/// What a node must know before it uses a log is refused untouched, with what to do; the operator's word lets it join
+/// anew.
+#[test]
+fn a_log_that_does_not_fit_is_refused() {
+    type Spoil = fn(&MemoryDisk);
+    let cases: &[(&str, Uuid, Spoil, &[&str])] = &[
+        (
+            "another cluster's",
+            Uuid([4; 16]),
+            |_| {},
+            &["trireme-0", "09090909", "04040404", "offset 16"],
+        ),
+        (
+            "a newer one",
+            HISTORY,
+            |disk| disk.flip_bit("trireme-state.log", 8 + 16384, 1),
+            &["trireme-state.log", "newer", "offset 16392"],
+        ),
+        (
+            "an unreadable state",
+            HISTORY,
+            |disk| {
+                disk.flip_bit("trireme-state.log", 61, 1);
+                disk.flip_bit("trireme-state.log", 16384 + 61, 1);
+            },
+            &["trireme-state.log", "damaged", "offset 0"],
+        ),
+        (
+            "an unreadable segment",
+            HISTORY,
+            |disk| disk.set_fail_reads(true),
+            &["cannot read", "trireme-0", "offset 0", "check the disk"],
+        ),
+    ];
+    for (what, database, spoil, words) in cases {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        node.engine.drop_link();
+        let history = Gtid {
+            uuid: *database,
+            seqno: 1,
+        };
+        spoil(&node.disk);
+        let files = |disk: &MemoryDisk| -> Vec<_> {
+            let names = disk.list().expect("a list").into_iter();
+            names.map(|name| (disk.contents(&name), name)).collect()
+        };
+        let before = files(&node.disk);
+        let start = node.start(2, Durability::Os, false, None, history);
+        let error = node
+            .engine
+            .connect(node.now_ms, start)
+            .expect_err(what)
+            .to_string();
+        for word in *words {
+            assert!(error.contains(word), "{what}: no '{word}' in: {error}");
+        }
+        assert_eq!(files(&node.disk), before, "{what}: something was changed");
+        // The remedy: the log is moved away, and grastate.dat with the position.
+        for name in node.disk.list().expect("a list") {
+            node.disk.remove(&name).expect("removed");
+        }
+        node.disk.set_fail_reads(false);
+        let start = node.start(3, Durability::Os, false, None, Gtid::UNDEFINED);
+        assert!(
+            node.engine.connect(node.now_ms, start).is_ok(),
+            "{what}: it joins anew"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Processes that start with the logs of earlier ones.
+
+use super::cores::{Cores, HISTORY, member};
+use crate::checkpoint::Checkpoint;
+use crate::configuration::Member;
+use crate::event::{Action, Recovered, RecoveredLog};
+use crate::ids::{Incarnation, Uuid};
+use crate::message::Standing;
+
+/// What a node's log holds, but for the last entries.
+fn recovered(cores: &Cores, node: usize, lost: usize, amnesiac: bool) -> Recovered {
+    let mut entries = cores.log_of(node);
+    entries.truncate(entries.len() - lost);
+    Recovered {
+        amnesiac,
+        log: Some(RecoveredLog {
+            checkpoint: Checkpoint {
+                history: HISTORY,
+                ..Checkpoint::default()
+            },
+            commit: entries.len() as u64 - 2,
+            entries,
+        }),
+        ..Recovered::default()
+    }
+}
+
+fn again(node: usize) -> Member {
+    Member {
+        incarnation: Incarnation(Uuid([node as u8 + 50; 16])),
+        ..member(node)
+    }
+}
+
+fn notes(cores: &Cores, node: usize) -> Vec<&str> {
+    let actions = cores.nodes[node].actions.iter();
+    let notes = actions.filter_map(|action| match action {
+        Action::Note { text } => Some(text.as_str()),
+        _ => None,
+    });
+    notes.collect()
+}
+
+/// Rule 4: a majority has lost power in `os` mode, and may have forgotten what it acknowledged. It waits, and tells the
+/// operator what may be missing and what to do.
+#[test]
+fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
+    let mut before = Cores::of(3);
+    (1..=6).for_each(|number| before.submit(0, number));
+    let end = before.log_of(0).len();
+    let mut cores = Cores::none();
+    cores.start(again(0), recovered(&before, 0, 4, true));
+    cores.start(again(1), recovered(&before, 1, 1, true));
+    cores.pass(31_000);
+    for node in 0..2 {
+        assert_eq!(
+            cores.standing(node),
+            Standing::NonPrimary,
+            "node{node} waits"
+        );
+        let text = notes(&cores, node).pop().expect("it says so").to_owned();
+        let (short, long) = (
+            format!("node0 at {}", end - 4),
+            format!("node1 at {}", end - 1),
+        );
+        for words in [
+            "here are node0",
+            "missing are node2",
+            "may have forgotten",
+            "repl.durability=os",
+            &short,
+            &long,
+            "are lost",
+            "pc.bootstrap=1' on node1",
+        ] {
+            assert!(text.contains(words), "no '{words}' in: {text}");
+        }
+    }
+}
+
+/// The same without a power loss: nothing may be missing, and they form again.
+#[test]
+fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
+    let mut before = Cores::of(3);
+    (1..=6).for_each(|number| before.submit(0, number));
+    let mut cores = Cores::none();
+    cores.start(again(0), recovered(&before, 0, 4, false));
+    cores.pass(11_000);
+    let text = notes(&cores, 0)
+        .pop()
+        .expect("it says whom it waits for")
+        .to_owned();
+    assert!(text.contains("waiting for a majority"), "{text}");
+    assert!(
+        !text.contains("forgotten") && !text.contains("pc.bootstrap"),
+        "{text}"
+    );
+}

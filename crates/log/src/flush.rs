@@ -1,0 +1,68 @@
+//! A flush apart from the log, so that it can be appended to meanwhile.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::LogError;
+use crate::format;
+
+/// What [`Log::begin_flush`](crate::Log::begin_flush) leaves to do.
+pub struct FlushJob {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) files: Vec<(u64, Arc<dyn DiskFile>)>,
+    /// Names have changed, too.
+    pub(crate) directory: bool,
+    /// Address of the log's end when the flush began.
+    pub(crate) upto: u64,
+    pub(crate) token: Arc<()>,
+}
+
+/// What came of it, for [`Log::end_flush`](crate::Log::end_flush).
+pub struct FlushDone {
+    pub(crate) upto: u64,
+    pub(crate) token: Arc<()>,
+    pub(crate) result: Result<(), LogError>,
+}
+
+impl FlushJob {
+    /// Waits for the disk; a matter of milliseconds.
+    pub fn run(self) -> FlushDone {
+        FlushDone {
+            upto: self.upto,
+            result: self.flush(),
+            token: self.token,
+        }
+    }
+
+    fn flush(&self) -> Result<(), LogError> {
+        let mut last = 0;
+        for (number, file) in &self.files {
+            last = *number;
+            let result = file.sync_data();
+            result.map_err(|e| self.error("flush", *number, e))?;
+        }
+        match self.directory {
+            true => (self.disk.sync_directory())
+                .map_err(|e| self.error("flush the directory of", last, e)),
+            false => Ok(()),
+        }
+    }
+
+    fn error(&self, action: &'static str, number: u64, source: std::io::Error) -> LogError {
+        let path = self.disk.path(&format::segment_name(number));
+        LogError::io(action, path, 0, source)
+    }
+}
+
+impl fmt::Debug for FlushJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FlushJob up to {}", self.upto)
+    }
+}
+
+impl fmt::Debug for FlushDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FlushDone up to {}: {:?}", self.upto, self.result)
+    }
+}

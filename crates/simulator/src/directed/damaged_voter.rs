@@ -1,0 +1,47 @@
+//! A process whose log was damaged while none ran elects (rule 4).
+//!
+//! n1 and n2 have X and Y, n3 neither. n2's process dies, and its disk loses X: the next one's log ends
+//! before it. n1 is cut off: n2 and n3 are two votes of three, but nobody among them has X or Y: they
+//! must wait for n1.
+
+use trireme_log::Disk;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::DamageNotForgotten],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let disk = stage.world.machines[N2].disk.clone();
+    let names = disk.list().unwrap_or_default();
+    let mut segments = names.into_iter().filter(|name| name.starts_with("trireme-0"));
+    let segment = segments.next_back().unwrap_or_default();
+    let length = || disk.contents(&segment).map_or(0, |bytes| bytes.len());
+    let at = length();
+    stage.part(&[N3], &[N1, N2]);
+    for number in 1..=2 {
+        let written = stage.write(N1, &[row(number)]);
+        stage.until("it is committed", |s| s.acknowledged(written))?;
+        stage.until("on n2, too", |s| s.has_committed(N2, written))?;
+    }
+    stage.pass_ms(50);
+    stage.check("X and Y are in the file", length() > at + 100)?;
+    stage.crash(N2, false);
+    disk.flip_bit(&segment, at + 40, 3);
+    stage.part(&[N1], &[N2, N3]);
+    stage.join(&[N2], &[N3]);
+    stage.start(N2);
+    stage.check("n2 reads its log back", stage.end(N2) > 0)?;
+    stage.pass_ms(4_000);
+    stage.check("and waits for n1", !stage.in_office(N2) && !stage.in_office(N3))
+}

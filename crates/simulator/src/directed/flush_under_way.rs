@@ -1,0 +1,47 @@
+//! An entry is acknowledged while its flush is under way (`repl.durability=disk`, rule 4).
+//!
+//! n3 is cut off. X is in the logs of n1 and n2, whose disks take seconds: nobody may be told that it has
+//! committed. Both machines lose power, X with it, and they go on without it: in this mode they have
+//! forgotten nothing.
+
+use trireme_log::Durability;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::FlushNotAwaited],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.durability = Durability::Disk;
+        plan.flushes_apart = true;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    // That n2 has its vote is known to be committed by what is flushed with these.
+    for number in 2..=3 {
+        let written = stage.write(N1, &[row(number)]);
+        stage.until("it is committed", |s| s.acknowledged(written))?;
+        stage.until("n2 knows", |s| s.has_applied(N2, written))?;
+        stage.pass_ms(50);
+    }
+    stage.part(&[N3], &[N1, N2]);
+    stage.slow(N1, 10_000);
+    stage.slow(N2, 10_000);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("X is in n2's log", |s| s.holds(N2, x).is_some())?;
+    stage.pass_ms(300);
+    stage.crash(N1, true);
+    stage.crash(N2, true);
+    stage.slow(N1, 1);
+    stage.slow(N2, 1);
+    stage.start(N1);
+    stage.start(N2);
+    stage.until_one("they go on", &[N1, N2], |s, n| s.in_office(n))?;
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! An entry counts as held by a node whose disk is full (rules 4, 23).
+//!
+//! n3 hears nothing of n1. A transaction of n2 comes back from n1 with its place in the order: with n2's
+//! own log that is a majority. But n2 cannot write it, and must not tell its client that it has
+//! committed: n1 dies, and n2, restarted when there is room again, goes on with n3 without it.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::DeliveredBeforeWritten],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.cut(&[N1], &[N3]);
+    stage.world.machines[N2].disk.set_room(Some(0));
+    stage.write(N2, &[row(1)]);
+    stage.until("n2 leaves", |s| s.group(N2).is_none())?;
+    stage.crash(N1, false);
+    stage.pass_ms(100);
+    stage.world.machines[N2].disk.set_room(None);
+    stage.until("n2 is back", |s| s.group(N2).is_some())?;
+    stage.until_one("they go on", &[N2, N3], |s, n| s.in_office(n))?;
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Disks that fail, and what becomes of the processes on them.
+
+use trireme_group::Standing;
+use trireme_log::{Durability, Log, LogConfig, LogError};
+
+use super::World;
+use crate::machine::Left;
+use crate::seen::{NodeId, Seen, TimeUs};
+
+/// A server that could not start is started again after this time.
+const RETRY_US: TimeUs = 500_000;
+
+impl World {
+    /// The node's disk is full, or fails: soon its process has to leave.
+    pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
+        let machine = &mut self.machines[node];
+        // Pages that a failed flush has given up, or what was never written, may have been acknowledged.
+        machine.doomed = match room_bytes {
+            Some(_) => self.plan.durability == Durability::Memory,
+            None => self.plan.durability != Durability::Disk,
+        };
+        match room_bytes {
+            Some(_) => machine.disk.set_room(room_bytes),
+            None => machine.disk.set_fail_syncs(true),
+        }
+    }
+
+    /// The disk is as good as new.
+    pub(crate) fn mend_disk(&mut self, node: NodeId) {
+        let machine = &mut self.machines[node];
+        machine.doomed = false;
+        machine.disk.set_room(None);
+        machine.disk.set_fail_syncs(false);
+        machine.disk.set_fail_reads(false);
+    }
+
+    /// Bits of the log of a node that does not run are flipped, in places where a reader can tell: the
+    /// end of what was written last looks as if it had never been written whole.
+    pub(crate) fn flip_bits(&mut self, node: NodeId, bits: u64) {
+        let disk = self.machines[node].disk.clone();
+        let Ok(Some(identity)) = Log::identity_on(&disk) else {
+            return;
+        };
+        let segments = || {
+            let names = trireme_log::Disk::list(&disk).unwrap_or_default();
+            let segments = names
+                .into_iter()
+                .filter(|name| name.starts_with("trireme-0"));
+            segments.collect::<Vec<_>>()
+        };
+        for _ in 0..bits {
+            let names = segments();
+            let name = &names[self.random.below(names.len())];
+            let length = disk.contents(name).map_or(0, |bytes| bytes.len());
+            if length == 0 {
+                continue;
+            }
+            let (offset, bit) = (self.random.below(length), self.random.below(8) as u8);
+            disk.flip_bit(name, offset, bit);
+            let config = LogConfig::new("".into(), 1, identity, self.plan.durability);
+            let opened = Log::open_on(Box::new(disk.copy()), config);
+            if opened.is_ok_and(|(_, found)| !found.damage.is_empty()) {
+                self.coverage.rotten += 1;
+                self.machines[node].left.intact = false;
+                self.tell(|| {
+                    format!(
+                        "bit {bit} of byte {offset} of {name} is flipped on n{}",
+                        node + 1
+                    )
+                });
+            } else {
+                disk.flip_bit(name, offset, bit);
+            }
+        }
+    }
+
+    /// Sees whether the process has just found that it can keep nothing any more: the server lives, on
+    /// its own.
+    pub(crate) fn see_failure(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let Some(text) = process.progress.failed.take() else {
+            return;
+        };
+        process.cut_off = true;
+        process.standing = Standing::Outside;
+        process.voter = false;
+        process.configurations.clear();
+        process.tick_us = TimeUs::MAX;
+        process.inbox.retain(|input| !input.is_of_connection());
+        let history = process.progress.history;
+        let intact = process.intact && self.plan.recovers && !self.machines[node].doomed;
+        let process = self.machines[node].process.as_mut();
+        let commit = process.as_ref().map_or(0, |process| process.commit);
+        // The branch that it was on when it last said so: its link is gone.
+        let overrides = (process.as_ref()).map_or(Vec::new(), |p| p.engine.replicator.overrides());
+        if let Some(process) = process {
+            process.intact = false;
+        }
+        self.machines[node].left = Left {
+            intact,
+            commit,
+            overrides,
+        };
+        self.coverage.cut_off += 1;
+        self.tell(|| format!("n{} leaves: {text}", node + 1));
+        let standing = Standing::Outside;
+        let what = Seen::Standing {
+            standing,
+            view: 0,
+            history,
+        };
+        self.watch.see(now, node, what);
+        self.close_links(node);
+        if let Some(process) = &mut self.machines[node].process {
+            if !process.progress.admitted {
+                // connect() has not returned yet: it fails, and the server with it.
+                process.progress.fatal = Some("connect() fails".to_owned());
+            }
+        }
+    }
+
+    /// The server of a node whose disk has failed has its last view: an operator restarts it, or connects
+    /// it again.
+    pub(crate) fn is_restarted(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let back_us = now + self.random.within(1_000..=2_000_000);
+        if process.leaving_us.is_none() {
+            self.machines[node].back_us = back_us;
+            if self.random.percent(50) {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.returns = true;
+                    process.leaving_us = Some(now);
+                    process.server.disconnecting();
+                }
+                if self.has_left_to_return(node) {
+                    self.go_without(node);
+                }
+                return;
+            }
+        }
+        self.stop(node);
+    }
+
+    /// A process cannot use its log: it ends, and is started again; a log that is of no use is moved away.
+    pub(crate) fn start_fails(&mut self, node: NodeId, error: &LogError) {
+        self.coverage.not_started += 1;
+        self.tell(|| format!("n{} cannot use its log: {error}", node + 1));
+        if !matches!(error, LogError::Io { .. }) {
+            self.follows_advice(node);
+            self.machines[node].left = Left::default();
+        }
+        self.machines[node].back_us = self.now_us + RETRY_US;
+        self.crash(node, false);
+    }
+}
