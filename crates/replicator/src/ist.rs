@@ -203,6 +203,7 @@ impl Replicator {
                         let skipped = planted(Mutant::IstSkipsOne) && seqno == ist.first;
                         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
                         let source = id.incarnation;
+                        let failed = failed || self.is_abandoned_fragment(*id, &ws);
                         let apply =
                             self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
                         Task::Apply(Box::new(apply))

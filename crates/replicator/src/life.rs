@@ -194,6 +194,9 @@ impl Replicator {
         if id.incarnation != self.me {
             return;
         }
+        if fate == Fate::Unknown && self.keeps_waiting(id.number) {
+            return;
+        }
         if let Some(sent) = self.submissions.take(id.number) {
             // The group takes nothing at the moment: saying it again at once would go on for ever.
             self.say_again_at_ms = self.now_ms + SAY_AGAIN_MS;
@@ -210,17 +213,24 @@ impl Replicator {
             Code::ConnFail
         };
         match sent {
-            Sent::Trx(trx) => {
-                let Some(trx) = self.transactions.forget(trx) else {
+            Sent::Trx(id) => {
+                let commits_stream = self.transactions.commits_stream(id);
+                let Some(trx) = self.transactions.forget(id) else {
                     return; // what is in flight is in the table
                 };
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
-                    let code = if unknown && !planted(Mutant::UnknownIsFailure) {
-                        Code::NodeFail
-                    } else {
-                        definite
+                    let code = match unknown && !planted(Mutant::UnknownIsFailure) {
+                        true if trx.commits => Code::NodeFail,
+                        // Only this makes the server send a rollback fragment, whatever came of it.
+                        true => Code::TrxFail,
+                        false => definite,
                     };
                     self.answer(ticket, Answer::unordered(code));
+                }
+                if unknown && commits_stream && !self.leaving {
+                    self.become_inconsistent(&format!(
+                        "whether streaming transaction {id} was committed cannot be known any more"
+                    ));
                 }
             }
             Sent::Toi(conn) => {
@@ -239,6 +249,8 @@ impl Replicator {
             | Sent::Cut
             | Sent::UnheardDesync
             | Sent::Resync
+            // The view that follows closes its transaction everywhere.
+            | Sent::Rollback
             | Sent::Vote(_) => {}
         }
     }
@@ -344,6 +356,7 @@ impl Replicator {
             return;
         }
         self.settle_desyncs();
+        self.settle_undecided();
         self.owed_donation();
         match self.my_state() {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {

@@ -239,9 +239,7 @@ impl Replicator {
                 executing,
             } => self.abort(ticket, bf_seqno, victim, executing),
             Event::Replay { ticket, trx } => self.replay(ticket, trx),
-            Event::Rollback { ticket, trx: _ } => {
-                self.answer(ticket, Answer::unordered(Code::NotImplemented))
-            }
+            Event::Rollback { ticket, trx } => self.rollback(ticket, trx),
             Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
             Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
             Event::ToiStart {

@@ -10,6 +10,7 @@ mod joining;
 mod life;
 mod random;
 mod server;
+mod streaming;
 mod transfer;
 mod votes;
 mod wire;
