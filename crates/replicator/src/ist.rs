@@ -113,9 +113,10 @@ impl Replicator {
             .as_ref()
             .and_then(|c| c.view_with(next).cloned())
         {
-            self.ist_begins();
             let view = self.primary_view(next, &configuration);
-            self.ist_entry(Task::View(view));
+            let task = Task::View(view);
+            self.ist_begins(&task);
+            self.ist_entry(task);
             return true;
         }
         if ist.own_log {
@@ -141,8 +142,11 @@ impl Replicator {
     }
 
     /// Before the first entry: shows a server that has just started the view that its database was
-    /// in, so that it brings up its storage engines and writes its checkpoint again.
-    fn ist_begins(&mut self) {
+    /// in, so that it brings up its storage engines and writes its checkpoint again. One that runs and
+    /// has connected anew has closed its streaming appliers without undoing anything, and recovers
+    /// them at a primary view: before it applies more of their transactions. It would undo them if
+    /// that had the members of its last view, so this process is among them.
+    fn ist_begins(&mut self, first: &Task) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
             ..
@@ -153,13 +157,21 @@ impl Replicator {
         if std::mem::replace(&mut ist.begun, true) || !ist.synthetic_view {
             return;
         }
+        if self.server_running && matches!(first, Task::View(_)) {
+            return;
+        }
         let at = ist.first - 1;
         let configuration = self
             .control
             .as_ref()
             .and_then(|c| c.view_at(at))
             .map(|(_, c)| c.clone());
-        let view = self.primary_view(at, &configuration.unwrap_or_default());
+        let mut configuration = configuration.unwrap_or_default();
+        if self.server_running && configuration.index_of(self.me).is_none() {
+            configuration.members.push(self.my_member.clone());
+            configuration.sort();
+        }
+        let view = self.primary_view(at, &configuration);
         self.server_running = true;
         self.shown_low = Some(at - 1);
         self.works.push(Task::View(view), at);
@@ -211,7 +223,7 @@ impl Replicator {
                     _ => break,
                 },
             };
-            self.ist_begins();
+            self.ist_begins(&task);
             self.ist_entry(task);
             any = true;
         }

@@ -154,7 +154,7 @@ impl Replicator {
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
-            ist.synthetic_view = !self.server_running;
+            ist.synthetic_view = !self.server_running || !is_resumed;
             self.note_overrides();
             TransferPhase::Ist(ist)
         } else {

@@ -4,6 +4,7 @@ use trireme_certification::{KeySetBuilder, KeyType, Seqno};
 use trireme_group::{Delivery, Fate};
 
 use super::driver::*;
+use super::server::Happened;
 use crate::{Action, Answer, Apply, Code, Event, Gtid, Owner, Task, TrxId, WriteSetDraft, flags};
 
 const FIRST: u32 = flags::TRX_START;
@@ -489,4 +490,39 @@ fn implicit_dependencies_are_all_that_was_seen() {
         FIRST | flags::TRX_END,
         "the server knows no such flag"
     );
+}
+
+/// MariaDB's test galera_sr_cc_slave: without it the fragments find no transaction, and are lost.
+#[test]
+fn a_server_that_connects_anew_is_shown_a_view_before_the_fragments_it_missed() {
+    for missed in [true, false] {
+        let mut cluster = Cluster::of(2);
+        if missed {
+            cluster.certify(0, "a", KeyType::Exclusive);
+        }
+        cluster.call(1, |_| Event::Disconnect);
+        cluster.settle();
+        let local = cluster.nodes[1].replicator.last_committed();
+        let node = &mut cluster.nodes[1];
+        node.incarnation = incarnation(20);
+        node.server.happened.clear();
+        cluster.join(1, Gtid::UNDEFINED, true);
+        cluster.settle();
+        let happened = cluster.nodes[1].server.happened.iter();
+        let views: Vec<_> = happened
+            .filter_map(|h| match h {
+                Happened::View(view, _) => Some((view.gtid.seqno, view.members.len())),
+                _ => None,
+            })
+            .collect();
+        // Its own view comes last, after the one that it left by.
+        let at = local.seqno;
+        match missed {
+            // As it was in it before, and is now.
+            true => assert_eq!(views, [(at, 3), (at + 2, 1), (at + 3, 2)]),
+            false => assert_eq!(views, [(at + 1, 1), (at + 2, 2)]),
+        }
+        assert_eq!(cluster.comment(1), "Synced");
+        cluster.assert_settled();
+    }
 }

@@ -185,8 +185,12 @@ impl Database {
 
     /// A primary view: the server writes it down and sets the position.
     pub fn view(&mut self, gtid: Gtid, digest: u64, ctx: &mut Ctx) {
-        if gtid == self.ordered && gtid == self.position() {
-            return; // the first view after a restart: what the database holds already
+        if gtid == self.ordered {
+            // The first view after a restart or a new connection: what the database holds already.
+            if gtid != self.position() {
+                self.write(gtid, &Writes::default(), ctx);
+            }
+            return;
         }
         if gtid.uuid == self.ordered.uuid {
             self.pass(gtid, ctx);
