@@ -82,6 +82,8 @@ pub struct Profile {
     pub ddl_error_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
+    /// Of the transactions of several rows, so many are streamed: sent in fragments.
+    pub streaming_percent: u64,
 }
 
 use Kind::*;
@@ -105,6 +107,7 @@ const PLAIN: Profile = Profile {
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
     think_us: [10_000, 20_000, 50_000],
+    streaming_percent: 0,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -293,9 +296,30 @@ pub const ALL: &[Profile] = &[
     },
 ];
 
+/// Those that do not take turns: the profile of a seed stays what it was.
+pub const APART: &[Profile] = &[Profile {
+    name: "streaming",
+    sizes: &[2, 3, 3, 4],
+    mix: &[
+        (3, Partition),
+        (2, OneWay),
+        (1, Flapping),
+        (2, Isolate),
+        (3, Crash),
+        (1, PowerLoss),
+        (2, Leave),
+        (3, Reconnect),
+        (2, Pause),
+        (1, CrashInTransfer),
+        (1, Blackout),
+    ],
+    streaming_percent: 50,
+    ..PLAIN
+}];
+
 /// The profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
-    ALL.iter().find(|profile| profile.name == name)
+    ALL.iter().chain(APART).find(|profile| profile.name == name)
 }
 
 /// The profile whose turn it is, if all take turns.
