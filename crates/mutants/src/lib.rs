@@ -86,6 +86,13 @@ mutants! {
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
         donor_loss_ignored: DonorLossIgnored,
+        fragment_overtakes: FragmentOvertakes,
+        first_fragment_repeated: FirstFragmentRepeated,
+        rollback_not_sent: RollbackNotSent,
+        abandoned_fragment_applied: AbandonedFragmentApplied,
+        closed_stream_goes_on: ClosedStreamGoesOn,
+        undecided_commit_fails: UndecidedCommitFails,
+        missed_fragments_unprepared: MissedFragmentsUnprepared,
     }
 }
 

@@ -57,7 +57,7 @@ impl Replicator {
     }
 
     /// Sends a write-set: last_seen is what is visible now, with all its locks held (trap 42).
-    pub(crate) fn replicate(&mut self, sent: Sent, draft: WriteSetDraft) {
+    pub(crate) fn replicate(&mut self, sent: Sent, mut draft: WriteSetDraft) {
         let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
         self.counters.replicated += 1;
         self.counters.replicated_bytes += draft.len_bytes() as u64;
@@ -66,6 +66,9 @@ impl Replicator {
         self.counters.repl_data_bytes += data_bytes;
         self.counters.repl_other_bytes += other_bytes;
         let previous = self.previous_fragment(sent);
+        if previous >= 0 && planted(Mutant::FirstFragmentRepeated) {
+            draft.add_flags(flags::TRX_START);
+        }
         let last_seen = if planted(Mutant::LastSeenTooHigh) {
             self.order.top()
         } else {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
-use trireme_group::{Delivery, Incarnation};
+use trireme_group::{Delivery, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
@@ -144,8 +144,9 @@ impl Replicator {
     /// Before the first entry: shows a server that has just started the view that its database was
     /// in, so that it brings up its storage engines and writes its checkpoint again. One that runs and
     /// has connected anew has closed its streaming appliers without undoing anything, and recovers
-    /// them at a primary view: before it applies more of their transactions. It would undo them if
-    /// that had the members of its last view, so this process is among them.
+    /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
+    /// with the members of the one before; with both of this process's names among them this view is like
+    /// none before or after it.
     fn ist_begins(&mut self, first: &Task) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
@@ -157,7 +158,8 @@ impl Replicator {
         if std::mem::replace(&mut ist.begun, true) || !ist.synthetic_view {
             return;
         }
-        if self.server_running && matches!(first, Task::View(_)) {
+        let unprepared = planted(Mutant::MissedFragmentsUnprepared);
+        if self.server_running && (unprepared || matches!(first, Task::View(_))) {
             return;
         }
         let at = ist.first - 1;
@@ -167,8 +169,17 @@ impl Replicator {
             .and_then(|c| c.view_at(at))
             .map(|(_, c)| c.clone());
         let mut configuration = configuration.unwrap_or_default();
-        if self.server_running && configuration.index_of(self.me).is_none() {
-            configuration.members.push(self.my_member.clone());
+        if self.server_running {
+            for incarnation in [self.me, self.me_before] {
+                if configuration.index_of(incarnation).is_none() {
+                    let named = self.my_member.clone();
+                    let named = Member {
+                        incarnation,
+                        ..named
+                    };
+                    configuration.members.push(named);
+                }
+            }
             configuration.sort();
         }
         let view = self.primary_view(at, &configuration);

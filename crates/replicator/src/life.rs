@@ -31,7 +31,7 @@ impl Replicator {
         } else {
             self.beyond_doubt(&connect)
         };
-        self.me = connect.incarnation;
+        self.me_before = std::mem::replace(&mut self.me, connect.incarnation);
         self.my_member = connect.me;
         self.server_running = connect.server_running;
         self.overrides = connect.overrides;

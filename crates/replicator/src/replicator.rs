@@ -66,6 +66,8 @@ pub struct Replicator {
     pub(crate) stage: Stage,
     pub(crate) me: Incarnation,
     pub(crate) my_member: Member,
+    /// Its name in the connection before.
+    pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
     /// What the database holds, as connect() knew it.
@@ -138,6 +140,7 @@ impl Replicator {
             stage: Stage::Closed,
             me: Incarnation::default(),
             my_member: Member::default(),
+            me_before: Incarnation::default(),
             founding: false,
             local: Gtid::UNDEFINED,
             server_running: false,

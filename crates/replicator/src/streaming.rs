@@ -6,6 +6,7 @@
 
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation, SubmissionId};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Answer, Code};
 use crate::control::Control;
@@ -26,7 +27,9 @@ impl Replicator {
         let last_seen = self.order.low();
         let draft = WriteSetDraft::rollback(trx);
         let payload = draft.finish(last_seen, self.submissions.epoch, -1);
-        self.submit_bytes(Sent::Rollback, payload, last_seen);
+        if !planted(Mutant::RollbackNotSent) {
+            self.submit_bytes(Sent::Rollback, payload, last_seen);
+        }
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
@@ -52,7 +55,8 @@ impl Replicator {
     /// failed. The others have applied it, and undo it with the rollback fragment that follows; here
     /// there is nothing to undo (rule 7).
     pub(crate) fn is_abandoned_fragment(&self, id: SubmissionId, write_set: &WriteSet) -> bool {
-        id.incarnation == self.me && write_set.is_fragment()
+        let is_own = id.incarnation == self.me && write_set.is_fragment();
+        is_own && !planted(Mutant::AbandonedFragmentApplied)
     }
 
     /// The group cannot say what became of an own submission, but its client must know: the last
@@ -62,7 +66,8 @@ impl Replicator {
         let Some(Sent::Trx(trx)) = self.submissions.get(number) else {
             return false;
         };
-        let keeps = self.transactions.commits_stream(trx) && !self.leaving;
+        let commits = self.transactions.commits_stream(trx) && !self.leaving;
+        let keeps = commits && !planted(Mutant::UndecidedCommitFails);
         if keeps {
             self.submissions.keep_undecided(number);
         }
@@ -92,7 +97,7 @@ impl Control {
             // What came before the oldest that is remembered is not known.
             let closes_all = views.peek().is_none_or(|(_, before)| is_same(view, before));
             if closes_all || view.index_of(origin).is_none() {
-                return true;
+                return !planted(Mutant::ClosedStreamGoesOn);
             }
         }
         false

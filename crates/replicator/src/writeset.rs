@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySet, KeySetBuilder, Seqno};
+use trireme_mutants::{Mutant, planted};
 
 use crate::event::{ConnId, TrxId};
 use crate::message::{KIND_WRITE_SET, MessageError, VERSION};
@@ -179,7 +180,10 @@ impl WriteSet {
             0 => -1,
             _ => self.last_seen,
         };
-        self.previous.max(seen).min(seqno - 1)
+        match planted(Mutant::FragmentOvertakes) {
+            true => seen.min(seqno - 1),
+            false => self.previous.max(seen).min(seqno - 1),
+        }
     }
 
     /// Flags under which the server gets it to apply: it knows a middle fragment by having none.
