@@ -92,7 +92,7 @@ impl Replicator {
             self.local = self.gtid_of(self.order.top());
             self.overrides = (self.control.as_ref()).map_or(Vec::new(), |c| c.forks.clone());
         }
-        for sent in self.submissions.take_all() {
+        for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
         for ticket in self.causal.give_up(true) {

@@ -194,10 +194,10 @@ impl Replicator {
         if id.incarnation != self.me {
             return;
         }
-        if fate == Fate::Unknown && self.keeps_waiting(id.number) {
-            return;
-        }
         if let Some(sent) = self.submissions.take(id.number) {
+            if fate == Fate::Unknown && self.must_be_decided(sent) {
+                return self.submissions.keep_undecided(id.number, sent);
+            }
             // The group takes nothing at the moment: saying it again at once would go on for ever.
             self.say_again_at_ms = self.now_ms + SAY_AGAIN_MS;
             self.give_up(sent, fate == Fate::Unknown);
@@ -266,7 +266,7 @@ impl Replicator {
         if !std::mem::replace(&mut self.leaving, true) {
             self.out.push(Action::Leave);
         }
-        self.wake_clients();
+        self.wake_clients(false);
     }
 
     fn is_at_rest(&self) -> bool {
@@ -274,12 +274,17 @@ impl Replicator {
     }
 
     /// Nobody may be left waiting for what will not come.
-    fn wake_clients(&mut self) {
+    fn wake_clients(&mut self, last_call: bool) {
         for held in std::mem::take(&mut self.held) {
             self.give_up(held.sent, false);
         }
-        for sent in self.submissions.take_all() {
-            self.give_up(sent, true);
+        for (number, sent) in self.submissions.take_all() {
+            // What is ordered before the group lets go is still applied here.
+            if !last_call && self.must_be_decided(sent) {
+                self.submissions.keep_undecided(number, sent);
+            } else {
+                self.give_up(sent, true);
+            }
         }
         for ticket in self.causal.give_up(true) {
             self.answer_sync_wait(ticket, Code::TrxFail);
@@ -299,7 +304,7 @@ impl Replicator {
         self.primary = false;
         // Until now the cluster could still decide.
         self.abandon_disputes();
-        self.wake_clients();
+        self.wake_clients(true);
         self.backlog.clear();
         self.order.unhold_all();
         self.works
@@ -333,7 +338,7 @@ impl Replicator {
             self.out.push(Action::Leave);
         }
         self.abandon_disputes();
-        self.wake_clients();
+        self.wake_clients(true);
     }
 
     /// Tells the group who may vote, when that has changed (rule 3).

@@ -59,19 +59,14 @@ impl Replicator {
         is_own && !planted(Mutant::AbandonedFragmentApplied)
     }
 
-    /// The group cannot say what became of an own submission, but its client must know: the last
-    /// fragment of a streaming transaction cannot be applied here without the others, which its client
-    /// holds. It waits until this is decided (rule 7).
-    pub(crate) fn keeps_waiting(&mut self, number: u64) -> bool {
-        let Some(Sent::Trx(trx)) = self.submissions.get(number) else {
+    /// True if its client must know what becomes of it, though the group cannot say: the last fragment of
+    /// a streaming transaction cannot be applied here without the others, which its client holds. It
+    /// waits until this is decided, or nothing more is applied (rule 7).
+    pub(crate) fn must_be_decided(&self, sent: Sent) -> bool {
+        let Sent::Trx(trx) = sent else {
             return false;
         };
-        let commits = self.transactions.commits_stream(trx) && !self.leaving;
-        let keeps = commits && !planted(Mutant::UndecidedCommitFails);
-        if keeps {
-            self.submissions.keep_undecided(number);
-        }
-        keeps
+        self.transactions.commits_stream(trx) && !planted(Mutant::UndecidedCommitFails)
     }
 
     /// Makes the order tell what became of undecided submissions: whatever comes after them.

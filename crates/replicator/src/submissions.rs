@@ -52,13 +52,9 @@ impl Submissions {
         self.in_flight.remove(&number).map(|(sent, _)| sent)
     }
 
-    /// What it is, if it is in flight.
-    pub(crate) fn get(&self, number: u64) -> Option<Sent> {
-        self.in_flight.get(&number).map(|(sent, _)| *sent)
-    }
-
     /// The group has let go of it, and it may come all the same: it stays in flight.
-    pub(crate) fn keep_undecided(&mut self, number: u64) {
+    pub(crate) fn keep_undecided(&mut self, number: u64, sent: Sent) {
+        self.in_flight.insert(number, (sent, Seqno::MAX));
         self.undecided.insert(number);
     }
 
@@ -75,12 +71,10 @@ impl Submissions {
     }
 
     /// Gives up all.
-    pub(crate) fn take_all(&mut self) -> Vec<Sent> {
+    pub(crate) fn take_all(&mut self) -> Vec<(u64, Sent)> {
         self.undecided.clear();
-        std::mem::take(&mut self.in_flight)
-            .into_values()
-            .map(|(sent, _)| sent)
-            .collect()
+        let all = std::mem::take(&mut self.in_flight).into_iter();
+        all.map(|(number, (sent, _))| (number, sent)).collect()
     }
 
     /// The caller of desync() has gone.

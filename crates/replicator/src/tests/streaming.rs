@@ -526,3 +526,33 @@ fn a_server_that_connects_anew_is_shown_a_view_before_the_fragments_it_missed() 
         cluster.assert_settled();
     }
 }
+
+/// Found by the simulator: told of a failure at once, its client rolled back, and the fragment that was
+/// ordered before the group let go committed everywhere but here.
+#[test]
+fn the_last_fragment_waits_until_the_group_lets_go() {
+    for is_ordered in [true, false] {
+        let mut cluster = cluster_of(2);
+        fragment(&mut cluster, 0, FIRST, "a");
+        let ticket = send(&mut cluster, 0, TRX, LAST, "b");
+        let mut out = Vec::new();
+        let node = &mut cluster.nodes[0];
+        (node.replicator).handle(
+            cluster.now_ms,
+            Event::Disconnect,
+            &crate::NoHistory,
+            &mut out,
+        );
+        assert_eq!(out, [Action::Leave]);
+        if is_ordered {
+            deliver_all(&mut cluster);
+        } else {
+            cluster.event(0, Event::Left);
+        }
+        let code = match is_ordered {
+            true => Code::Ok,
+            false => Code::NodeFail,
+        };
+        assert_eq!(answer(&mut cluster, 0, ticket).unwrap().code, code);
+    }
+}

@@ -61,6 +61,7 @@ impl Server {
     }
 
     fn certify(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
+        self.wait_for_replayers(c)?;
         self.send_pending_rollbacks(ctx);
         let who = self.thread_of_client(c);
         let client = &mut self.clients[c];

@@ -10,7 +10,7 @@ use trireme_replicator::{Answer, Apply, Code, Event, Gtid, Owner, Ticket, TrxId,
 
 use super::client::{Client, Stage};
 use super::conflict::CLOSED_BY_VIEW;
-use super::ctx::{Ctx, Stride, ThreadId};
+use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::database::Writes;
 use super::datadir::{Change, StreamId};
 use super::server::Server;
@@ -63,6 +63,7 @@ impl Server {
         let who = self.thread_of_client(c);
         match self.clients[c].stage {
             Stage::FragmentCalling => {
+                self.wait_for_replayers(c)?;
                 self.send_pending_rollbacks(ctx);
                 let client = &mut self.clients[c];
                 client.stage = Stage::FragmentCertifying;
@@ -137,6 +138,22 @@ impl Server {
                     code => panic!("release() answers {code:?} to a fragment"),
                 }
             }
+        }
+    }
+
+    /// wait_for_replayers(): a victim that is to be replayed has let go of its locks. Who has taken them
+    /// meanwhile may have seen the places of its fragments, so no certification finds it: it must not
+    /// be sent before the victim has come to it.
+    pub(super) fn wait_for_replayers(&self, c: usize) -> Stride {
+        const AGAIN_US: u64 = 200;
+        let is_modelled = self.plan.load.streaming_percent > 0;
+        let replays = |client: &Client| {
+            client.replaying || matches!(client.stage, Stage::RolledBack | Stage::Replaying)
+        };
+        let any = is_modelled && self.clients.iter().any(replays);
+        match any && !self.clients[c].must_abort {
+            true => Stride::Break(Next::After(AGAIN_US)),
+            false => GO_ON,
         }
     }
 
