@@ -36,10 +36,9 @@ impl Transaction {
         self.data.extend_from_slice(data);
     }
 
-    /// Its size as `repl.max_ws_size` counts it: Galera counts its headers too.
+    /// Bytes that it would take on the wire, roughly.
     pub fn size_bytes(&self) -> usize {
-        const HEADERS_BYTES: usize = 200;
-        HEADERS_BYTES + self.keys.bytes() + self.data.len()
+        self.keys.bytes() + self.data.len()
     }
 
     /// Everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
