@@ -98,6 +98,13 @@ mutants! {
         arbitrator_votes: ArbitratorVotes,
         arbitrator_serves_nothing: ArbitratorServesNothing,
         arbitrator_log_wraps: ArbitratorLogWraps,
+        fragment_overtakes: FragmentOvertakes,
+        first_fragment_repeated: FirstFragmentRepeated,
+        rollback_not_sent: RollbackNotSent,
+        abandoned_fragment_applied: AbandonedFragmentApplied,
+        closed_stream_goes_on: ClosedStreamGoesOn,
+        undecided_commit_fails: UndecidedCommitFails,
+        missed_fragments_unprepared: MissedFragmentsUnprepared,
     }
 }
 

@@ -29,7 +29,7 @@ mod waiting;
 use trireme_node::{options, url, votes};
 use trireme_wsrep_abi::cap;
 
-/// What this provider can do. Streaming, the pre-ordered interface, NBO and snapshots are not among it.
+/// What this provider can do. The pre-ordered interface, NBO and snapshots are not among it.
 pub const CAPABILITIES: u32 = cap::MULTI_MASTER
     | cap::CERTIFICATION
     | cap::PARALLEL_APPLYING
@@ -37,4 +37,5 @@ pub const CAPABILITIES: u32 = cap::MULTI_MASTER
     | cap::ISOLATION
     | cap::PAUSE
     | cap::CAUSAL_READS
-    | cap::INCREMENTAL_WRITESET;
+    | cap::INCREMENTAL_WRITESET
+    | cap::STREAMING;

@@ -41,7 +41,7 @@ impl Transaction {
         self.keys.bytes() + self.data.len()
     }
 
-    /// Everything appended since the last call, as a write-set.
+    /// Everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
     pub fn take_draft(&mut self, flags: u32, conn: ConnId) -> WriteSetDraft {
         if self.keys.is_empty() {
             // Every write-set carries the server's own key, so that a server-wide one meets it.

@@ -170,17 +170,14 @@ pub struct Answer {
     pub depends_on: Seqno,
     /// For replay: what to apply.
     pub replay: Option<Box<Apply>>,
+    /// For release: a fragment was released, and its transaction goes on under the same handle.
+    pub lives_on: bool,
 }
 
 impl Answer {
     /// An answer without a position.
     pub fn unordered(code: Code) -> Self {
-        Answer {
-            code,
-            gtid: Gtid::UNDEFINED,
-            depends_on: -1,
-            replay: None,
-        }
+        Answer::at(code, Gtid::UNDEFINED, -1)
     }
 
     /// An answer with a position.
@@ -190,6 +187,7 @@ impl Answer {
             gtid,
             depends_on,
             replay: None,
+            lives_on: false,
         }
     }
 }

@@ -35,11 +35,6 @@ impl Replicator {
             };
             return self.answer(ticket, Answer::unordered(code));
         }
-        let both = flags::TRX_START | flags::TRX_END;
-        if draft.flags() & both != both {
-            // Fragments of streaming transactions are not supported yet.
-            return self.answer(ticket, Answer::unordered(Code::NotImplemented));
-        }
         let waits = !self.may_go();
         let phase = if waits {
             Phase::Held { ticket }
@@ -49,7 +44,8 @@ impl Replicator {
                 aborted: false,
             }
         };
-        if !self.transactions.begin(trx, phase) {
+        let commits = draft.flags() & flags::TRX_END != 0;
+        if !self.transactions.begin(trx, phase, commits) {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let sent = Sent::Trx(trx);
@@ -61,7 +57,7 @@ impl Replicator {
     }
 
     /// Sends a write-set: last_seen is what is visible now, with all its locks held (trap 42).
-    pub(crate) fn replicate(&mut self, sent: Sent, draft: WriteSetDraft) {
+    pub(crate) fn replicate(&mut self, sent: Sent, mut draft: WriteSetDraft) {
         let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
         self.counters.replicated += 1;
         self.counters.replicated_bytes += draft.len_bytes() as u64;
@@ -69,12 +65,16 @@ impl Replicator {
         self.counters.repl_keys_bytes += keys_bytes;
         self.counters.repl_data_bytes += data_bytes;
         self.counters.repl_other_bytes += other_bytes;
+        let previous = self.previous_fragment(sent);
+        if previous >= 0 && planted(Mutant::FirstFragmentRepeated) {
+            draft.add_flags(flags::TRX_START);
+        }
         let last_seen = if planted(Mutant::LastSeenTooHigh) {
             self.order.top()
         } else {
-            self.order.low()
+            self.order.low().max(previous)
         };
-        let payload = draft.finish(last_seen, self.submissions.epoch);
+        let payload = draft.finish(last_seen, self.submissions.epoch, previous);
         self.submit_bytes(sent, payload, last_seen);
     }
 
@@ -93,6 +93,9 @@ impl Replicator {
                 let Some(seqno) = trx.ordered.as_ref().map(|o| o.seqno) else {
                     return self.answer(ticket, Answer::unordered(Code::ConnFail));
                 };
+                if trx.phase == (Phase::Certified { aborted: true }) && !trx.commits {
+                    return self.fragment_failed(ticket, id, seqno);
+                }
                 if trx.phase == (Phase::Certified { aborted: true }) {
                     trx.phase = Phase::MustReplay;
                     let gtid = self.gtid_of(seqno);
@@ -156,14 +159,19 @@ impl Replicator {
             "transaction {id} is released inside certify() or replay_trx()"
         );
         let before = self.order.low();
+        let mut answer = Answer::unordered(Code::Ok);
         if let Some(released) = self.transactions.release(id, &mut self.order) {
+            answer.lives_on = released.lives_on;
+            if released.aborted {
+                answer.code = Code::BfAbort;
+            }
             self.counters.local_commits += u64::from(released.committed);
             let in_order = self.order.low() > before;
             self.counters
                 .out_of_order_left
                 .add(f64::from(u8::from(!in_order)));
         }
-        self.answer(ticket, Answer::unordered(Code::Ok));
+        self.answer(ticket, answer);
     }
 
     /// abort_certification()
@@ -185,7 +193,7 @@ impl Replicator {
         if let Some((waiter, code)) = abort.wake {
             self.held.retain(|held| held.sent != Sent::Trx(victim));
             let answer = match code {
-                Code::BfAbort => Answer::at(code, self.gtid_of(abort.seqno), -1),
+                Code::BfAbort | Code::TrxFail => Answer::at(code, self.gtid_of(abort.seqno), -1),
                 _ => Answer::unordered(code),
             };
             self.answer(waiter, answer);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trireme_certification::{Certification, Request, Seqno};
+use trireme_certification::{Certification, Outcome, Request, Seqno, Verdict};
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
@@ -359,7 +359,22 @@ impl Control {
 
     fn write_set(&mut self, id: SubmissionId, write_set: WriteSet) -> Effect {
         let seqno = self.seqno() + 1;
-        let outcome = self.certification.certify(&Request {
+        let closed =
+            write_set.is_fragment() && self.stream_was_closed(id.incarnation, write_set.last_seen);
+        if let (true, Some(with)) = (closed, self.views.back().map(|(seqno, _)| *seqno)) {
+            self.certification.skip(seqno);
+            let outcome = Outcome {
+                verdict: Verdict::Conflict { with },
+                depends_on: seqno - 1,
+            };
+            return Effect::WriteSet {
+                id,
+                write_set,
+                seqno,
+                outcome,
+            };
+        }
+        let mut outcome = self.certification.certify(&Request {
             seqno,
             last_seen: write_set.last_seen,
             origin: id.incarnation.0.0,
@@ -369,6 +384,7 @@ impl Control {
             rollback: write_set.flags & crate::flags::ROLLBACK != 0,
             keys: write_set.keys(),
         });
+        outcome.depends_on = outcome.depends_on.max(write_set.applied_after(seqno));
         Effect::WriteSet {
             id,
             write_set,

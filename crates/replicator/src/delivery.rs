@@ -126,11 +126,13 @@ impl Replicator {
 
     /// What the submission was, if it is one of ours that somebody waits for.
     fn own(&mut self, id: SubmissionId) -> Option<Sent> {
-        if id.incarnation == self.me {
-            self.submissions.take(id.number)
-        } else {
-            None
+        if id.incarnation != self.me {
+            return None;
         }
+        for sent in self.submissions.take_overtaken(id.number) {
+            self.give_up(sent, false);
+        }
+        self.submissions.take(id.number)
     }
 
     fn write_set_ordered(
@@ -146,7 +148,8 @@ impl Replicator {
         self.cuts.write_set();
         self.counters
             .certified(seqno, write_set.last_seen, &outcome);
-        let own = self.own(id);
+        // A rollback fragment concerns its origin's appliers like everybody's.
+        let own = self.own(id).filter(|sent| *sent != Sent::Rollback);
         if own.is_some() && !self.is_covered(seqno) {
             self.order.add(seqno);
             let ordered = Ordered {
@@ -170,7 +173,7 @@ impl Replicator {
             &write_set,
             seqno,
             outcome.depends_on,
-            failed || forgotten,
+            failed || forgotten || self.is_abandoned_fragment(id, &write_set),
         );
         self.push_task(Task::Apply(Box::new(apply)), Some(seqno));
     }
@@ -187,6 +190,12 @@ impl Replicator {
                 trx.phase
             )
         };
+        if !trx.commits && (failed || aborted) {
+            self.counters.local_cert_failures += u64::from(failed);
+            trx.phase = Phase::Certified { aborted: true };
+            trx.ordered = Some(ordered);
+            return self.fragment_failed(ticket, id, gtid.seqno);
+        }
         let (phase, code) = match (failed, aborted) {
             (true, _) => (Phase::Failed, Code::TrxFail),
             (false, true) => (Phase::MustReplay, Code::BfAbort),
@@ -368,7 +377,7 @@ impl Replicator {
             flags: if failed {
                 write_set.dummy_flags()
             } else {
-                write_set.flags
+                write_set.apply_flags()
             },
             source,
             trx: write_set.trx,

@@ -85,7 +85,8 @@ pub enum Event {
 
     // --- from client threads
     /// certify(): answered OK, TRX_FAIL or BF_ABORT (ordered), or CONN_FAIL/NODE_FAIL (unordered,
-    /// nil gtid).
+    /// nil gtid). A fragment that does not commit is answered TRX_FAIL, not BF_ABORT, and also
+    /// without a gtid if its fate is unknown; it has no place in the order then, and a rollback() follows.
     Certify {
         /// Whom to answer.
         ticket: Ticket,
@@ -93,7 +94,7 @@ pub enum Event {
         trx: TrxId,
         /// Its connection.
         conn: ConnId,
-        /// The whole write-set, encoded outside of any lock.
+        /// The whole write-set or fragment, encoded outside of any lock.
         draft: WriteSetDraft,
     },
     /// commit_order_enter().
@@ -113,7 +114,8 @@ pub enum Event {
         error: Option<Bytes>,
     },
     /// release(): completes whatever stages are still open, and forgets the transaction. OK for
-    /// an unknown one.
+    /// an unknown one. After a fragment that does not commit, the transaction goes on
+    /// ([`crate::Answer::lives_on`]); BF_ABORT if it was aborted meanwhile.
     Release {
         /// Whom to answer.
         ticket: Ticket,
@@ -140,7 +142,9 @@ pub enum Event {
         /// The transaction that got BF_ABORT.
         trx: TrxId,
     },
-    /// rollback() of a streaming transaction: NOT_IMPLEMENTED so far.
+    /// rollback() of a streaming transaction: a rollback fragment goes to the order, behind all
+    /// fragments of the transaction, and comes back as a [`crate::Task::Apply`] on every node. Answered
+    /// at once: OK, or TRX_FAIL if nothing can be sent (it is to be asked for again).
     Rollback {
         /// Whom to answer.
         ticket: Ticket,

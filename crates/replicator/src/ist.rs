@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
-use trireme_group::{Delivery, Incarnation};
+use trireme_group::{Delivery, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
@@ -116,9 +116,10 @@ impl Replicator {
             .as_ref()
             .and_then(|c| c.view_with(next).cloned())
         {
-            self.ist_begins();
             let view = self.primary_view(next, &configuration);
-            self.ist_entry(Task::View(view));
+            let task = Task::View(view);
+            self.ist_begins(&task);
+            self.ist_entry(task);
             return true;
         }
         if ist.own_log {
@@ -144,8 +145,12 @@ impl Replicator {
     }
 
     /// Before the first entry: shows a server that has just started the view that its database was
-    /// in, so that it brings up its storage engines and writes its checkpoint again.
-    fn ist_begins(&mut self) {
+    /// in, so that it brings up its storage engines and writes its checkpoint again. One that runs and
+    /// has connected anew has closed its streaming appliers without undoing anything, and recovers
+    /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
+    /// with the members of the one before; with both of this process's names among them this view is like
+    /// none before or after it.
+    fn ist_begins(&mut self, first: &Task) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
             ..
@@ -156,13 +161,31 @@ impl Replicator {
         if std::mem::replace(&mut ist.begun, true) || !ist.synthetic_view {
             return;
         }
+        let unprepared = planted(Mutant::MissedFragmentsUnprepared);
+        if self.server_running && (unprepared || matches!(first, Task::View(_))) {
+            return;
+        }
         let at = ist.first - 1;
         let configuration = self
             .control
             .as_ref()
             .and_then(|c| c.view_at(at))
             .map(|(_, c)| c.clone());
-        let view = self.primary_view(at, &configuration.unwrap_or_default());
+        let mut configuration = configuration.unwrap_or_default();
+        if self.server_running {
+            for incarnation in [self.me, self.me_before] {
+                if configuration.index_of(incarnation).is_none() {
+                    let named = self.my_member.clone();
+                    let named = Member {
+                        incarnation,
+                        ..named
+                    };
+                    configuration.members.push(named);
+                }
+            }
+            configuration.sort();
+        }
+        let view = self.primary_view(at, &configuration);
         self.server_running = true;
         self.shown_low = Some(at - 1);
         self.works.push(Task::View(view), at);
@@ -206,6 +229,7 @@ impl Replicator {
                         let skipped = planted(Mutant::IstSkipsOne) && seqno == ist.first;
                         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
                         let source = id.incarnation;
+                        let failed = failed || self.is_abandoned_fragment(*id, &ws);
                         let apply =
                             self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
                         Task::Apply(Box::new(apply))
@@ -213,7 +237,7 @@ impl Replicator {
                     _ => break,
                 },
             };
-            self.ist_begins();
+            self.ist_begins(&task);
             self.ist_entry(task);
             any = true;
         }

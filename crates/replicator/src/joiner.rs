@@ -92,7 +92,7 @@ impl Replicator {
             self.local = self.gtid_of(self.order.top());
             self.overrides = (self.control.as_ref()).map_or(Vec::new(), |c| c.forks.clone());
         }
-        for sent in self.submissions.take_all() {
+        for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
         for ticket in self.causal.give_up(true) {
@@ -158,7 +158,7 @@ impl Replicator {
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
-            ist.synthetic_view = !self.server_running;
+            ist.synthetic_view = !self.server_running || !is_resumed;
             self.note_overrides();
             TransferPhase::Ist(ist)
         } else {

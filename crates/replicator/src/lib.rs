@@ -43,6 +43,7 @@ mod seqno_runs;
 mod snapshot;
 mod sst;
 mod status;
+mod streaming;
 mod submissions;
 #[cfg(test)]
 mod tests;

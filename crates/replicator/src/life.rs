@@ -31,7 +31,7 @@ impl Replicator {
         } else {
             self.beyond_doubt(&connect)
         };
-        self.me = connect.incarnation;
+        self.me_before = std::mem::replace(&mut self.me, connect.incarnation);
         self.my_member = connect.me;
         self.server_running = connect.server_running;
         self.overrides = connect.overrides;
@@ -206,6 +206,9 @@ impl Replicator {
             return;
         }
         if let Some(sent) = self.submissions.take(id.number) {
+            if fate == Fate::Unknown && self.must_be_decided(sent) {
+                return self.submissions.keep_undecided(id.number, sent);
+            }
             // The group takes nothing at the moment: saying it again at once would go on for ever.
             self.say_again_at_ms = self.now_ms + SAY_AGAIN_MS;
             self.give_up(sent, fate == Fate::Unknown);
@@ -221,17 +224,24 @@ impl Replicator {
             Code::ConnFail
         };
         match sent {
-            Sent::Trx(trx) => {
-                let Some(trx) = self.transactions.forget(trx) else {
+            Sent::Trx(id) => {
+                let commits_stream = self.transactions.commits_stream(id);
+                let Some(trx) = self.transactions.forget(id) else {
                     return; // what is in flight is in the table
                 };
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
-                    let code = if unknown && !planted(Mutant::UnknownIsFailure) {
-                        Code::NodeFail
-                    } else {
-                        definite
+                    let code = match unknown && !planted(Mutant::UnknownIsFailure) {
+                        true if trx.commits => Code::NodeFail,
+                        // Only this makes the server send a rollback fragment, whatever came of it.
+                        true => Code::TrxFail,
+                        false => definite,
                     };
                     self.answer(ticket, Answer::unordered(code));
+                }
+                if unknown && commits_stream && !self.leaving {
+                    self.become_inconsistent(&format!(
+                        "whether streaming transaction {id} was committed cannot be known any more"
+                    ));
                 }
             }
             Sent::Toi(conn) => {
@@ -252,6 +262,8 @@ impl Replicator {
             | Sent::Resync
             | Sent::LeaveOut(_)
             | Sent::CaughtUp
+            // The view that follows closes its transaction everywhere.
+            | Sent::Rollback
             | Sent::Vote(_) => {}
         }
     }
@@ -267,7 +279,7 @@ impl Replicator {
         if !std::mem::replace(&mut self.leaving, true) {
             self.out.push(Action::Leave);
         }
-        self.wake_clients();
+        self.wake_clients(false);
     }
 
     fn is_at_rest(&self) -> bool {
@@ -275,12 +287,17 @@ impl Replicator {
     }
 
     /// Nobody may be left waiting for what will not come.
-    fn wake_clients(&mut self) {
+    fn wake_clients(&mut self, last_call: bool) {
         for held in std::mem::take(&mut self.held) {
             self.give_up(held.sent, false);
         }
-        for sent in self.submissions.take_all() {
-            self.give_up(sent, true);
+        for (number, sent) in self.submissions.take_all() {
+            // What is ordered before the group lets go is still applied here.
+            if !last_call && self.must_be_decided(sent) {
+                self.submissions.keep_undecided(number, sent);
+            } else {
+                self.give_up(sent, true);
+            }
         }
         for ticket in self.causal.give_up(true) {
             self.answer_sync_wait(ticket, Code::TrxFail);
@@ -304,7 +321,7 @@ impl Replicator {
         self.primary = false;
         // Until now the cluster could still decide.
         self.abandon_disputes();
-        self.wake_clients();
+        self.wake_clients(true);
         self.backlog.clear();
         self.order.unhold_all();
         if self.is_arbitrator() {
@@ -342,7 +359,7 @@ impl Replicator {
             self.out.push(Action::Leave);
         }
         self.abandon_disputes();
-        self.wake_clients();
+        self.wake_clients(true);
     }
 
     /// Tells the group who may vote, when that has changed (rule 3).
@@ -365,6 +382,7 @@ impl Replicator {
             return;
         }
         self.settle_desyncs();
+        self.settle_undecided();
         self.owed_donation();
         match self.my_state() {
             Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {

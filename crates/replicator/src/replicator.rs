@@ -69,6 +69,8 @@ pub struct Replicator {
     pub(crate) stage: Stage,
     pub(crate) me: Incarnation,
     pub(crate) my_member: Member,
+    /// Its name in the connection before.
+    pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
     /// What the database holds, as connect() knew it.
@@ -147,6 +149,7 @@ impl Replicator {
             stage: Stage::Closed,
             me: Incarnation::default(),
             my_member: Member::default(),
+            me_before: Incarnation::default(),
             founding: false,
             local: Gtid::UNDEFINED,
             server_running: false,
@@ -253,9 +256,7 @@ impl Replicator {
                 executing,
             } => self.abort(ticket, bf_seqno, victim, executing),
             Event::Replay { ticket, trx } => self.replay(ticket, trx),
-            Event::Rollback { ticket, trx: _ } => {
-                self.answer(ticket, Answer::unordered(Code::NotImplemented))
-            }
+            Event::Rollback { ticket, trx } => self.rollback(ticket, trx),
             Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
             Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
             Event::ToiStart {

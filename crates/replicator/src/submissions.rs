@@ -1,6 +1,6 @@
 //! What this node has submitted and not heard of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
@@ -12,6 +12,8 @@ use crate::event::{ConnId, Ticket, TrxId};
 pub(crate) enum Sent {
     Trx(TrxId),
     Toi(ConnId),
+    /// Rollback fragment of a streaming transaction: nobody waits for it.
+    Rollback,
     StateRequest,
     Joined,
     Synced,
@@ -31,6 +33,8 @@ pub(crate) enum Sent {
 pub(crate) struct Submissions {
     pub last_number: u64,
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
+    /// Those in flight that the group has let go of with unknown fate, and that are waited for all the same.
+    undecided: BTreeSet<u64>,
     /// Goes up whenever a submission lets go of its locks before it is decided: abandoned with
     /// unknown fate, or brute-force aborted. The exemption from conflicts with own write-sets rests
     /// on these locks: it holds within one epoch only (rule 9d).
@@ -47,15 +51,33 @@ impl Submissions {
 
     /// It was ordered, or failed. None: it was given up before.
     pub(crate) fn take(&mut self, number: u64) -> Option<Sent> {
+        self.undecided.remove(&number);
         self.in_flight.remove(&number).map(|(sent, _)| sent)
     }
 
+    /// The group has let go of it, and it may come all the same: it stays in flight.
+    pub(crate) fn keep_undecided(&mut self, number: u64, sent: Sent) {
+        self.in_flight.insert(number, (sent, Seqno::MAX));
+        self.undecided.insert(number);
+    }
+
+    pub(crate) fn has_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+
+    /// `number` was ordered: what is undecided below it never will be, as an origin's submissions are
+    /// ordered by their numbers.
+    pub(crate) fn take_overtaken(&mut self, number: u64) -> Vec<Sent> {
+        let later = self.undecided.split_off(&number);
+        let overtaken = std::mem::replace(&mut self.undecided, later);
+        overtaken.into_iter().filter_map(|n| self.take(n)).collect()
+    }
+
     /// Gives up all.
-    pub(crate) fn take_all(&mut self) -> Vec<Sent> {
-        std::mem::take(&mut self.in_flight)
-            .into_values()
-            .map(|(sent, _)| sent)
-            .collect()
+    pub(crate) fn take_all(&mut self) -> Vec<(u64, Sent)> {
+        self.undecided.clear();
+        let all = std::mem::take(&mut self.in_flight).into_iter();
+        all.map(|(number, (sent, _))| (number, sent)).collect()
     }
 
     /// The caller of desync() has gone.

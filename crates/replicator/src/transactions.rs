@@ -13,6 +13,8 @@ use crate::writeset::WriteSet;
 /// How far a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Streaming, between two fragments.
+    Executing,
     /// Executing, and marked for abort: its next certify() fails.
     MustAbort,
     /// In certify(), not sent yet: flow control.
@@ -20,7 +22,8 @@ pub(crate) enum Phase {
     /// In certify(), sent; its place in the order is not known yet. `aborted`: brute-force
     /// aborted meanwhile, it must be replayed.
     Replicating { ticket: Ticket, aborted: bool },
-    /// Passed certification. `aborted`: the next commit_order_enter() answers BF_ABORT.
+    /// Passed certification. `aborted`: the next commit_order_enter() answers BF_ABORT; that of a
+    /// fragment that does not commit answers TRX_FAIL, and its release() BF_ABORT.
     Certified { aborted: bool },
     /// Failed certification; only takes its place in the order.
     Failed,
@@ -45,8 +48,13 @@ pub(crate) struct Ordered {
 #[derive(Debug)]
 pub(crate) struct Trx {
     pub phase: Phase,
-    /// Set from certification on.
+    /// Set from certification on; of a streaming transaction, until its fragment is released.
     pub ordered: Option<Ordered>,
+    /// Streaming: its last fragment that was released.
+    pub previous: Option<Seqno>,
+    /// The write-set under way is the last, or only one: it commits. Another fragment is never
+    /// replayed: if it fails, the transaction ends.
+    pub commits: bool,
 }
 
 /// What release() did.
@@ -54,6 +62,10 @@ pub(crate) struct Trx {
 pub(crate) struct Released {
     /// True if it committed.
     pub committed: bool,
+    /// A fragment was released: its transaction goes on.
+    pub lives_on: bool,
+    /// It goes on only to be rolled back.
+    pub aborted: bool,
 }
 
 /// All own transactions that the node must remember.
@@ -82,29 +94,54 @@ impl Transactions {
         self.table.get(&trx)
     }
 
-    /// Enters a transaction, unless it is marked for abort (then the mark is used up).
-    pub(crate) fn begin(&mut self, trx: TrxId, phase: Phase) -> bool {
-        if let Some(known) = self.table.remove(&trx) {
-            assert!(
-                known.phase == Phase::MustAbort,
-                "transaction {trx} certifies twice: {:?}",
-                known.phase
-            );
-            return false;
-        }
-        self.table.insert(
-            trx,
-            Trx {
-                phase,
-                ordered: None,
-            },
-        );
+    /// Enters a transaction or its next fragment, unless it is marked for abort (then the mark is
+    /// used up).
+    pub(crate) fn begin(&mut self, trx: TrxId, phase: Phase, commits: bool) -> bool {
+        let known = self.table.remove(&trx);
+        let previous = match &known {
+            None => None,
+            Some(known) if known.phase == Phase::MustAbort => return false,
+            Some(known) if known.phase == Phase::Executing => known.previous,
+            Some(known) => panic!("transaction {trx} certifies twice: {:?}", known.phase),
+        };
+        let begun = Trx {
+            phase,
+            ordered: None,
+            previous,
+            commits,
+        };
+        self.table.insert(trx, begun);
         true
     }
 
     /// Forgets a transaction that was never ordered.
     pub(crate) fn forget(&mut self, trx: TrxId) -> Option<Trx> {
         self.table.remove(&trx)
+    }
+
+    /// True if its commit is under way, and earlier fragments of it are out.
+    pub(crate) fn commits_stream(&self, trx: TrxId) -> bool {
+        (self.table.get(&trx)).is_some_and(|t| t.commits && t.previous.is_some())
+    }
+
+    /// The fragment under way has failed: it gives up its place in the order, and its transaction
+    /// ends; what is left of it is undone by a rollback fragment. A transaction that commits, or waits
+    /// in a call, is left alone.
+    pub(crate) fn end_stream(&mut self, id: TrxId, order: &mut Order) {
+        let Some(trx) = self.table.get(&id) else {
+            return;
+        };
+        let ends = match trx.phase {
+            Phase::Executing | Phase::MustAbort => true,
+            Phase::Certified { .. } => !trx.commits,
+            _ => false,
+        };
+        if !ends {
+            return;
+        }
+        if let Some(ordered) = self.table.remove(&id).and_then(|trx| trx.ordered) {
+            complete(ordered.seqno, order);
+        }
     }
 
     /// True if some victim waits in certify() for its place in the order: only the order can free
@@ -122,6 +159,8 @@ impl Transactions {
             Some(Trx {
                 phase,
                 ordered: Some(ordered),
+                commits: true,
+                ..
             }) if matches!(
                 phase,
                 Phase::MustReplay | Phase::Certified { aborted: true }
@@ -173,6 +212,8 @@ impl Transactions {
                     Trx {
                         phase: Phase::MustAbort,
                         ordered: None,
+                        previous: None,
+                        commits: false,
                     },
                 );
             }
@@ -185,7 +226,8 @@ impl Transactions {
             wake: None,
             is_sent: false,
         };
-        let older = bf_seqno > 0 && seqno > 0 && seqno < bf_seqno;
+        // A fragment that does not commit decides nothing yet.
+        let older = trx.commits && bf_seqno > 0 && seqno > 0 && seqno < bf_seqno;
         if older && !planted(Mutant::OlderVictimAborted) {
             return refused;
         }
@@ -198,9 +240,28 @@ impl Transactions {
                     ..Abort::done(seqno)
                 }
             }
+            Phase::Executing => {
+                trx.phase = Phase::MustAbort;
+                Abort::done(seqno)
+            }
             Phase::Replicating { aborted, .. } if !*aborted => {
                 *aborted = !planted(Mutant::AbortNotRemembered);
-                Abort::sent(seqno)
+                Abort {
+                    is_sent: trx.commits,
+                    ..Abort::sent(seqno)
+                }
+            }
+            // Also inside or behind commit order: its release() will say so.
+            Phase::Certified { aborted } if !*aborted && !trx.commits => {
+                *aborted = true;
+                let wake = order.cancel_wait(seqno);
+                if wake.is_some() {
+                    self.end_stream(victim, order);
+                }
+                Abort {
+                    wake: wake.map(|waiter| (waiter, Code::TrxFail)),
+                    ..Abort::done(seqno)
+                }
             }
             Phase::Certified { aborted }
                 if !*aborted && !order.is_inside(seqno) && !order.has_passed(seqno) =>
@@ -228,28 +289,64 @@ impl Transactions {
         }
     }
 
-    /// release(): completes the stages that are open and forgets the transaction. None: it has no
-    /// place in the order.
-    pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order) -> Option<Released> {
-        let gone = self.table.remove(&trx)?;
-        let seqno = gone.ordered?.seqno;
-        if order.is_inside(seqno) {
-            order.leave(seqno);
-        }
-        let entered = order.has_passed(seqno);
-        if !entered {
-            order.cancel_wait(seqno);
-            order.pass(seqno);
+    /// release() of a fragment that has committed: its transaction goes on. None: it is none.
+    fn release_fragment(&mut self, id: TrxId, order: &mut Order) -> Option<Released> {
+        let trx = self.table.get_mut(&id)?;
+        let seqno = trx.ordered.as_ref()?.seqno;
+        let Phase::Certified { aborted } = trx.phase else {
+            return None;
+        };
+        // One that was not committed has failed in the server: its transaction ends.
+        if trx.commits || !order.has_passed(seqno) {
+            return None;
         }
         order.release(seqno);
+        trx.ordered = None;
+        trx.previous = Some(seqno);
+        trx.phase = match aborted {
+            true => Phase::MustAbort,
+            false => Phase::Executing,
+        };
+        Some(Released {
+            committed: true,
+            lives_on: true,
+            aborted,
+        })
+    }
+
+    /// release(): completes the stages that are open and forgets the transaction, unless a fragment
+    /// was released. None: it has no place in the order.
+    pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order) -> Option<Released> {
+        if let Some(released) = self.release_fragment(trx, order) {
+            return Some(released);
+        }
+        let gone = self.table.remove(&trx)?;
+        let seqno = gone.ordered?.seqno;
+        let entered = complete(seqno, order);
         let ran = matches!(
             gone.phase,
             Phase::Certified { aborted: false } | Phase::Replaying
         );
         Some(Released {
-            committed: entered && ran,
+            committed: entered && ran && gone.commits,
+            lives_on: false,
+            aborted: false,
         })
     }
+}
+
+/// Takes the steps in the order that `seqno` has not taken yet. False if it had not entered commit order.
+fn complete(seqno: Seqno, order: &mut Order) -> bool {
+    if order.is_inside(seqno) {
+        order.leave(seqno);
+    }
+    let entered = order.has_passed(seqno);
+    if !entered {
+        order.cancel_wait(seqno);
+        order.pass(seqno);
+    }
+    order.release(seqno);
+    entered
 }
 
 /// Result of [`Transactions::abort`].

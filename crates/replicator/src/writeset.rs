@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySet, KeySetBuilder, Seqno};
+use trireme_mutants::{Mutant, planted};
 
 use crate::event::{ConnId, TrxId};
 use crate::message::{KIND_WRITE_SET, MessageError, VERSION};
@@ -18,6 +19,8 @@ pub mod flags {
     pub const PA_UNSAFE: u32 = 0x008;
     /// First (or only) fragment.
     pub const TRX_START: u32 = 0x040;
+    /// To be applied after all that its origin had seen.
+    pub const IMPLICIT_DEPS: u32 = 0x200;
     /// All bits that the wsrep API defines.
     pub const MASK: u32 = 0x3ff;
 }
@@ -27,10 +30,11 @@ const LAST_SEEN_AT: usize = 6;
 const EPOCH_AT: usize = 14;
 const TRX_AT: usize = 22;
 const CONN_AT: usize = 30;
-const KEYS_AT: usize = 38;
+const PREVIOUS_AT: usize = 38;
+const KEYS_AT: usize = 46;
 
-/// A write-set of this node, complete but for what only the order knows: `last_seen` and `epoch`
-/// are filled in, in place, at the moment it is sent (contract trap 42).
+/// A write-set of this node, complete but for what only the order knows: `last_seen`, `epoch` and
+/// `previous` are filled in, in place, at the moment it is sent (contract trap 42).
 #[derive(Clone, Debug)]
 pub struct WriteSetDraft {
     bytes: Vec<u8>,
@@ -51,6 +55,7 @@ impl WriteSetDraft {
         bytes.extend_from_slice(&0u64.to_le_bytes());
         bytes.extend_from_slice(&trx.to_le_bytes());
         bytes.extend_from_slice(&conn.to_le_bytes());
+        bytes.extend_from_slice(&(-1i64).to_le_bytes());
         keys.encode(&mut bytes);
         let keys_bytes = bytes.len() - KEYS_AT;
         for piece in data {
@@ -93,8 +98,15 @@ impl WriteSetDraft {
         ]
     }
 
-    /// The finished write-set; copies nothing.
-    pub(crate) fn finish(mut self, last_seen: Seqno, epoch: u64) -> Bytes {
+    /// The rollback of the streaming transaction `trx`.
+    pub(crate) fn rollback(trx: TrxId) -> Self {
+        let flags = flags::ROLLBACK | flags::PA_UNSAFE;
+        WriteSetDraft::new(flags, trx, ConnId::MAX, &KeySetBuilder::new(), &[])
+    }
+
+    /// The finished write-set; copies nothing. `previous`: see [`WriteSet::previous`].
+    pub(crate) fn finish(mut self, last_seen: Seqno, epoch: u64, previous: Seqno) -> Bytes {
+        self.bytes[PREVIOUS_AT..KEYS_AT].copy_from_slice(&previous.to_le_bytes());
         self.bytes[LAST_SEEN_AT..EPOCH_AT].copy_from_slice(&last_seen.to_le_bytes());
         self.bytes[EPOCH_AT..TRX_AT].copy_from_slice(&epoch.to_le_bytes());
         Bytes::from(self.bytes)
@@ -109,6 +121,9 @@ pub(crate) struct WriteSet {
     pub epoch: u64,
     pub trx: TrxId,
     pub conn: ConnId,
+    /// Of a streaming transaction: its fragment before this one, which is to be applied before it;
+    /// else -1.
+    pub previous: Seqno,
     /// The server's bytes: a part of the payload, not a copy.
     pub data: Bytes,
     keys: Bytes,
@@ -133,6 +148,7 @@ impl WriteSet {
             epoch: u64_at(EPOCH_AT),
             trx: u64_at(TRX_AT),
             conn: u64_at(CONN_AT),
+            previous: u64_at(PREVIOUS_AT) as i64,
             keys: payload.slice(KEYS_AT..KEYS_AT + keys_bytes),
             data: payload.slice(KEYS_AT + keys_bytes..),
         })
@@ -149,6 +165,32 @@ impl WriteSet {
         self.flags & flags::ISOLATION != 0
     }
 
+    pub(crate) fn is_rollback(&self) -> bool {
+        self.flags & flags::ROLLBACK != 0
+    }
+
+    /// True if it is a part of a streaming transaction: of one that does not begin and commit at once.
+    pub(crate) fn is_fragment(&self) -> bool {
+        is_fragment(self.flags) && !self.is_isolation() && !self.is_rollback()
+    }
+
+    /// What it names itself, whatever its keys say: to be applied only after all up to this.
+    pub(crate) fn applied_after(&self, seqno: Seqno) -> Seqno {
+        let seen = match self.flags & flags::IMPLICIT_DEPS {
+            0 => -1,
+            _ => self.last_seen,
+        };
+        match planted(Mutant::FragmentOvertakes) {
+            true => seen.min(seqno - 1),
+            false => self.previous.max(seen).min(seqno - 1),
+        }
+    }
+
+    /// Flags under which the server gets it to apply: it knows a middle fragment by having none.
+    pub(crate) fn apply_flags(&self) -> u32 {
+        self.flags & !flags::IMPLICIT_DEPS
+    }
+
     /// Flags under which a failed write-set reaches the server: it only takes its place
     /// (contract 3.1).
     pub(crate) fn dummy_flags(&self) -> u32 {
@@ -158,4 +200,10 @@ impl WriteSet {
             flags::TRX_START | flags::TRX_END | flags::ROLLBACK
         }
     }
+}
+
+/// True unless a write-set with these flags both begins and commits its transaction.
+pub(crate) fn is_fragment(flags: u32) -> bool {
+    let whole = flags::TRX_START | flags::TRX_END;
+    flags & whole != whole
 }

@@ -48,7 +48,8 @@ impl Edit {
     pub fn plan(&self) -> Result<Plan, String> {
         let profile = match &self.profile {
             Some(name) => profile::named(name).ok_or_else(|| {
-                let names: Vec<_> = profile::ALL.iter().map(|profile| profile.name).collect();
+                let all = profile::ALL.iter();
+                let names: Vec<_> = all.map(|profile| profile.name).collect();
                 format!("no profile '{name}': there are {}", names.join(", "))
             })?,
             None => profile::by_turn(self.seed),

@@ -239,6 +239,14 @@ fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
     if !profile.apply_errors_per_million.is_empty() {
         plan.apply_errors_per_million = random.pick(profile.apply_errors_per_million);
     }
+    plan.load.streaming_percent = profile.streaming_percent;
+    if profile.streaming_percent > 0 {
+        plan.load.writes_max = 6;
+        // Two of them on two nodes may wait for each other: only this ends it.
+        plan.speed.lock_wait_us = 1_000_000;
+        // Of DDL and unfinished transactions the server has rules of its own, not modelled here.
+        plan.load.ddl_per_mille = 0;
+    }
     if random.percent(30) {
         plan.admin.every_us = Some(Span(100_000, 3_000_000));
     }

@@ -100,6 +100,8 @@ pub struct Profile {
     pub bad_seat: bool,
     /// So many of the nodes, the last ones, have no database.
     pub arbitrators: usize,
+    /// Of the transactions of several rows, so many are streamed: sent in fragments.
+    pub streaming_percent: u64,
 }
 
 use Kind::*;
@@ -126,6 +128,7 @@ const PLAIN: Profile = Profile {
     think_us: [10_000, 20_000, 50_000],
     bad_seat: false,
     arbitrators: 0,
+    streaming_percent: 0,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -389,6 +392,25 @@ pub const ALL: &[Profile] = &[
             Durability::Memory,
         ],
         flushes_apart_percent: 75,
+        ..PLAIN
+    },
+    Profile {
+        name: "streaming",
+        sizes: &[2, 3, 3, 4],
+        mix: &[
+            (3, Partition),
+            (2, OneWay),
+            (1, Flapping),
+            (2, Isolate),
+            (3, Crash),
+            (1, PowerLoss),
+            (2, Leave),
+            (3, Reconnect),
+            (2, Pause),
+            (1, CrashInTransfer),
+            (1, Blackout),
+        ],
+        streaming_percent: 50,
         ..PLAIN
     },
 ];

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use trireme_certification::KeyType;
-use trireme_replicator::{Code, Event, Owner};
+use trireme_replicator::{Event, Owner};
 use trireme_wsrep_abi::{
     self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep,
     WsrepStatus, slice_or_empty,
@@ -226,8 +226,9 @@ pub unsafe fn error_text(error: *const Buf) -> Option<bytes::Bytes> {
     (!bytes.is_empty()).then(|| bytes::Bytes::copy_from_slice(bytes))
 }
 
+/// Also after each fragment of a streaming transaction, which keeps its handle.
 pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> WsrepStatus {
-    // SAFETY: the server passes its own handle and does not use its opaque pointer afterwards.
+    // SAFETY: the server passes its own handle, and uses its opaque pointer as it finds it afterwards.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
             let Some(handle) = handle.as_mut().filter(|handle| !handle.opaque.is_null()) else {
@@ -247,8 +248,10 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
                     .remove(&trx);
                 Event::Release { ticket, trx }
             });
-            drop(Box::from_raw(handle.opaque.cast::<Handle>()));
-            handle.opaque = std::ptr::null_mut();
+            if !answer.lives_on {
+                drop(Box::from_raw(handle.opaque.cast::<Handle>()));
+                handle.opaque = std::ptr::null_mut();
+            }
             recv::status(answer.code)
         })
     }
@@ -319,14 +322,13 @@ pub unsafe extern "C" fn abort_certification(
     }
 }
 
-/// Rollback fragments belong to streaming replication, which is not there yet.
+/// Of a streaming transaction. Called by its client, by whoever aborts it, or from the synced callback: it
+/// waits for nothing.
 pub unsafe extern "C" fn rollback(wsrep: *mut Wsrep, trx: TrxId, _data: *const Buf) -> WsrepStatus {
     // SAFETY: the server's own table.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let code = node.call(|_, ticket| Event::Rollback { ticket, trx }).code;
-            debug_assert_ne!(code, Code::Ok);
-            recv::status(code)
+            recv::status(node.call(|_, ticket| Event::Rollback { ticket, trx }).code)
         })
     }
 }

@@ -226,7 +226,7 @@ fn what_a_member_has_sent_is_void_once_it_must_join_again() {
 fn a_submission_of_who_is_no_member_is_void() {
     let mut cluster = Cluster::of(2);
     let before = cluster.nodes[0].replicator.last_seqno();
-    let payload = draft(1, "k", KeyType::Exclusive, b"x").finish(before.expect("in step"), 0);
+    let payload = draft(1, "k", KeyType::Exclusive, b"x").finish(before.expect("in step"), 0, -1);
     let id = SubmissionId {
         incarnation: Incarnation(Uuid([99; 16])),
         number: 1,

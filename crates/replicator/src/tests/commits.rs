@@ -435,32 +435,12 @@ fn a_read_waits_for_what_a_peers_control_state_covers() {
 }
 
 #[test]
-fn fragments_are_not_supported_yet() {
-    let mut cluster = Cluster::of(1);
-    let keys = trireme_certification::KeySetBuilder::new();
-    let draft = crate::WriteSetDraft::new(crate::flags::TRX_START, 1, 1, &keys, &[b"x"]);
-    let answer = cluster
-        .call(0, |ticket| Event::Certify {
-            ticket,
-            trx: 1,
-            conn: 1,
-            draft,
-        })
-        .unwrap();
-    assert_eq!(answer.code, Code::NotImplemented);
-    let answer = cluster
-        .call(0, |ticket| Event::Rollback { ticket, trx: 1 })
-        .unwrap();
-    assert_eq!(answer.code, Code::NotImplemented);
-}
-
-#[test]
 fn a_write_set_of_a_joiner_is_void() {
     let mut cluster = Cluster::of(1);
     cluster.add(Gtid::UNDEFINED); // no server answers there: it stays a joiner
     cluster.settle_now();
     let before = cluster.nodes[0].replicator.last_seqno();
-    let payload = draft(1, "k", KeyType::Exclusive, b"x").finish(before.unwrap(), 0);
+    let payload = draft(1, "k", KeyType::Exclusive, b"x").finish(before.unwrap(), 0, -1);
     let id = SubmissionId {
         incarnation: cluster.nodes[1].incarnation,
         number: 100,
@@ -547,7 +527,7 @@ fn a_failed_total_order_action_is_not_executed_elsewhere() {
     use crate::flags::{ISOLATION, ROLLBACK, TRX_END, TRX_START};
     let dummy = |flags| {
         let keys = trireme_certification::KeySetBuilder::new();
-        let payload = crate::WriteSetDraft::new(flags, 1, 1, &keys, &[]).finish(0, 0);
+        let payload = crate::WriteSetDraft::new(flags, 1, 1, &keys, &[]).finish(0, 0, -1);
         crate::writeset::WriteSet::parse(&payload)
             .unwrap()
             .dummy_flags()

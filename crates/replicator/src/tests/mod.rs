@@ -12,6 +12,7 @@ mod life;
 mod pacing;
 mod random;
 mod server;
+mod streaming;
 mod transfer;
 mod votes;
 mod wire;

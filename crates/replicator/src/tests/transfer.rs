@@ -104,7 +104,7 @@ fn a_chunk_is_taken_as_far_as_it_fits() {
             payload,
         },
     };
-    let write_set = || draft(1, "a", KeyType::Exclusive, b"wrong").finish(0, 0);
+    let write_set = || draft(1, "a", KeyType::Exclusive, b"wrong").finish(0, 0, -1);
     let garbage = Bytes::from_static(b"no message");
     let no_write_set = Message::Joined.encode();
     let (cluster, _, next) = pulling(2);

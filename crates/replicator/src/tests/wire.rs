@@ -23,7 +23,7 @@ fn write_set() -> Bytes {
         &keys,
         &[b"da", b"ta"],
     );
-    draft.finish(42, 3)
+    draft.finish(42, 3, -1)
 }
 
 fn messages() -> Vec<(&'static str, Bytes)> {

@@ -5,7 +5,9 @@ use trireme_replicator::{Apply, Code, Event, Gtid, Owner, Task, View, Work, Work
 
 use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::database::Writes;
+use super::datadir::{Change, StreamId};
 use super::server::Server;
+use super::streaming::Part;
 use super::thread::Waits;
 use super::writeset::{action, action_error, decode, table_of};
 
@@ -65,6 +67,8 @@ pub(super) struct Applier {
     pub writes: Writes,
     pub locked: usize,
     pub view: Option<View>,
+    /// It belongs to a streaming transaction.
+    pub part: Option<(StreamId, Part)>,
     /// Why the write-set could not be applied.
     pub error: Option<Bytes>,
     /// Number of write-sets and other things that it has done.
@@ -172,9 +176,11 @@ impl Server {
             apply.gtid
         );
         assert!(self.initialized, "apply() while the storage engine is down");
+        let part = self.part_of(apply, ctx);
         let applier = &mut self.appliers[a];
         applier.gtid = Some(apply.gtid);
         applier.locked = 0;
+        applier.part = part;
         if apply.flags & flags::ROLLBACK != 0 {
             assert!(apply.data.is_empty(), "a dummy with data to apply");
             applier.stage = Stage::Dummy;
@@ -201,7 +207,7 @@ impl Server {
             Stage::Locking => {
                 let applier = &self.appliers[a];
                 let Some(&(key, _)) = applier.writes.rows.get(applier.locked) else {
-                    if self.fails_to_apply(ctx) {
+                    if applier.part.is_none() && self.fails_to_apply(ctx) {
                         return self.give_up_applying(a);
                     }
                     self.appliers[a].stage = Stage::Written;
@@ -223,13 +229,19 @@ impl Server {
             }
             Stage::Inside => {
                 let writes = self.appliers[a].writes.clone();
-                self.db.queue(gtid, writes, true, ctx);
+                match self.appliers[a].part {
+                    None => self.db.queue(gtid, writes, None, true, ctx),
+                    Some(part) => self.queue_part(gtid, part, writes, ctx),
+                }
                 self.leave_as_applier(a, ctx);
                 self.appliers[a].stage = Stage::Queued;
                 ctx.breath(speed.stage_us)
             }
             Stage::Queued => {
                 self.db.commit_upto(gtid.seqno, ctx);
+                if let Some(part) = self.appliers[a].part {
+                    self.part_applied(a, part);
+                }
                 self.unlock_as_applier(a);
                 self.appliers[a].stage = Stage::Returning;
                 ctx.breath(speed.stage_us)
@@ -254,7 +266,13 @@ impl Server {
                     self.db.dummy(gtid, true, ctx);
                     return self.vote(a, error, ctx);
                 }
-                self.db.dummy(gtid, true, ctx);
+                match self.appliers[a].part {
+                    None => self.db.dummy(gtid, true, ctx),
+                    Some((id, _)) => {
+                        let removes = Some((id, Change::Remove));
+                        self.db.dummy_with(gtid, removes, true, ctx);
+                    }
+                }
                 self.leave_as_applier(a, ctx);
                 self.work_done(a, ctx)
             }

@@ -19,12 +19,14 @@ impl Server {
                     index && view.primary,
                     "connected() without a place in the view: {view:?}"
                 );
+                self.me = view.members[view.my_index.expect("has one")].incarnation;
                 Stage::Answering
             }
             Task::View(view) => return self.begin_view(a, view, ctx),
             Task::Synced => {
                 self.ready = self.initialized && !self.leaving && !self.db.has_diverged();
                 self.wake_clients();
+                self.send_pending_rollbacks(ctx);
                 Stage::Answering
             }
             Task::SstRequest => {
@@ -103,6 +105,11 @@ impl Server {
                 ctx.sleep(self.plan.speed.view_us)
             }
             Stage::Viewing => {
+                if let Some(view) = self.appliers[a].view.clone().filter(|view| view.primary) {
+                    if !self.close_streams(&view, ctx) {
+                        return ctx.sleep(self.plan.speed.stage_us);
+                    }
+                }
                 if let Some(view) = self.appliers[a].view.take().filter(|view| view.primary) {
                     self.db.view(view.gtid, view_digest(&view), ctx);
                 }

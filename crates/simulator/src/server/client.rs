@@ -24,6 +24,15 @@ pub(super) enum Stage {
     /// Commit, or not.
     Deciding,
 
+    /// Streaming: a fragment is to be sent.
+    FragmentCalling,
+    FragmentCertifying,
+    FragmentCertified,
+    FragmentEntering,
+    FragmentInside,
+    FragmentQueued,
+    FragmentReleasing,
+
     /// The server has decided to call certify(): nothing stops it any more.
     CallingCertify,
     Certifying,
@@ -85,6 +94,14 @@ pub(super) struct Client {
     pub autocommit: bool,
     pub retried: bool,
     pub long: bool,
+    /// Its rows are sent in fragments.
+    pub streams: bool,
+    /// A fragment is out, or may be.
+    pub streaming: bool,
+    /// So many of the rows written are in fragments.
+    pub sent: usize,
+    /// Aborted by a view, which undoes its fragments everywhere.
+    pub total_order: bool,
     /// DDL, on this table.
     pub is_ddl: bool,
     pub table: u32,
@@ -110,8 +127,27 @@ impl Client {
 
     /// The provider has an open write-set of it that was not certified yet.
     pub fn is_executing(&self) -> bool {
-        !self.writes.rows.is_empty()
-            && (self.is_interruptible() || self.stage == Stage::CallingCertify)
+        use Stage::{CallingCertify, FragmentCalling};
+        let is_calling = matches!(self.stage, CallingCertify | FragmentCalling);
+        !self.writes.rows.is_empty() && !self.streaming && (self.is_interruptible() || is_calling)
+    }
+
+    /// Between certify() and release() of a fragment.
+    pub fn is_in_fragment(&self) -> bool {
+        use Stage::{
+            FragmentCalling, FragmentCertified, FragmentCertifying, FragmentEntering,
+            FragmentInside, FragmentQueued, FragmentReleasing,
+        };
+        matches!(
+            self.stage,
+            FragmentCalling
+                | FragmentCertifying
+                | FragmentCertified
+                | FragmentEntering
+                | FragmentInside
+                | FragmentQueued
+                | FragmentReleasing
+        )
     }
 
     /// The rows that it writes, or was to write.
@@ -136,7 +172,7 @@ impl Client {
             self.stage,
             CallingCertify | Certifying | Certified | CallingEnter | Entering | Inside
         );
-        !self.replaying && (commits || self.is_interruptible())
+        !self.replaying && (commits || self.is_in_fragment() || self.is_interruptible())
     }
 
     /// For a person to read.

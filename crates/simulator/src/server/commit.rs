@@ -3,7 +3,7 @@
 //! The stages are those of wsrep-lib's transaction (contract 2.7 to 2.11): between deciding to call the
 //! provider and the call itself an abort may come, and then the call's answer tells.
 
-use trireme_replicator::{Answer, Code, Event, Gtid, Owner};
+use trireme_replicator::{Answer, Code, Event, Gtid, Owner, flags};
 
 use super::client::Stage;
 use super::ctx::{Ctx, GO_ON, Stride, ThreadId};
@@ -61,11 +61,17 @@ impl Server {
     }
 
     fn certify(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
+        self.wait_for_replayers(c)?;
+        self.send_pending_rollbacks(ctx);
         let who = self.thread_of_client(c);
         let client = &mut self.clients[c];
         client.stage = Stage::Certifying;
         let (trx, conn) = (client.id, who as u64);
-        let draft = writeset::of_rows(trx, conn, &client.writes);
+        let flags = match client.streaming {
+            true => flags::TRX_END | flags::PA_UNSAFE,
+            false => flags::TRX_START | flags::TRX_END,
+        };
+        let draft = writeset::of_part(trx, conn, &Self::unsent(client), flags);
         self.ask(who, "certify", ctx, |ticket| Event::Certify {
             ticket,
             trx,
@@ -94,6 +100,7 @@ impl Server {
                 self.undo(c, ctx)
             }
             (Code::TrxFail, true) => {
+                self.end_stream(c, ctx);
                 self.unlock(c);
                 self.clients[c].stage = Stage::Failed;
                 ctx.sleep(self.plan.speed.stage_us)
@@ -143,9 +150,11 @@ impl Server {
     /// Queues for the group commit, and leaves commit order.
     fn leave(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let gtid = self.place(c);
+        let ends = self.ends_stream(c);
         let client = &mut self.clients[c];
         let (owner, applied) = (Owner::Trx(client.id), client.replaying);
-        self.db.queue(gtid, client.writes.clone(), applied, ctx);
+        self.db
+            .queue(gtid, client.writes.clone(), ends, applied, ctx);
         client.stage = Stage::Queued;
         self.tell(ctx, |ticket| Event::CommitOrderLeave {
             ticket,
@@ -183,7 +192,7 @@ impl Server {
         assert_eq!(Some(apply.gtid), client.gtid, "replayed under another name");
         assert_eq!(
             writeset::decode(&apply.data),
-            client.writes,
+            Self::unsent(client),
             "replayed with other data"
         );
         (client.replaying, client.must_abort) = (true, false);

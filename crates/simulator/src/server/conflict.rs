@@ -11,6 +11,8 @@ use super::thread::Waits;
 /// abort_certification() is told this when the aborter has no seqno of its own: a total-order action,
 /// KILL (contract 2.11).
 pub(super) const NO_SEQNO: Seqno = -1;
+/// Stands for the aborter's seqno where a view closes streaming transactions.
+pub(super) const CLOSED_BY_VIEW: Seqno = -2;
 
 impl Server {
     /// A brute-force thread locks a row; goes on when it has it.
@@ -64,6 +66,17 @@ impl Server {
     /// Asks the provider whether a client's transaction may be aborted, unless it is already on its
     /// way out, or past where it can be.
     pub(super) fn abort(&mut self, victim: ThreadId, bf_seqno: Seqno, ctx: &mut Ctx) {
+        self.abort_at(victim, bf_seqno, bf_seqno, ctx);
+    }
+
+    /// The same; the provider is told another number than is remembered.
+    pub(super) fn abort_at(
+        &mut self,
+        victim: ThreadId,
+        bf_seqno: Seqno,
+        remembered: Seqno,
+        ctx: &mut Ctx,
+    ) {
         let Some(client) = self.client_of(victim) else {
             return;
         };
@@ -78,12 +91,15 @@ impl Server {
             victim: id,
             executing,
         });
-        self.aborts.push((ticket, victim, id, bf_seqno));
+        self.aborts.push((ticket, victim, id, remembered));
     }
 
     /// The answer to an abort comes while the victim stands where it stood: in a server the aborter
     /// holds the victim's mutex meanwhile.
     pub(super) fn abort_answered(&mut self, ticket: Ticket, answer: &Answer) {
+        if self.rollback_answered(ticket, answer) {
+            return;
+        }
         let Some(at) = self.aborts.iter().position(|(asked, ..)| *asked == ticket) else {
             return;
         };
@@ -92,16 +108,18 @@ impl Server {
             return;
         };
         let seqno = answer.gtid.seqno;
+        let client = &mut self.clients[client];
+        // A fragment that does not commit protects nobody.
         assert!(
-            bf_seqno <= 0 || seqno <= 0 || seqno > bf_seqno,
+            bf_seqno <= 0 || seqno <= 0 || seqno > bf_seqno || client.is_in_fragment(),
             "{seqno} is aborted for {bf_seqno}, which was ordered later (contract 2.11)"
         );
-        let client = &mut self.clients[client];
         assert!(
             client.id == id,
             "the victim has gone while it was being aborted"
         );
         client.must_abort = true;
+        client.total_order = bf_seqno == CLOSED_BY_VIEW;
         if client.is_interruptible() {
             self.wake(victim);
         }

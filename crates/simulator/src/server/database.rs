@@ -1,11 +1,11 @@
 //! The storage engine of a running server: group commit, positions, and what is told of them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use trireme_replicator::{Gtid, Seqno};
 
 use super::ctx::Ctx;
-use super::datadir::{Datadir, Snapshot};
+use super::datadir::{Change, Datadir, Snapshot, StreamId};
 use super::plan::Flush;
 use super::rows::Image;
 use crate::seen::{ClientTrx, Seen};
@@ -24,7 +24,9 @@ pub struct Writes {
 #[derive(Debug)]
 struct Queued {
     gtid: Gtid,
-    writes: Writes,
+    /// None: a fragment, nothing becomes visible.
+    writes: Option<Writes>,
+    stream: Option<(StreamId, Change)>,
     applied: bool,
 }
 
@@ -37,6 +39,10 @@ pub struct Database {
     /// The last seqno that passed commit order; it may be above the position (contract 2.16: a
     /// total-order action that failed sets none).
     ordered: Gtid,
+    /// Above it: places of fragments that failed, which nobody takes.
+    skipped: BTreeSet<Seqno>,
+    /// Likewise: those that were not told of.
+    untold: BTreeSet<Seqno>,
     /// While the server holds still: nothing may commit.
     frozen: bool,
     /// Something failed to apply: what is in here is not what the cluster has, and nobody is told.
@@ -52,6 +58,8 @@ impl Database {
             flush,
             queue: VecDeque::new(),
             ordered,
+            skipped: BTreeSet::new(),
+            untold: BTreeSet::new(),
             frozen: false,
             diverged: false,
         }
@@ -110,13 +118,61 @@ impl Database {
     }
 
     /// A transaction queues for the group commit; its owner is inside commit order.
-    pub fn queue(&mut self, gtid: Gtid, writes: Writes, applied: bool, ctx: &Ctx) {
+    /// `stream`: what becomes of its fragments.
+    pub fn queue(
+        &mut self,
+        gtid: Gtid,
+        writes: Writes,
+        stream: Option<(StreamId, Change)>,
+        applied: bool,
+        ctx: &Ctx,
+    ) {
         self.pass(gtid, ctx);
         self.queue.push_back(Queued {
             gtid,
-            writes,
+            writes: Some(writes),
+            stream,
             applied,
         });
+    }
+
+    /// The same of a fragment, which is only stored.
+    pub fn queue_fragment(
+        &mut self,
+        gtid: Gtid,
+        id: StreamId,
+        writes: Writes,
+        applied: bool,
+        ctx: &Ctx,
+    ) {
+        self.pass(gtid, ctx);
+        self.queue.push_back(Queued {
+            gtid,
+            writes: None,
+            stream: Some((id, Change::Add(writes))),
+            applied,
+        });
+    }
+
+    /// Nobody takes this place: a fragment that failed.
+    pub fn skip(&mut self, seqno: Seqno) {
+        self.skipped.insert(seqno);
+        self.untold.insert(seqno);
+        self.skip_over();
+    }
+
+    fn skip_over(&mut self) {
+        while self.skipped.remove(&(self.ordered.seqno + 1)) {
+            self.ordered.seqno += 1;
+        }
+    }
+
+    /// A transaction is undone within a view: the position stays.
+    pub fn remove_fragments(&mut self, id: StreamId, ctx: &Ctx) {
+        let (now_us, position) = (ctx.now_us, self.position());
+        let change = Some((id, Change::Remove));
+        self.datadir
+            .commit(now_us, self.flush, &[], change, position);
     }
 
     /// The group commit: whoever comes first commits for all before it too.
@@ -125,22 +181,35 @@ impl Database {
             let Some(next) = self.queue.pop_front() else {
                 break;
             };
-            self.write(next.gtid, &next.writes, ctx);
             let Queued {
                 gtid,
                 writes,
+                stream,
                 applied,
             } = next;
-            self.tell(gtid, Some(writes), None, applied, ctx);
+            let rows = writes.as_ref().map_or(&[][..], |writes| &writes.rows);
+            self.write_with(gtid, rows, stream, ctx);
+            self.tell(gtid, writes, None, applied, ctx);
         }
     }
 
     /// A dummy: only the position moves. Everything before must be visible, else a crash would
     /// recover a position that is not true.
     pub fn dummy(&mut self, gtid: Gtid, applied: bool, ctx: &mut Ctx) {
+        self.dummy_with(gtid, None, applied, ctx);
+    }
+
+    /// The same; it changes what is stored of a streaming transaction.
+    pub fn dummy_with(
+        &mut self,
+        gtid: Gtid,
+        stream: Option<(StreamId, Change)>,
+        applied: bool,
+        ctx: &mut Ctx,
+    ) {
         self.pass(gtid, ctx);
         self.must_be_visible(gtid);
-        self.write(gtid, &Writes::default(), ctx);
+        self.write_with(gtid, &[], stream, ctx);
         self.tell(gtid, None, None, applied, ctx);
     }
 
@@ -162,7 +231,8 @@ impl Database {
         let row = self.row(table);
         if row.last != Some(writer) {
             let (rows, position) = ([(table, row.with(writer))], self.position());
-            self.datadir.commit(ctx.now_us, self.flush, &rows, position);
+            self.datadir
+                .commit(ctx.now_us, self.flush, &rows, None, position);
         }
         self.datadir.flush();
     }
@@ -185,8 +255,12 @@ impl Database {
 
     /// A primary view: the server writes it down and sets the position.
     pub fn view(&mut self, gtid: Gtid, digest: u64, ctx: &mut Ctx) {
-        if gtid == self.ordered && gtid == self.position() {
-            return; // the first view after a restart: what the database holds already
+        if gtid == self.ordered {
+            // The first view after a restart or a new connection: what the database holds already.
+            if gtid != self.position() {
+                self.write(gtid, &Writes::default(), ctx);
+            }
+            return;
         }
         if gtid.uuid == self.ordered.uuid {
             self.pass(gtid, ctx);
@@ -203,6 +277,8 @@ impl Database {
         self.datadir.replace(snapshot);
         let Gtid { uuid, seqno } = self.position();
         self.ordered = self.position();
+        self.skipped.clear();
+        self.untold.clear();
         ctx.see(Seen::Snapshot {
             history: uuid,
             seqno,
@@ -226,6 +302,7 @@ impl Database {
             });
         }
         self.ordered = gtid;
+        self.skip_over();
     }
 
     fn must_be_visible(&self, gtid: Gtid) {
@@ -237,17 +314,27 @@ impl Database {
     }
 
     fn write(&mut self, gtid: Gtid, writes: &Writes, ctx: &Ctx) {
+        self.write_with(gtid, &writes.rows, None, ctx);
+    }
+
+    fn write_with(
+        &mut self,
+        gtid: Gtid,
+        rows: &[(u32, Image)],
+        stream: Option<(StreamId, Change)>,
+        ctx: &Ctx,
+    ) {
         assert!(
             !self.frozen,
             "{gtid} commits during a pause at {}",
             self.position()
         );
         self.datadir
-            .commit(ctx.now_us, self.flush, &writes.rows, gtid);
+            .commit(ctx.now_us, self.flush, rows, stream, gtid);
     }
 
     fn tell(
-        &self,
+        &mut self,
         gtid: Gtid,
         writes: Option<Writes>,
         view: Option<u64>,
@@ -261,6 +348,17 @@ impl Database {
             uuid: history,
             seqno,
         } = gtid;
+        let later = self.untold.split_off(&seqno);
+        for seqno in std::mem::replace(&mut self.untold, later) {
+            ctx.see(Seen::Ordered {
+                history,
+                seqno,
+                writer: None,
+                view: None,
+                writes: Vec::new(),
+                applied: false,
+            });
+        }
         let keys = |w: &Writes| w.rows.iter().map(|(key, _)| *key).collect();
         ctx.see(Seen::Ordered {
             history,

@@ -4,10 +4,12 @@
 //! recovered is a prefix. DDL flushes the log by itself, but its position follows as a commit of its
 //! own (contract 2.16): a crash between the two leaves an executed action above the position.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use trireme_replicator::{Gtid, Seqno};
+use trireme_group::Incarnation;
+use trireme_replicator::{Gtid, Seqno, TrxId};
 
+use super::database::Writes;
 use super::plan::Flush;
 use super::rows::{Image, Rows};
 use crate::random::Random;
@@ -16,11 +18,28 @@ use crate::seen::TimeUs;
 /// How old a commit is at most before it is flushed in the background.
 const FLUSHED_AFTER_US: TimeUs = 1_000_000;
 
+/// A streaming transaction: its origin and the number it has there.
+pub type StreamId = (Incarnation, TrxId);
+
+/// What `mysql.wsrep_streaming_log` holds: the fragments of unfinished transactions.
+pub type Fragments = BTreeMap<StreamId, Vec<Writes>>;
+
+/// What a commit does to the fragments of a transaction.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// One more.
+    Add(Writes),
+    /// It is over.
+    Remove,
+}
+
 /// A copy of a database at a position.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(super) rows: Rows,
     pub(super) position: Gtid,
+    fragments: Fragments,
+    members: Option<Vec<Incarnation>>,
 }
 
 /// One commit in the redo log, as far as it can still be lost.
@@ -29,6 +48,8 @@ struct Redo {
     at_us: TimeUs,
     /// The rows it changed, as they were.
     before: Vec<(u32, Image)>,
+    /// The fragments that it changed, as they were.
+    stream: Option<(StreamId, Option<Vec<Writes>>)>,
     /// The position before.
     position: Gtid,
 }
@@ -38,6 +59,9 @@ struct Redo {
 pub struct Datadir {
     rows: Rows,
     position: Gtid,
+    fragments: Fragments,
+    /// Of the last view that was shown (`mysql.wsrep_cluster_members`).
+    members: Option<Vec<Incarnation>>,
     unflushed: VecDeque<Redo>,
     /// A write-set at this seqno was not applied, though the position goes on.
     diverged_at: Option<Seqno>,
@@ -55,6 +79,8 @@ impl Datadir {
         Datadir {
             rows: Rows::default(),
             position: Gtid::UNDEFINED,
+            fragments: Fragments::new(),
+            members: None,
             unflushed: VecDeque::new(),
             diverged_at: None,
         }
@@ -83,19 +109,50 @@ impl Datadir {
         &self.rows
     }
 
-    /// Changes rows and moves the position, at once or not at all.
+    /// Fragments of unfinished transactions.
+    pub(super) fn fragments(&self) -> &Fragments {
+        &self.fragments
+    }
+
+    /// Members of the last view that was shown.
+    pub(super) fn members(&self) -> Option<&[Incarnation]> {
+        self.members.as_deref()
+    }
+
+    /// A view is shown.
+    pub(super) fn set_members(&mut self, members: Vec<Incarnation>) {
+        self.members = Some(members);
+    }
+
+    /// Changes the fragments of a transaction; gives what they were.
+    fn change(&mut self, id: StreamId, change: Change) -> Option<Vec<Writes>> {
+        match change {
+            Change::Remove => self.fragments.remove(&id),
+            Change::Add(writes) => {
+                let fragments = self.fragments.entry(id).or_default();
+                let before = (!fragments.is_empty()).then(|| fragments.clone());
+                fragments.push(writes);
+                before
+            }
+        }
+    }
+
+    /// Changes rows and fragments and moves the position, at once or not at all.
     pub(super) fn commit(
         &mut self,
         now_us: TimeUs,
         flush: Flush,
         writes: &[(u32, Image)],
+        stream: Option<(StreamId, Change)>,
         position: Gtid,
     ) {
+        let stream = stream.map(|(id, change)| (id, self.change(id, change)));
         let put = |(key, image): &(u32, Image)| (*key, self.rows.put(*key, *image));
         let before = writes.iter().map(put).collect();
         let redo = Redo {
             at_us: now_us,
             before,
+            stream,
             position: std::mem::replace(&mut self.position, position),
         };
         let is_old = |redo: &Redo| redo.at_us + FLUSHED_AFTER_US <= now_us;
@@ -116,6 +173,8 @@ impl Datadir {
     pub(super) fn replace(&mut self, snapshot: Snapshot) {
         self.rows = snapshot.rows;
         self.position = snapshot.position;
+        self.fragments = snapshot.fragments;
+        self.members = snapshot.members;
         self.diverged_at = None;
         self.unflushed.clear();
     }
@@ -125,6 +184,8 @@ impl Datadir {
         Snapshot {
             rows: self.rows.clone(),
             position: self.position,
+            fragments: self.fragments.clone(),
+            members: self.members.clone(),
         }
     }
 
@@ -147,6 +208,11 @@ impl Datadir {
             };
             for (key, image) in redo.before {
                 self.rows.put(key, image);
+            }
+            match redo.stream {
+                Some((id, Some(before))) => drop(self.fragments.insert(id, before)),
+                Some((id, None)) => drop(self.fragments.remove(&id)),
+                None => {}
             }
             self.position = redo.position;
         }
@@ -174,7 +240,7 @@ mod tests {
         let (mut dir, mut digests) = (Datadir::new(), vec![0]);
         for n in 1..=20 {
             let image = dir.rows().row(5).with(n);
-            dir.commit(n * 100_000, flush, &[(5, image)], gtid(n as i64));
+            dir.commit(n * 100_000, flush, &[(5, image)], None, gtid(n as i64));
             digests.push(dir.rows().digest());
         }
         (dir, digests)

@@ -72,6 +72,15 @@ impl Locks {
         (self.rows.get(key as usize)).is_some_and(|lock| lock.holder == Some(who))
     }
 
+    /// The lock of a row goes from one to another.
+    pub fn hand_over(&mut self, key: u32, from: ThreadId, to: ThreadId) {
+        if let Some(lock) = self.rows.get_mut(key as usize) {
+            if lock.holder == Some(from) {
+                lock.holder = Some(to);
+            }
+        }
+    }
+
     /// True if whoever `who` waits for waits, over whatever corners, for `who`.
     pub fn is_deadlock(&self, who: ThreadId) -> bool {
         let mut at = who;

@@ -103,6 +103,8 @@ pub struct Workload {
     pub autocommit_percent: u64,
     /// Transactions that stay open long, idle between their statements.
     pub long_percent: u64,
+    /// Of those that write several rows: sent in fragments (`wsrep_trx_fragment_size`).
+    pub streaming_percent: u64,
     /// Transactions that their client rolls back.
     pub rollback_percent: u64,
     /// Transactions whose client goes away in the middle.
@@ -172,6 +174,7 @@ impl Default for Workload {
             current_percent: 15,
             autocommit_percent: 50,
             long_percent: 2,
+            streaming_percent: 0,
             rollback_percent: 3,
             vanish_percent: 1,
             ddl_per_mille: 2,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_group::Uuid;
+use trireme_group::{Incarnation, Uuid};
 use trireme_replicator::{Gtid, Seqno, Ticket, TrxId};
 
 use super::admin::Admin;
@@ -14,6 +14,7 @@ use super::datadir::Datadir;
 use super::errand::Errand;
 use super::locks::Locks;
 use super::plan::ServerPlan;
+use super::streaming::{STREAMS, Stream};
 use super::thread::{Thread, Waits};
 use super::transfer::TransferThread;
 use super::writeset::TABLES;
@@ -43,6 +44,18 @@ pub struct Server {
     /// abort_certification() calls of this moment: ticket, the victim's thread and transaction, the
     /// aborter's seqno.
     pub(super) aborts: Vec<(Ticket, ThreadId, TrxId, Seqno)>,
+    /// rollback() calls of this moment.
+    pub(super) rollbacks: Vec<(Ticket, TrxId)>,
+    /// Those that could not be sent.
+    pub(super) pending_rollbacks: Vec<TrxId>,
+    /// Streaming appliers.
+    pub(super) streams: Vec<Option<Stream>>,
+    /// They were looked for in their table.
+    pub(super) streams_recovered: bool,
+    /// Members of the last primary view.
+    pub(super) last_members: Option<Vec<Incarnation>>,
+    /// This connection's name.
+    pub(super) me: Incarnation,
     pub(super) last_ticket: u64,
     pub(super) last_trx: TrxId,
     pub(super) last_client_trx: ClientTrx,
@@ -89,7 +102,7 @@ impl Server {
             node,
             start,
             db: Database::new(datadir, plan.flush),
-            locks: Locks::new(TABLES, count),
+            locks: Locks::new(TABLES, count + STREAMS),
             threads: (0..count).map(|_| Thread::default()).collect(),
             appliers: (0..appliers).map(|_| Applier::default()).collect(),
             clients: (0..clients).map(|_| Client::default()).collect(),
@@ -97,6 +110,12 @@ impl Server {
             transfers: (0..TRANSFERS).map(|_| TransferThread::default()).collect(),
             runnable: Vec::new(),
             aborts: Vec::new(),
+            rollbacks: Vec::new(),
+            pending_rollbacks: Vec::new(),
+            streams: (0..STREAMS).map(|_| None).collect(),
+            streams_recovered: false,
+            last_members: None,
+            me: Incarnation::default(),
             last_ticket: 0,
             last_trx: random.within(0..=20),
             last_client_trx: (node as u64) << 48 | start << 32,
@@ -138,6 +157,7 @@ impl Server {
     pub fn reconnecting(&mut self) {
         self.leaving = false;
         self.last_view = -1;
+        self.forget_streams();
         for applier in &mut self.appliers {
             *applier = Applier::default();
         }
@@ -269,10 +289,11 @@ impl Server {
             Some(Waits::Server(_)) => self.is_in_the_middle(*who),
             Some(_) => true,
         };
-        (0..self.threads.len())
-            .filter(asks)
-            .map(|who| self.describe(who))
-            .collect()
+        let threads = (0..self.threads.len()).filter(asks);
+        let mut waiting: Vec<String> = threads.map(|who| self.describe(who)).collect();
+        let left = self.db.datadir.fragments().keys();
+        waiting.extend(left.map(|id| format!("fragments of {id:?}, which nobody finishes")));
+        waiting
     }
 
     fn is_in_the_middle(&self, who: ThreadId) -> bool {
@@ -288,6 +309,9 @@ impl Server {
     /// A thread, for a person to read.
     pub fn describe(&self, thread: ThreadId) -> String {
         let (appliers, clients) = (self.appliers.len(), self.clients.len());
+        if let Some(slot) = thread.checked_sub(self.threads.len()) {
+            return format!("streaming applier {:?}", self.streams[slot]);
+        }
         let what = match thread {
             _ if thread < appliers => {
                 format!("applier {thread} {}", self.appliers[thread].describe())

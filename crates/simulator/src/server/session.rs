@@ -36,6 +36,7 @@ impl Server {
                     | Stage::ToiRunning
                     | Stage::ToiExecuted
                     | Stage::ToiVoting => self.step_toi(c, ctx),
+                    _ if self.clients[c].is_in_fragment() => self.step_fragment(c, ctx),
                     _ => self.step_commit(c, ctx),
                 }
             };
@@ -76,6 +77,7 @@ impl Server {
         client.script.clear();
         client.reads.clear();
         client.retried = false;
+        client.streams = false;
         client.gone = false;
         if !self.plan.load.by_hand {
             self.think(c, ctx.random);
@@ -131,6 +133,8 @@ impl Server {
         client.autocommit =
             !is_ddl && client.script.len() == 1 && random.percent(load.autocommit_percent);
         client.long = !client.autocommit && random.percent(load.long_percent);
+        let may_stream = load.streaming_percent > 0 && client.script.len() > 1 && !is_ddl;
+        client.streams = may_stream && random.percent(load.streaming_percent);
     }
 
     /// The first statement, also when the server retries it.
@@ -143,6 +147,7 @@ impl Server {
         client.locked = 0;
         client.writes.rows.clear();
         (client.must_abort, client.replaying) = (false, false);
+        (client.streaming, client.total_order, client.sent) = (false, false, 0);
         client.stage = Stage::Reading;
         if !client.current {
             return GO_ON;
@@ -264,6 +269,11 @@ impl Server {
         if writes {
             let written = image.with(client.writes.writer);
             client.writes.rows.push((key, written));
+            // The last rows may go with the commit, or it has none.
+            if client.streams && (client.locked < client.script.len() || ctx.random.percent(30)) {
+                client.stage = Stage::FragmentCalling;
+                return ctx.breath(self.plan.speed.stage_us);
+            }
         }
         client.stage = Stage::Locking;
         if client.long {
@@ -321,6 +331,7 @@ impl Server {
 
     /// Undoes everything and lets go of all locks; the provider forgets what it knows.
     pub(super) fn roll_back(&mut self, c: usize, ctx: &mut Ctx) {
+        self.end_stream(c, ctx);
         self.unlock(c);
         let trx = self.clients[c].id;
         // Without a key the handle means nothing to the provider (contract 2.9).
@@ -381,6 +392,7 @@ impl Server {
         });
         client.stage = Stage::Away;
         (client.must_abort, client.replaying, client.gtid) = (false, false, None);
+        client.streaming = false;
         ctx.sleep(self.plan.load.think_us)
     }
 

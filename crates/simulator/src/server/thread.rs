@@ -98,6 +98,7 @@ impl Server {
         if who == NOBODY {
             return self.abort_answered(ticket, &answer);
         }
+        self.place_used_up(who, &answer);
         let thread = &mut self.threads[who];
         let asked = matches!(thread.waits, Some(Waits::Answer(waiting, _)) if waiting == ticket);
         assert!(

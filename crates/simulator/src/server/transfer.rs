@@ -294,6 +294,9 @@ impl Server {
             }
             Stage::Started(snapshot) => {
                 self.db.replace(*snapshot, ctx);
+                self.last_members = self.db.datadir.members().map(<[_]>::to_vec);
+                self.forget_streams();
+                self.recover_streams();
                 let gtid = self.db.position();
                 self.in_snapshot = false;
                 self.tell(ctx, |ticket| Event::SstReceived {

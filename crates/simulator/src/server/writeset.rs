@@ -20,8 +20,8 @@ pub fn table_of(key: u32) -> u32 {
     key % TABLES
 }
 
-/// The write-set of a transaction that updates rows.
-pub fn of_rows(trx: TrxId, conn: ConnId, writes: &Writes) -> WriteSetDraft {
+/// The write-set of a transaction that updates rows, or a fragment of it, by its flags.
+pub fn of_part(trx: TrxId, conn: ConnId, writes: &Writes, flags: u32) -> WriteSetDraft {
     let mut keys = KeySetBuilder::new();
     for (key, image) in &writes.rows {
         let table = table_of(*key).to_be_bytes();
@@ -33,8 +33,7 @@ pub fn of_rows(trx: TrxId, conn: ConnId, writes: &Writes) -> WriteSetDraft {
         };
         keys.append(&[b"db", &table, &key.to_be_bytes()], kind);
     }
-    let both = flags::TRX_START | flags::TRX_END;
-    WriteSetDraft::new(both, trx, conn, &keys, &[&encode(writes)])
+    WriteSetDraft::new(flags, trx, conn, &keys, &[&encode(writes)])
 }
 
 /// A total-order action on a table; `fails` if it is one that no node can execute.

@@ -1,0 +1,5 @@
+//! A server that connects anew is shown no view before what it has missed.
+//!
+//! It has not recovered its streaming appliers: the fragments find no transaction.
+
+pub(crate) const MISTAKE: &str = "a server that connects anew is shown no view before what it has missed";

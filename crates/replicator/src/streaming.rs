@@ -1,0 +1,111 @@
+//! Streaming replication: a transaction that reaches the others in fragments, before it commits.
+//!
+//! A fragment is an ordinary entry with flags: the first has TRX_START, the last TRX_END. To the server of
+//! every other node they are one transaction, which it keeps open ("streaming applier") until the last
+//! fragment, a rollback fragment, or a view that closes it.
+
+use trireme_certification::Seqno;
+use trireme_group::{Configuration, Incarnation, SubmissionId};
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::{Answer, Code};
+use crate::control::Control;
+use crate::event::{Ticket, TrxId};
+use crate::message::Message;
+use crate::replicator::Replicator;
+use crate::submissions::Sent;
+use crate::writeset::{WriteSet, WriteSetDraft};
+
+impl Replicator {
+    /// rollback(): never waits, not for flow control either (contract 2.12). The order keeps the
+    /// submissions of a node in sequence, so it comes behind all fragments of its transaction (rule 9).
+    pub(crate) fn rollback(&mut self, ticket: Ticket, trx: TrxId) {
+        self.transactions.end_stream(trx, &mut self.order);
+        if !self.may_write() {
+            return self.answer(ticket, Answer::unordered(Code::TrxFail));
+        }
+        let last_seen = self.order.low();
+        let draft = WriteSetDraft::rollback(trx);
+        let payload = draft.finish(last_seen, self.submissions.epoch, -1);
+        if !planted(Mutant::RollbackNotSent) {
+            self.submit_bytes(Sent::Rollback, payload, last_seen);
+        }
+        self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// The fragment of what is about to be sent that was ordered before it; -1: none. All before that
+    /// one has left commit order, and so holds no locks any more: its transaction has seen it.
+    pub(crate) fn previous_fragment(&self, sent: Sent) -> Seqno {
+        match sent {
+            Sent::Trx(id) => self.transactions.get(id).and_then(|trx| trx.previous),
+            _ => None,
+        }
+        .unwrap_or(-1)
+    }
+
+    /// A fragment that does not commit has a place in the order that its client will not take: the
+    /// server asks for no commit order after TRX_FAIL (contract trap 16).
+    pub(crate) fn fragment_failed(&mut self, ticket: Ticket, id: TrxId, seqno: Seqno) {
+        self.transactions.end_stream(id, &mut self.order);
+        let gtid = self.gtid_of(seqno);
+        self.answer(ticket, Answer::at(Code::TrxFail, gtid, -1));
+    }
+
+    /// True for a fragment of this very process that nobody waits for: its client was told that it
+    /// failed. The others have applied it, and undo it with the rollback fragment that follows; here
+    /// there is nothing to undo (rule 7).
+    pub(crate) fn is_abandoned_fragment(&self, id: SubmissionId, write_set: &WriteSet) -> bool {
+        let is_own = id.incarnation == self.me && write_set.is_fragment();
+        is_own && !planted(Mutant::AbandonedFragmentApplied)
+    }
+
+    /// True if its client must know what becomes of it, though the group cannot say: the last fragment of
+    /// a streaming transaction cannot be applied here without the others, which its client holds. It
+    /// waits until this is decided, or nothing more is applied (rule 7).
+    pub(crate) fn must_be_decided(&self, sent: Sent) -> bool {
+        let Sent::Trx(trx) = sent else {
+            return false;
+        };
+        self.transactions.commits_stream(trx) && !planted(Mutant::UndecidedCommitFails)
+    }
+
+    /// Makes the order tell what became of undecided submissions: whatever comes after them.
+    pub(crate) fn settle_undecided(&mut self) {
+        if self.submissions.has_undecided() {
+            let low = self.order.low();
+            self.submit_once(Sent::Cut, &Message::Cut(low));
+        }
+    }
+}
+
+impl Control {
+    /// True if the servers have closed the streaming transactions of `origin` at a view that it had
+    /// not seen when it sent this. A fragment that comes after all would be part of a transaction
+    /// here, and of none there; it fails everywhere. The servers close them when their origin is no
+    /// member, and all of them when the membership is that of the view before.
+    pub(crate) fn stream_was_closed(&self, origin: Incarnation, last_seen: Seqno) -> bool {
+        let mut views = self.views.iter().rev().peekable();
+        while let Some((seqno, view)) = views.next() {
+            if *seqno <= last_seen {
+                return false;
+            }
+            // What came before the oldest that is remembered is not known.
+            let closes_all = views.peek().is_none_or(|(_, before)| is_same(view, before));
+            if closes_all || view.index_of(origin).is_none() {
+                return !planted(Mutant::ClosedStreamGoesOn);
+            }
+        }
+        false
+    }
+}
+
+/// The same processes with data.
+fn is_same(view: &Configuration, before: &Configuration) -> bool {
+    let data = |view: &Configuration| {
+        let members = view.members.iter().filter(|m| !m.arbitrator);
+        let mut ids: Vec<Incarnation> = members.map(|m| m.incarnation).collect();
+        ids.sort_unstable();
+        ids
+    };
+    data(view) == data(before)
+}
