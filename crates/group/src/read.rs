@@ -46,13 +46,11 @@ impl Group {
     /// One round at a time; readers who come meanwhile share the next.
     pub(crate) fn start_reads(&mut self) {
         self.finish_reads();
-        if self
-            .reads
-            .round
-            .as_ref()
-            .is_some_and(|round| self.now >= round.asked_at + RETRY_MS)
-        {
-            self.reads.restart();
+        let overdue = |round: &&mut Round| self.now >= round.asked_at + RETRY_MS;
+        if let Some(round) = self.reads.round.as_mut().filter(overdue) {
+            // The same round: an answer may be under way for longer than this.
+            round.asked_at = self.now;
+            self.ask_log_ends();
         }
         if self.reads.waiting.is_empty() || self.reads.round.is_some() {
             return;
@@ -70,19 +68,26 @@ impl Group {
             ends: BTreeMap::new(),
             asked_at: self.now,
         });
-        let me = self.me();
+        self.finish_reads();
+        self.ask_log_ends();
+    }
+
+    /// Asks whoever can count and has not answered.
+    fn ask_log_ends(&mut self) {
+        let Some(round) = &self.reads.round else {
+            return;
+        };
+        let (id, me) = (round.id, self.me());
         let voters = self
             .latest()
             .members
             .iter()
             .chain(&self.committed.configuration.members)
             .filter(|m| m.weight > 0 && m.incarnation != me)
+            .filter(|m| !round.ends.contains_key(&m.replica))
             .map(|m| m.incarnation);
         let voters: BTreeSet<Incarnation> = voters.collect();
-        self.finish_reads();
-        if self.reads.round.is_some() {
-            self.send_all(voters.into_iter().collect(), Message::LogEnd { round: id });
-        }
+        self.send_all(voters.into_iter().collect(), Message::LogEnd { round: id });
     }
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {

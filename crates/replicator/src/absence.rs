@@ -2,7 +2,8 @@
 
 /// At least so long: nobody is served by its coming and going.
 const SHORTEST_MS: u64 = 1_000;
-const LONGEST_MS: u64 = 60_000;
+/// Longer than that it would be missed; coming back and being left out again costs writers little.
+const LONGEST_MS: u64 = 8_000;
 /// Who is left out again within this time stays out twice as long.
 const RELAPSE_MS: u64 = 10_000;
 
