@@ -43,6 +43,9 @@ impl StateFile {
         let (mut saved_twice, mut whole) = (false, false);
         for offset in [0, SLOT_BYTES as u64] {
             let mut slot = vec![0; (length.saturating_sub(offset)).min(SLOT_BYTES as u64) as usize];
+            if slot.is_empty() {
+                continue; // the disk was full when the file was made
+            }
             file.read_exact_at(&mut slot, offset)
                 .map_err(|e| error("read", offset, e))?;
             saved_twice |= offset == 0 && slot.iter().any(|byte| *byte != 0);
@@ -141,6 +144,24 @@ fn crc(header: &[u8], blob: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::MemoryDisk;
+
+    /// A full disk, or a crash, can end the making of the file anywhere.
+    #[test]
+    fn a_file_that_was_not_made_whole_holds_no_state() {
+        for room in [0, 1, 100, 16383, 16384, 16385, 32767] {
+            let disk = MemoryDisk::new();
+            disk.set_room(Some(room));
+            let mut state = StateFile::open(&disk, [1; 16]).unwrap();
+            assert!(state.save(&disk, b"too much").is_err());
+            disk.set_room(None);
+            let mut state = StateFile::open(&disk, [1; 16]).unwrap();
+            assert_eq!(state.get(), None, "{room}");
+            state.save(&disk, b"first").unwrap();
+            state.save(&disk, b"second").unwrap();
+            let state = StateFile::open(&disk, [1; 16]).unwrap();
+            assert_eq!(state.get(), Some(&b"second"[..]), "{room}");
+        }
+    }
 
     #[test]
     fn the_newest_whole_state_is_found() {

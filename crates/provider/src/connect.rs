@@ -71,6 +71,10 @@ pub fn connect(
     donor: &str,
     bootstrap: bool,
 ) -> Result<(), ConnectError> {
+    if node.peek(|core| core.is_connected() && core.progress.closed) {
+        // It left by itself: the server, which has its final view, does not disconnect first.
+        disconnect(node);
+    }
     if node.peek(Core::is_connected) {
         return Err(ConnectError::Connected);
     }

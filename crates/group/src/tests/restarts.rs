@@ -7,9 +7,9 @@ use crate::event::{Action, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::Standing;
 
-/// What a node's log holds, but for the last entries.
-fn recovered(cores: &Cores, node: usize, lost: usize, amnesiac: bool) -> Recovered {
-    let mut entries = cores.log_of(node);
+/// What the logs hold, but for the last entries.
+fn recovered(cores: &Cores, lost: usize, amnesiac: bool) -> Recovered {
+    let mut entries = cores.log_of(0);
     entries.truncate(entries.len() - lost);
     Recovered {
         amnesiac,
@@ -49,8 +49,8 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
     (1..=6).for_each(|number| before.submit(0, number));
     let end = before.log_of(0).len();
     let mut cores = Cores::none();
-    cores.start(again(0), recovered(&before, 0, 4, true));
-    cores.start(again(1), recovered(&before, 1, 1, true));
+    cores.start(again(0), recovered(&before, 4, true));
+    cores.start(again(1), recovered(&before, 1, true));
     cores.pass(31_000);
     for node in 0..2 {
         assert_eq!(
@@ -84,7 +84,7 @@ fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
     let mut before = Cores::of(3);
     (1..=6).for_each(|number| before.submit(0, number));
     let mut cores = Cores::none();
-    cores.start(again(0), recovered(&before, 0, 4, false));
+    cores.start(again(0), recovered(&before, 4, false));
     cores.pass(11_000);
     let text = notes(&cores, 0)
         .pop()
