@@ -47,6 +47,8 @@ impl Replicator {
         self.isolations.clear();
         self.disputes.clear();
         self.held.clear();
+        self.held_reads.clear();
+        self.lost_rollbacks.clear();
         self.flow.forget(self.now_ms);
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
@@ -240,6 +242,7 @@ impl Replicator {
                     self.answer(ticket, Answer::unordered(definite));
                 }
             }
+            Sent::Rollback(trx) => self.lost_rollbacks.push(trx),
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
@@ -249,8 +252,6 @@ impl Replicator {
             | Sent::Cut
             | Sent::UnheardDesync
             | Sent::Resync
-            // The view that follows closes its transaction everywhere.
-            | Sent::Rollback
             | Sent::Vote(_) => {}
         }
     }

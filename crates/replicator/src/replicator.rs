@@ -14,7 +14,7 @@ use crate::control::{Control, NodeState};
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
-use crate::event::{Event, Ticket};
+use crate::event::{Event, Ticket, TrxId};
 use crate::flow::Flow;
 use crate::gtid::Gtid;
 use crate::history::History;
@@ -116,6 +116,10 @@ pub struct Replicator {
     pub(crate) disputes: Disputes,
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
+    /// Reads that ask for their point when this submission is ordered.
+    pub(crate) held_reads: Vec<(u64, Ticket)>,
+    /// Rollback fragments that the group has let go of: to be sent again before any write-set.
+    pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow: Flow,
     pub(crate) cuts: CutReports,
     pub(crate) pauses: u32,
@@ -168,6 +172,8 @@ impl Replicator {
             disputes: Disputes::default(),
             held: VecDeque::new(),
             causal: Causal::default(),
+            held_reads: Vec::new(),
+            lost_rollbacks: Vec::new(),
             flow: Flow::default(),
             cuts: CutReports::default(),
             pauses: 0,
@@ -284,6 +290,8 @@ impl Replicator {
         self.grant_commit_order();
         self.grant_isolation();
         self.grant_replay();
+        self.send_lost_rollbacks();
+        self.ask_held_reads();
         self.grant_reads();
         self.grant_pause();
         self.watch_flow();
