@@ -21,7 +21,10 @@ impl Replicator {
             None => {
                 self.counters.causal_reads += 1;
                 self.causal.ask(ticket);
-                self.out.push(Action::Read { token: ticket });
+                match self.submissions.last_rollback() {
+                    Some(number) => self.held_reads.push((number, ticket)),
+                    None => self.out.push(Action::Read { token: ticket }),
+                }
             }
         }
     }

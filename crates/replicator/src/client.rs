@@ -44,6 +44,10 @@ impl Replicator {
                 aborted: false,
             }
         };
+        self.send_lost_rollbacks();
+        if !self.lost_rollbacks.is_empty() {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
         let commits = draft.flags() & flags::TRX_END != 0;
         if !self.transactions.begin(trx, phase, commits) {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));

@@ -149,7 +149,9 @@ impl Replicator {
         self.counters
             .certified(seqno, write_set.last_seen, &outcome);
         // A rollback fragment concerns its origin's appliers like everybody's.
-        let own = self.own(id).filter(|sent| *sent != Sent::Rollback);
+        let own = self
+            .own(id)
+            .filter(|sent| !matches!(sent, Sent::Rollback(_)));
         if own.is_some() && !self.is_covered(seqno) {
             self.order.add(seqno);
             let ordered = Ordered {

@@ -50,6 +50,8 @@ impl Replicator {
         self.presumed.clear();
         self.held.clear();
         self.asking.forget(self.now_ms);
+        self.held_reads.clear();
+        self.lost_rollbacks.clear();
         self.flow.forget(self.now_ms);
         self.patience.forget();
         self.absence = crate::absence::Absence::default();
@@ -251,6 +253,7 @@ impl Replicator {
                     self.answer(ticket, Answer::unordered(definite));
                 }
             }
+            Sent::Rollback(trx) => self.lost_rollbacks.push(trx),
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
@@ -262,8 +265,6 @@ impl Replicator {
             | Sent::Resync
             | Sent::LeaveOut(_)
             | Sent::CaughtUp
-            // The view that follows closes its transaction everywhere.
-            | Sent::Rollback
             | Sent::Vote(_) => {}
         }
     }

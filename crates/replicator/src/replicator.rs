@@ -16,7 +16,7 @@ use crate::control::{Control, NodeState};
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
-use crate::event::{Event, Ticket};
+use crate::event::{Event, Ticket, TrxId};
 use crate::flow::Flow;
 use crate::gtid::Gtid;
 use crate::history::History;
@@ -123,6 +123,10 @@ pub struct Replicator {
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
     pub(crate) asking: Asking,
+    /// Reads that ask for their point when this submission is ordered.
+    pub(crate) held_reads: Vec<(u64, Ticket)>,
+    /// Rollback fragments that the group has let go of: to be sent again before any write-set.
+    pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow: Flow,
     pub(crate) patience: Patience,
     pub(crate) absence: Absence,
@@ -180,6 +184,8 @@ impl Replicator {
             held: VecDeque::new(),
             causal: Causal::default(),
             asking: Asking::default(),
+            held_reads: Vec::new(),
+            lost_rollbacks: Vec::new(),
             flow: Flow::default(),
             patience: Patience::default(),
             absence: Absence::default(),
@@ -298,6 +304,8 @@ impl Replicator {
         self.grant_commit_order();
         self.grant_isolation();
         self.grant_replay();
+        self.send_lost_rollbacks();
+        self.ask_held_reads();
         self.grant_reads();
         self.grant_pause();
         self.watch_flow();

@@ -8,7 +8,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Answer, Code};
+use crate::action::{Action, Answer, Code};
 use crate::control::Control;
 use crate::event::{Ticket, TrxId};
 use crate::message::Message;
@@ -24,13 +24,40 @@ impl Replicator {
         if !self.may_write() {
             return self.answer(ticket, Answer::unordered(Code::TrxFail));
         }
+        self.send_rollback(trx);
+        self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    fn send_rollback(&mut self, trx: TrxId) {
         let last_seen = self.order.low();
         let draft = WriteSetDraft::rollback(trx);
         let payload = draft.finish(last_seen, self.submissions.epoch, -1);
         if !planted(Mutant::RollbackNotSent) {
-            self.submit_bytes(Sent::Rollback, payload, last_seen);
+            self.submit_bytes(Sent::Rollback(trx), payload, last_seen);
         }
-        self.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// What was let go of with the majority, whatever became of it: the view that follows need not
+    /// close its transaction, and one rollback too many does no harm. Before any write-set, which may
+    /// hold the locks of these transactions.
+    pub(crate) fn send_lost_rollbacks(&mut self) {
+        if self.lost_rollbacks.is_empty() || !self.may_write() || !self.may_say() {
+            return;
+        }
+        for trx in std::mem::take(&mut self.lost_rollbacks) {
+            self.send_rollback(trx);
+        }
+    }
+
+    /// A read sees what this node rolled back before: nobody has waited for these fragments, so they may
+    /// not be ordered yet.
+    pub(crate) fn ask_held_reads(&mut self) {
+        for (number, ticket) in std::mem::take(&mut self.held_reads) {
+            match self.submissions.has(number) {
+                true => self.held_reads.push((number, ticket)),
+                false => self.out.push(Action::Read { token: ticket }),
+            }
+        }
     }
 
     /// The fragment of what is about to be sent that was ordered before it; -1: none. All before that

@@ -13,7 +13,7 @@ pub(crate) enum Sent {
     Trx(TrxId),
     Toi(ConnId),
     /// Rollback fragment of a streaming transaction: nobody waits for it.
-    Rollback,
+    Rollback(TrxId),
     StateRequest,
     Joined,
     Synced,
@@ -96,6 +96,18 @@ impl Submissions {
         let changes =
             |sent: &Sent| matches!(sent, Sent::Desync(_) | Sent::UnheardDesync | Sent::Resync);
         self.in_flight.values().any(|(sent, _)| changes(sent))
+    }
+
+    /// The last rollback fragment in flight.
+    pub(crate) fn last_rollback(&self) -> Option<u64> {
+        let mut latest_first = self.in_flight.iter().rev();
+        latest_first
+            .find(|(_, (sent, _))| matches!(sent, Sent::Rollback(_)))
+            .map(|(number, _)| *number)
+    }
+
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.in_flight.contains_key(&number)
     }
 
     pub(crate) fn is_in_flight(&self, what: Sent) -> bool {

@@ -556,3 +556,45 @@ fn the_last_fragment_waits_until_the_group_lets_go() {
         assert_eq!(answer(&mut cluster, 0, ticket).unwrap().code, code);
     }
 }
+
+/// MariaDB's test galera_sr_kill_slave_after_apply_rollback.
+#[test]
+fn a_read_waits_for_the_rollbacks_sent_before() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    let asks = |cluster: &Cluster| {
+        let actions = cluster.nodes[0].actions.iter();
+        actions.filter(|a| matches!(a, Action::Read { .. })).count()
+    };
+    let before = asks(&cluster);
+    let ticket = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::SyncWait { ticket, upto: None });
+    assert_eq!(asks(&cluster), before);
+    deliver_all(&mut cluster);
+    assert_eq!(asks(&cluster), before + 1);
+    assert_eq!(
+        answer(&mut cluster, 0, ticket),
+        None,
+        "it is not applied yet"
+    );
+    apply_all(&mut cluster, 0);
+    assert_eq!(answer(&mut cluster, 0, ticket).unwrap().code, Code::Ok);
+}
+
+/// Found by the simulator: the majority was lost, and the next view had the origin among other members.
+#[test]
+fn a_rollback_that_was_let_go_of_is_sent_again_before_anything_else() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let ticket = send(&mut cluster, 0, 90, FIRST | flags::TRX_END, "a");
+    let refused = answer(&mut cluster, 0, ticket).expect("not sent");
+    assert_eq!(refused.code, Code::ConnFail);
+    cluster.pass(200);
+    deliver_all(&mut cluster);
+    let expected: [(u32, &[u8]); 2] = [(FIRST, b"a"), (ROLLBACK, b"")];
+    assert_eq!(seen(&apply_all(&mut cluster, 1)), expected);
+}
