@@ -149,7 +149,10 @@ fn main() -> ExitCode {
         .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
-            for profile in simulator::profile::ALL.iter() {
+            for profile in simulator::profile::ALL
+                .iter()
+                .chain(simulator::profile::APART)
+            {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());
             }
             Ok(true)

@@ -163,7 +163,7 @@ impl Server {
     ) {
         let at = self.db.ordered();
         assert!(
-            at == gtid && self.db.queued() == 0,
+            at.uuid == gtid.uuid && self.db.stands_at(gtid.seqno) && self.db.queued() == 0,
             "asked to donate its state at {gtid}, which is at {at}"
         );
         assert!(!bypass, "a donor is asked for nothing but its position");

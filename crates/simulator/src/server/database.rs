@@ -161,6 +161,12 @@ impl Database {
         self.skip_over();
     }
 
+    /// True if nothing was committed above `seqno`, though places that nobody takes may have passed.
+    pub fn stands_at(&self, seqno: Seqno) -> bool {
+        let mut above = seqno + 1..=self.ordered.seqno;
+        seqno <= self.ordered.seqno && above.all(|seqno| self.untold.contains(&seqno))
+    }
+
     fn skip_over(&mut self) {
         while self.skipped.remove(&(self.ordered.seqno + 1)) {
             self.ordered.seqno += 1;
