@@ -82,6 +82,22 @@ impl World {
         has_database && knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
     }
 
+    /// Processes that ended by themselves were more than the group can lose, and came back having
+    /// forgotten: it waits for the operator, who does what the log says (rule 4).
+    pub(crate) fn overrule_the_forgetful(&mut self) {
+        if self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total) {
+            return;
+        }
+        let end = |node: &NodeId| {
+            let link = (self.machines[*node].process.as_ref()).and_then(|p| p.engine.link());
+            link.map(|link| link.group.end())
+        };
+        let candidates = (0..self.machines.len()).filter(|node| self.operator_would(*node));
+        if let Some(node) = candidates.max_by_key(end) {
+            self.strike(&Fault::Override { node });
+        }
+    }
+
     /// Some other node is primary, in this node's history.
     fn is_served_without(&self, node: NodeId) -> bool {
         let history = |machine: &Machine| machine.process.as_ref().map(|p| p.progress.history);
