@@ -16,7 +16,9 @@ impl Engine {
         };
         link.unwritten = false;
         let waits = link.unflushed.is_some();
-        let result = if link.flush_now || waits && !link.flushes_apart {
+        // Two flushes at once would take each other's evidence: a file's error is told once.
+        let apart = link.flushes_apart && link.flushing.is_some();
+        let result = if (link.flush_now || waits && !link.flushes_apart) && !apart {
             link.flush_now = false;
             let flushed = link.storage.flush();
             match planted(Mutant::FlushNotAwaited) {

@@ -92,7 +92,12 @@ impl Storage {
             identity,
             ..self.config.clone()
         };
-        let (log, found) = Log::open_on((self.disk)(), config)?;
+        let (mut log, found) = Log::open_on((self.disk)(), config)?;
+        if self.config.durability == Durability::Disk {
+            // The process before may have died with entries on their way to the disk: they are
+            // acknowledged anew.
+            log.flush()?;
+        }
         let (recovered, control) = match recovery::read(&log)? {
             Ok(read) => read,
             Err(reason) => {

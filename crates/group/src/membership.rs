@@ -173,6 +173,16 @@ impl Group {
         self.peers.iter().any(another)
     }
 
+    /// The same, and it was heard lately.
+    fn hears_successor(&self, seat: &Member) -> bool {
+        let timeout_ms = self.config.suspect_timeout_ms;
+        let another = |(known, peer): (&Incarnation, &Peer)| {
+            let same = peer.replica == seat.replica && *known != seat.incarnation;
+            same && peer.up && self.now < peer.heard_at + timeout_ms
+        };
+        self.peers.iter().any(another)
+    }
+
     /// Leaves out members that are proven dead or silent for too long, as long as the remainder
     /// keeps the majority (rule 10).
     fn remove_the_dead(&self, next: &mut Configuration) {
@@ -181,8 +191,8 @@ impl Group {
         };
         let since = office.since();
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
-            // A seat whose process has restarted is taken by the new one.
-            _ if m.replica == self.my_replica() || self.has_restarted(m) => false,
+            // A seat whose process has restarted is taken by the new one, if that lives.
+            _ if m.replica == self.my_replica() || self.hears_successor(m) => false,
             Some(peer) if peer.dead => true,
             Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
             None => self.now >= since + self.config.suspect_timeout_ms,

@@ -96,17 +96,17 @@ pub fn connect(
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
+    let flusher = (start
+        .flushes_apart
+        .then(|| Flusher::start(node))
+        .transpose())
+    .map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    let flusher = (start
-        .flushes_apart
-        .then(|| Flusher::start(node))
-        .transpose())
-    .map_err(ConnectError::Thread)?;
     node.with(|core| core.flusher = flusher);
     let started = begin(node, Line::new(mesh, votes), start, donor);
     if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {

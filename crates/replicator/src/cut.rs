@@ -115,7 +115,10 @@ impl Replicator {
             .positions
             .front()
             .map_or(control.position, |(position, _)| *position);
-        let keep_from = self.pins.keep(self.now_ms, needed_from);
+        let keep_from = match self.is_arbitrator() {
+            true => needed_from, // it has no database
+            false => self.pins.keep(self.now_ms, needed_from),
+        };
         self.out.push(Action::PinLog { keep_from });
     }
 }

@@ -119,7 +119,7 @@ impl Direct {
             6 => Direct::FlowStop,
             7 => Direct::FlowContinue,
             8 => Direct::FlowPace {
-                per_second: reader.u32()?,
+                per_second: reader.u32()?.max(1), // none at all is a stop
             },
             other => return Err(MessageError::Kind(other)),
         };

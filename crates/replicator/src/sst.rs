@@ -332,7 +332,9 @@ impl Replicator {
     /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
     /// pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
-        self.presumed.clear();
+        for _ in std::mem::take(&mut self.presumed) {
+            self.out.push(Action::MarkSafe);
+        }
         self.out.push(Action::NoteAction {
             gtid: Gtid::UNDEFINED,
         });

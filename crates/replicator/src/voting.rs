@@ -63,9 +63,10 @@ impl Replicator {
                 self.disputes.insert(seqno, dispute);
             }
             None if self.is_first_to_know(seqno) => {
+                // Not to be believed before the vote, neither after a crash nor by others.
+                self.out.push(Action::MarkUnsafe);
                 self.presumed
                     .insert(seqno, (dispute.ballot, dispute.text.clone()));
-                self.record_failure(seqno);
                 let ballot = dispute.ballot;
                 self.settle_dispute(seqno, dispute, Some(ballot));
             }
@@ -91,6 +92,7 @@ impl Replicator {
         let Some((ballot, text)) = self.presumed.remove(&seqno) else {
             return;
         };
+        self.out.push(Action::MarkSafe);
         if ballot != winner {
             let gtid = self.gtid_of(seqno);
             self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
