@@ -7,6 +7,7 @@ use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
 use crate::outside::{Channel, Outside};
+use crate::storage::Storage;
 
 impl Engine {
     /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
@@ -16,17 +17,18 @@ impl Engine {
         };
         link.unwritten = false;
         let waits = link.unflushed.is_some();
-        // Two flushes at once would take each other's evidence: a file's error is told once.
-        let apart = link.flushes_apart && link.flushing.is_some();
-        let result = if (link.flush_now || waits && !link.flushes_apart) && !apart {
+        // One at a time: two would take each other's evidence, since a file's error is told once; what is
+        // appended meanwhile shares the next.
+        let result = if link.flushing.is_some() {
+            link.storage.write_out().map(|()| None)
+        } else if link.flush_now || waits && !link.flushes_apart {
             link.flush_now = false;
             let flushed = link.storage.flush();
             match planted(Mutant::FlushNotAwaited) {
                 true => Ok(link.unflushed.take()),
                 false => flushed.map(|()| link.unflushed.take()),
             }
-        } else if waits && link.flushing.is_none() {
-            // One at a time: what is appended meanwhile shares the next.
+        } else if waits {
             let begun = link.storage.begin_flush();
             begun.map(|job| {
                 link.flushing = link.unflushed.take();
@@ -116,6 +118,12 @@ impl Engine {
                 "entries of the write-set log cannot be given to others, who may need a full state transfer: {error}"
             ));
         }
+    }
+
+    /// The log that takes notes: the connection's, or that of one that a failure has ended.
+    fn noted_log(&mut self) -> Option<&mut Storage> {
+        let link = self.link.as_mut().map(|link| &mut link.storage);
+        link.or(self.failed_log.as_mut())
     }
 
     /// Something that must be noted before what it is about begins cannot be: the process must not go on
@@ -250,6 +258,19 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         use replicator::Action;
+        let action = match action {
+            Action::NoteAction { gtid } => {
+                let log = self.noted_log();
+                let result = log.map_or(Ok(()), |log| log.note_action(gtid));
+                return self.must_note(result, outside);
+            }
+            Action::NoteOverrides { overrides } => {
+                let log = self.noted_log();
+                let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
+                return self.must_note(result, outside);
+            }
+            other => other,
+        };
         let Some(link) = &mut self.link else {
             match action {
                 Action::Leave => self.node(now_ms, replicator::Event::Left),
@@ -259,16 +280,6 @@ impl Engine {
                 | Action::SetJoined { .. }
                 | Action::RecordOutcome { .. }
                 | Action::PinLog { .. } => {} // mean nothing without a connection
-                Action::NoteAction { gtid } => {
-                    let log = self.failed_log.as_mut();
-                    let result = log.map_or(Ok(()), |log| log.note_action(gtid));
-                    self.must_note(result, outside);
-                }
-                Action::NoteOverrides { overrides } => {
-                    let log = self.failed_log.as_mut();
-                    let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
-                    self.must_note(result, outside);
-                }
                 other => outside.act(other),
             }
             return;
@@ -300,14 +311,6 @@ impl Engine {
                 };
                 let result = link.storage.set_outcome(position, outcome);
                 self.must_write(result);
-            }
-            Action::NoteAction { gtid } => {
-                let result = link.storage.note_action(gtid);
-                self.must_note(result, outside);
-            }
-            Action::NoteOverrides { overrides } => {
-                let result = link.storage.note_overrides(overrides);
-                self.must_note(result, outside);
             }
             Action::PinLog { keep_from } => {
                 let result = link.storage.pin(keep_from);

@@ -108,9 +108,9 @@ pub(crate) fn tell_damage(damage: &Damage) -> String {
     let aside: Vec<_> = (damage.set_aside.iter())
         .map(|file| file.display().to_string())
         .collect();
-    let how = match (damage.was_flushed, damage.lost) {
-        (true, _) => " (it had been flushed: check the disk)",
-        (false, _) => "",
+    let how = match damage.was_flushed {
+        true => " (it had been flushed: check the disk)",
+        false => "",
     };
     let lost = match damage.lost {
         Lost::Older => "older entries are given up",

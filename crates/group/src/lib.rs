@@ -32,6 +32,7 @@ mod plausible;
 mod read;
 mod resume;
 mod round_trips;
+mod silence;
 mod standing;
 mod submissions;
 mod tail;

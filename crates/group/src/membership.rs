@@ -160,27 +160,17 @@ impl Group {
     /// they have to come in first.
     fn can_elect(&self, configuration: &Configuration) -> bool {
         let members = configuration.members.iter();
-        let intact = members.filter(|m| !self.has_restarted(m));
+        let intact = members.filter(|m| self.successors(m).next().is_none());
         let weight: u64 = intact.map(|m| u64::from(m.weight)).sum();
         weight * 2 >= configuration.total_weight()
     }
 
-    /// The seat's process has been replaced by another one, which is connected.
-    fn has_restarted(&self, seat: &Member) -> bool {
-        let another = |(known, peer): (&Incarnation, &Peer)| {
-            peer.up && peer.replica == seat.replica && *known != seat.incarnation
-        };
-        self.peers.iter().any(another)
-    }
-
-    /// The same, and it was heard lately.
-    fn hears_successor(&self, seat: &Member) -> bool {
-        let timeout_ms = self.config.suspect_timeout_ms;
-        let another = |(known, peer): (&Incarnation, &Peer)| {
-            let same = peer.replica == seat.replica && *known != seat.incarnation;
-            same && peer.up && self.now < peer.heard_at + timeout_ms
-        };
-        self.peers.iter().any(another)
+    /// Processes that have taken the place of the seat's, and are connected.
+    fn successors<'a>(&'a self, seat: &'a Member) -> impl Iterator<Item = &'a Peer> {
+        let another = self.peers.iter().filter(|(known, peer)| {
+            peer.up && peer.replica == seat.replica && **known != seat.incarnation
+        });
+        another.map(|(_, peer)| peer)
     }
 
     /// Leaves out members that are proven dead or silent for too long, as long as the remainder
@@ -189,13 +179,14 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return;
         };
-        let since = office.since();
+        let (since, timeout_ms) = (office.since(), self.config.suspect_timeout_ms);
+        let speaks = |peer: &Peer| self.now < peer.heard_at + timeout_ms;
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.
-            _ if m.replica == self.my_replica() || self.hears_successor(m) => false,
+            _ if m.replica == self.my_replica() || self.successors(m).any(speaks) => false,
             Some(peer) if peer.dead => true,
-            Some(peer) => self.now >= peer.heard_at.max(since) + self.config.suspect_timeout_ms,
-            None => self.now >= since + self.config.suspect_timeout_ms,
+            Some(peer) => self.now >= peer.heard_at.max(since) + timeout_ms,
+            None => self.now >= since + timeout_ms,
         };
         let stay = next
             .members

@@ -1,5 +1,4 @@
-//! Where the office would sit better, and how it gets there; what a sequencer's silence means
-//! (`docs/protocol.md`, "Where the office sits").
+//! Where the office would sit better, and how it gets there (`docs/protocol.md`, "Where the office sits").
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +6,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
 use crate::group::{Group, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::ids::{Ballot, Incarnation, Position, TimeMs};
 use crate::membership::HANDOVER_MS;
 use crate::message::{Link, Standing, Wish};
 use crate::office::Office;
@@ -34,8 +33,6 @@ const LAG_HEARTBEATS: usize = 3;
 const ONE: u64 = 1 << 10;
 /// Of what was counted, one part of so many is forgotten with each heartbeat.
 const FORGOTTEN: u64 = 16;
-/// The same for silences.
-const SILENCE_FORGOTTEN: TimeMs = 128;
 
 /// What a sequencer notes to know whether its office would sit better elsewhere.
 #[derive(Clone, Debug, Default, Hash)]
@@ -286,42 +283,6 @@ impl Group {
         if let Role::Sequencer(office) = &self.role {
             let elsewhere = ballot.replica != self.my_replica();
             self.counters.offices_handed += u64::from(office.closing && elsewhere);
-        }
-    }
-
-    // ---- silence ----
-
-    /// How long a sequencer may be silent before it is missed (rule 2).
-    pub(crate) fn patience_ms(&self) -> TimeMs {
-        let usual_ms = self.config.office_timeout_ms;
-        (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
-    }
-
-    /// The sequencer speaks again.
-    pub(crate) fn silence_broken(&mut self) {
-        if self.config.measures {
-            let silent_ms = self.now.saturating_sub(self.sequencer_heard_at);
-            self.silence_ms = self
-                .silence_ms
-                .max(silent_ms.min(self.config.office_timeout_ms));
-        }
-    }
-
-    /// With every heartbeat.
-    pub(crate) fn forget_silence(&mut self) {
-        self.silence_ms -= self.silence_ms.div_ceil(SILENCE_FORGOTTEN);
-    }
-
-    /// The replica answers an election: if its office was taken by that, it was taken needlessly.
-    pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
-        let now = self.now;
-        let Role::Sequencer(office) = &mut self.role else {
-            return;
-        };
-        let recent = now < office.since + self.config.office_timeout_ms;
-        if recent && office.missed == Some(replica) {
-            office.missed = None;
-            self.counters.offices_needless += 1;
         }
     }
 }

@@ -116,7 +116,7 @@ impl Asking {
     fn wish(&self, queue: f64, part: Part, limits: Limits) -> Option<Wish> {
         let able = self.per_second.filter(|rate| *rate >= LEAST_PER_SECOND);
         let over = |limit: f64, already: bool| match already {
-            true => queue > limit * limits.factor.clamp(0.0, 1.0),
+            true => queue > limit * limits.factor,
             false => queue > limit,
         };
         match part {

@@ -35,6 +35,10 @@ impl Replicator {
             };
             return self.answer(ticket, Answer::unordered(code));
         }
+        self.send_lost_rollbacks();
+        if !self.lost_rollbacks.is_empty() {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
         let waits = !self.may_go();
         let phase = if waits {
             Phase::Held { ticket }
@@ -44,10 +48,6 @@ impl Replicator {
                 aborted: false,
             }
         };
-        self.send_lost_rollbacks();
-        if !self.lost_rollbacks.is_empty() {
-            return self.answer(ticket, Answer::unordered(Code::ConnFail));
-        }
         let commits = draft.flags() & flags::TRX_END != 0;
         if !self.transactions.begin(trx, phase, commits) {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
@@ -97,10 +97,10 @@ impl Replicator {
                 let Some(seqno) = trx.ordered.as_ref().map(|o| o.seqno) else {
                     return self.answer(ticket, Answer::unordered(Code::ConnFail));
                 };
-                if trx.phase == (Phase::Certified { aborted: true }) && !trx.commits {
-                    return self.fragment_failed(ticket, id, seqno);
-                }
                 if trx.phase == (Phase::Certified { aborted: true }) {
+                    if !trx.commits {
+                        return self.fragment_failed(ticket, id, seqno);
+                    }
                     trx.phase = Phase::MustReplay;
                     let gtid = self.gtid_of(seqno);
                     return self.answer(ticket, Answer::at(Code::BfAbort, gtid, -1));

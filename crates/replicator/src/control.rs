@@ -359,32 +359,32 @@ impl Control {
 
     fn write_set(&mut self, id: SubmissionId, write_set: WriteSet) -> Effect {
         let seqno = self.seqno() + 1;
-        let closed =
+        let is_closed =
             write_set.is_fragment() && self.stream_was_closed(id.incarnation, write_set.last_seen);
-        if let (true, Some(with)) = (closed, self.views.back().map(|(seqno, _)| *seqno)) {
-            self.certification.skip(seqno);
-            let outcome = Outcome {
-                verdict: Verdict::Conflict { with },
-                depends_on: seqno - 1,
-            };
-            return Effect::WriteSet {
-                id,
-                write_set,
-                seqno,
-                outcome,
-            };
-        }
-        let mut outcome = self.certification.certify(&Request {
-            seqno,
-            last_seen: write_set.last_seen,
-            origin: id.incarnation.0.0,
-            epoch: write_set.epoch,
-            isolation: write_set.is_isolation(),
-            pa_unsafe: write_set.flags & crate::flags::PA_UNSAFE != 0,
-            rollback: write_set.flags & crate::flags::ROLLBACK != 0,
-            keys: write_set.keys(),
-        });
-        outcome.depends_on = outcome.depends_on.max(write_set.applied_after(seqno));
+        let last_view = self.views.back().map(|(seqno, _)| *seqno);
+        let outcome = match last_view.filter(|_| is_closed) {
+            Some(with) => {
+                self.certification.skip(seqno);
+                Outcome {
+                    verdict: Verdict::Conflict { with },
+                    depends_on: seqno - 1,
+                }
+            }
+            None => {
+                let mut outcome = self.certification.certify(&Request {
+                    seqno,
+                    last_seen: write_set.last_seen,
+                    origin: id.incarnation.0.0,
+                    epoch: write_set.epoch,
+                    isolation: write_set.is_isolation(),
+                    pa_unsafe: write_set.flags & crate::flags::PA_UNSAFE != 0,
+                    rollback: write_set.flags & crate::flags::ROLLBACK != 0,
+                    keys: write_set.keys(),
+                });
+                outcome.depends_on = outcome.depends_on.max(write_set.applied_after(seqno));
+                outcome
+            }
+        };
         Effect::WriteSet {
             id,
             write_set,
@@ -395,9 +395,8 @@ impl Control {
 
     /// Data members that keep pace with the writers.
     pub(crate) fn in_step(&self) -> usize {
-        let in_step =
-            |m: &&Member| !m.arbitrator && self.state_of(m.incarnation) == Some(NodeState::Synced);
-        self.configuration.members.iter().filter(in_step).count()
+        let in_step = |m: &&Member| self.state_of(m.incarnation) == Some(NodeState::Synced);
+        self.configuration.data_members().filter(in_step).count()
     }
 
     /// True if this member may be left out of flow control: at least two others keep pace, so that one

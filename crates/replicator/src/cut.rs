@@ -6,7 +6,6 @@ use trireme_group::Position;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
-use crate::control::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
@@ -74,8 +73,7 @@ impl Replicator {
             return;
         }
         (self.cuts.write_sets, self.cuts.last_ms) = (0, self.now_ms);
-        let counts = self.my_state().is_some_and(|s| s != NodeState::Joiner);
-        if !counts || self.abstains() || !matches!(self.stage, Stage::Active) {
+        if self.abstains() || !self.may_write() {
             return;
         }
         let low = self.order.low();
@@ -83,12 +81,7 @@ impl Replicator {
             .submissions
             .least_seen()
             .map_or(low, |seen| seen.min(low));
-        let reported = self
-            .control
-            .as_ref()
-            .and_then(|c| c.members.get(&self.me))
-            .map_or(0, |m| m.cut);
-        if cut > reported && self.primary && !self.leaving {
+        if cut > self.my_seat().map_or(0, |seat| seat.cut) {
             self.submit_once(Sent::Cut, &Message::Cut(cut));
         }
     }

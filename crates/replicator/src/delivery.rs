@@ -192,8 +192,8 @@ impl Replicator {
                 trx.phase
             )
         };
+        self.counters.local_cert_failures += u64::from(failed);
         if !trx.commits && (failed || aborted) {
-            self.counters.local_cert_failures += u64::from(failed);
             trx.phase = Phase::Certified { aborted: true };
             trx.ordered = Some(ordered);
             return self.fragment_failed(ticket, id, gtid.seqno);
@@ -206,7 +206,6 @@ impl Replicator {
         let depends_on = ordered.depends_on;
         trx.phase = phase;
         trx.ordered = Some(ordered);
-        self.counters.local_cert_failures += u64::from(failed);
         self.answer(ticket, Answer::at(code, gtid, depends_on));
     }
 

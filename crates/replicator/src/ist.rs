@@ -34,12 +34,11 @@ pub(crate) struct Ist {
     deadline_ms: u64,
     /// Pulls without any answer.
     silent: u32,
-    /// Something was handed to the server: there is no way back to a snapshot.
+    /// Something was handed to the server: there is no way back to a snapshot. A view at the database's
+    /// position is the first (rule 6).
     pub begun: bool,
     /// The snapshot came, this is what it lacks.
     pub after_snapshot: bool,
-    /// Show a view at the database's position first (rule 6).
-    pub synthetic_view: bool,
     reported_ms: u64,
 }
 
@@ -56,7 +55,6 @@ impl Ist {
             silent: 0,
             begun: true,
             after_snapshot: false,
-            synthetic_view: false,
             reported_ms: now_ms,
         }
     }
@@ -158,7 +156,7 @@ impl Replicator {
         else {
             return;
         };
-        if std::mem::replace(&mut ist.begun, true) || !ist.synthetic_view {
+        if std::mem::replace(&mut ist.begun, true) {
             return;
         }
         let unprepared = planted(Mutant::MissedFragmentsUnprepared);

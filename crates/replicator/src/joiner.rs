@@ -158,7 +158,6 @@ impl Replicator {
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
-            ist.synthetic_view = !self.server_running || !is_resumed;
             self.note_overrides();
             TransferPhase::Ist(ist)
         } else {
@@ -205,6 +204,7 @@ impl Replicator {
             return; // `pursue_ist` has just seen it
         };
         self.joined_at = self.order.top();
+        self.review_presumed();
         self.server_running = true; // the view that this node came in with, if none before
         for (task, seqno) in transfer.later {
             self.enqueue(task, seqno);

@@ -178,8 +178,7 @@ impl Replicator {
     }
 
     fn is_left_out(&self) -> bool {
-        let seat = self.control.as_ref().and_then(|c| c.members.get(&self.me));
-        seat.is_some_and(|seat| seat.left_out)
+        self.my_seat().is_some_and(|seat| seat.left_out)
     }
 
     /// When flow control has something to do.

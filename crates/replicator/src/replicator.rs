@@ -12,7 +12,7 @@ use crate::absence::Absence;
 use crate::action::{Action, Answer, Code, Level};
 use crate::asking::Asking;
 use crate::causal::Causal;
-use crate::control::{Control, NodeState};
+use crate::control::{Control, MemberState, NodeState};
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
@@ -384,9 +384,14 @@ impl Replicator {
         self.out.push(Action::Submit { number, payload });
     }
 
+    /// Own seat in the order; None if this node is no member.
+    pub(crate) fn my_seat(&self) -> Option<&MemberState> {
+        self.control.as_ref()?.members.get(&self.me)
+    }
+
     /// Own state in the order; None if this node is no member.
     pub(crate) fn my_state(&self) -> Option<NodeState> {
-        self.control.as_ref()?.state_of(self.me)
+        self.my_seat().map(|seat| seat.state)
     }
 
     /// This node holds the log and no database: what is delivered counts as applied.

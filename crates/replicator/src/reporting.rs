@@ -94,9 +94,7 @@ impl Replicator {
             open_transactions: self.transactions.len() as u64,
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
-            desync_count: control
-                .and_then(|c| c.members.get(&self.me))
-                .map_or(0, |m| u64::from(m.desyncs)),
+            desync_count: self.my_seat().map_or(0, |seat| u64::from(seat.desyncs)),
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())
                 .unwrap_or_default(),

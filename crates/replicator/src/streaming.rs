@@ -128,11 +128,7 @@ impl Control {
 
 /// The same processes with data.
 fn is_same(view: &Configuration, before: &Configuration) -> bool {
-    let data = |view: &Configuration| {
-        let members = view.members.iter().filter(|m| !m.arbitrator);
-        let mut ids: Vec<Incarnation> = members.map(|m| m.incarnation).collect();
-        ids.sort_unstable();
-        ids
-    };
-    data(view) == data(before)
+    let [here, there] =
+        [view, before].map(|view| view.data_members().map(|member| member.incarnation));
+    here.eq(there)
 }

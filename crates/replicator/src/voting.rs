@@ -82,47 +82,28 @@ impl Replicator {
         let Some(control) = &self.control else {
             return false;
         };
-        let others = control.members.iter().filter(|(id, _)| **id != self.me);
+        let mut others = control.members.iter().filter(|(id, _)| **id != self.me);
         let is_action = control.certification.origin(seqno).is_none();
-        is_action && !others.into_iter().any(|(_, member)| member.counts)
+        is_action && !others.any(|(_, member)| member.counts)
     }
 
-    /// The cluster has decided what this node had to presume.
-    fn review_presumed(&mut self, seqno: Seqno, winner: Ballot) {
+    /// The cluster has decided what this node had to presume; false if that is not so of `seqno`.
+    fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> bool {
         let Some((ballot, text)) = self.presumed.remove(&seqno) else {
-            return;
+            return false;
         };
         self.out.push(Action::MarkSafe);
         if ballot != winner {
             let gtid = self.gtid_of(seqno);
             self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
         }
-    }
-
-    /// Whoever gets it from the log gets a dummy.
-    fn record_failure(&mut self, seqno: Seqno) {
-        let positions = &self.positions;
-        if let Some((position, _)) = positions.iter().find(|(_, s)| *s == seqno).copied() {
-            self.out.push(Action::RecordOutcome {
-                position,
-                seqno,
-                depends_on: seqno - 1,
-                failed: true,
-            });
-        }
+        true
     }
 
     /// Says what this node has to say on every open vote, as soon as it knows.
     pub(crate) fn pursue_votes(&mut self) {
-        let may_vote = !self.abstains() && self.my_state().is_some_and(|s| s != NodeState::Joiner);
-        if !may_vote || !self.primary || self.leaving || !matches!(self.stage, Stage::Active) {
+        if self.abstains() || !self.may_write() {
             return;
-        }
-        let Some(control) = &self.control else { return };
-        let results = |seqno: &Seqno| Some((*seqno, control.votes.result(*seqno)?));
-        let decided: Vec<_> = self.presumed.keys().filter_map(results).collect();
-        for (seqno, winner) in decided {
-            self.review_presumed(seqno, winner);
         }
         let Some(control) = &self.control else { return };
         let differs =
@@ -170,11 +151,18 @@ impl Replicator {
             format!("Votes over {gtid}: winner {winner:016x}"),
         );
         if winner != 0 {
-            self.record_failure(seqno);
+            // Whoever gets it from the log gets a dummy.
+            if let Some((position, _)) = self.positions.iter().find(|(_, s)| *s == seqno).copied() {
+                self.out.push(Action::RecordOutcome {
+                    position,
+                    seqno,
+                    depends_on: seqno - 1,
+                    failed: true,
+                });
+            }
         }
-        if self.presumed.contains_key(&seqno) {
-            self.review_presumed(seqno, winner);
-        } else if !self.end_dispute(seqno, Some(winner)) && self.order.has_passed(seqno) {
+        let was_known = self.end_presumed(seqno, winner) || self.end_dispute(seqno, Some(winner));
+        if !was_known && self.order.has_passed(seqno) {
             self.check_success(seqno);
         }
     }
@@ -237,6 +225,16 @@ impl Replicator {
             .collect();
         for (seqno, winner) in over {
             self.end_dispute(seqno, winner);
+        }
+    }
+
+    /// The database has caught up: what the control state from a peer knew already is heeded.
+    pub(crate) fn review_presumed(&mut self) {
+        let Some(control) = &self.control else { return };
+        let result = |seqno: &Seqno| Some((*seqno, control.votes.result(*seqno)?));
+        let decided: Vec<_> = self.presumed.keys().filter_map(result).collect();
+        for (seqno, winner) in decided {
+            self.end_presumed(seqno, winner);
         }
     }
 

@@ -39,8 +39,8 @@ pub struct Machine {
     pub incarnations: Vec<Incarnation>,
     /// The next one founds a cluster.
     pub bootstrap: bool,
-    /// Number of the connection from which on it is in a history of its own, by mistake.
-    pub astray: Option<u64>,
+    /// It has been told to found a history of its own, by mistake.
+    pub astray: bool,
     /// When one that has ended is to be followed by another.
     pub back_us: TimeUs,
     /// How many faults isolate it now.
@@ -188,6 +188,17 @@ impl Machine {
         self.process
             .as_deref_mut()
             .filter(|process| (process.first_start..=process.start).contains(&start))
+    }
+}
+
+impl Process {
+    /// The connection is gone, and the server lives.
+    pub fn loses_connection(&mut self) {
+        self.inbox.retain(|input| !input.is_of_connection());
+        self.tick_us = TimeUs::MAX;
+        self.standing = Standing::Outside;
+        (self.voter, self.intact) = (false, false);
+        self.configurations.clear();
     }
 }
 

@@ -149,10 +149,7 @@ fn main() -> ExitCode {
         .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
-            for profile in simulator::profile::ALL
-                .iter()
-                .chain(simulator::profile::APART)
-            {
+            for profile in simulator::profile::all() {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());
             }
             Ok(true)

@@ -397,7 +397,7 @@ pub const ALL: &[Profile] = &[
 ];
 
 /// Those that do not take their turn yet: not clean in long runs.
-pub const APART: &[Profile] = &[Profile {
+const APART: &[Profile] = &[Profile {
     name: "streaming",
     sizes: &[2, 3, 3, 4],
     mix: &[
@@ -417,9 +417,14 @@ pub const APART: &[Profile] = &[Profile {
     ..PLAIN
 }];
 
+/// Those that take turns, and the others.
+pub fn all() -> impl Iterator<Item = &'static Profile> {
+    ALL.iter().chain(APART)
+}
+
 /// The profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
-    ALL.iter().chain(APART).find(|profile| profile.name == name)
+    all().find(|profile| profile.name == name)
 }
 
 /// The profile whose turn it is, if all take turns.

@@ -4,10 +4,10 @@
 //! before it. n1 is cut off: n2 and n3 are two votes of three, but nobody among them has X or Y: they
 //! must wait for n1.
 
-use trireme_log::Disk;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::world::segments;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DamageNotForgotten],
@@ -23,9 +23,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let disk = stage.world.machines[N2].disk.clone();
-    let names = disk.list().unwrap_or_default();
-    let mut segments = names.into_iter().filter(|name| name.starts_with("trireme-0"));
-    let segment = segments.next_back().unwrap_or_default();
+    let segment = segments(&disk).pop().unwrap_or_default();
     let length = || disk.contents(&segment).map_or(0, |bytes| bytes.len());
     let at = length();
     stage.part(&[N3], &[N1, N2]);

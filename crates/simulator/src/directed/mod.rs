@@ -5,10 +5,8 @@
 //! situation was reached, everything is healed and the run ends as every other one: all converge and
 //! serve, and the invariants watch from the first event to the last.
 //!
-//! Cases of rule 24 whose code does not exist yet, and who brings them: "log behind database" and
-//! votes of processes that have their log back (recovery from the durable log); "rollback fragment
-//! overtaking its fragment", "streaming commit fragment in the replayed range" (streaming
-//! replication).
+//! Cases of rule 24 that have no schedule yet: "log behind database"; "rollback fragment overtaking its
+//! fragment", "streaming commit fragment in the replayed range".
 
 mod cluster;
 mod stage;

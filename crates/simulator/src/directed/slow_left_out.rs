@@ -28,10 +28,7 @@ fn play(stage: &mut Stage) -> Play {
         for_us: 0,
     });
     let writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
-    stage.until("n1's clients wait", |s| {
-        let waits = |node| s.process(node).is_some_and(|p| p.engine.status().flow_control_active);
-        waits(N1)
-    })?;
+    stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pass_ms(1_000);
     let done = writes.iter().all(|write| stage.acknowledged(*write));
     stage.must("the others go on", done);

@@ -156,6 +156,12 @@ impl<'a> Stage<'a> {
         self.world.machines[node].process.as_deref()
     }
 
+    /// Its clients are asked to wait for a slower member.
+    pub fn clients_wait(&self, node: NodeId) -> bool {
+        let process = self.process(node);
+        process.is_some_and(|process| process.engine.status().flow_control_active)
+    }
+
     /// Its group core.
     pub fn group(&self, node: NodeId) -> Option<&Group> {
         Some(&self.process(node)?.engine.link()?.group)

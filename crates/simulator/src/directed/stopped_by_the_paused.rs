@@ -27,10 +27,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
-    stage.until("n1's clients wait", |s| {
-        let waits = |node| s.process(node).is_some_and(|p| p.engine.status().flow_control_active);
-        waits(N1)
-    })?;
+    stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pause(N3);
     stage.pass_ms(3_000);
     let done = writes.iter().all(|write| stage.acknowledged(*write));

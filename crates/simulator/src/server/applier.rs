@@ -266,13 +266,8 @@ impl Server {
                     self.db.dummy(gtid, true, ctx);
                     return self.vote(a, error, ctx);
                 }
-                match self.appliers[a].part {
-                    None => self.db.dummy(gtid, true, ctx),
-                    Some((id, _)) => {
-                        let removes = Some((id, Change::Remove));
-                        self.db.dummy_with(gtid, removes, true, ctx);
-                    }
-                }
+                let removes = self.appliers[a].part.map(|(id, _)| (id, Change::Remove));
+                self.db.dummy_with(gtid, removes, true, ctx);
                 self.leave_as_applier(a, ctx);
                 self.work_done(a, ctx)
             }

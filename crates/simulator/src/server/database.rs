@@ -194,7 +194,7 @@ impl Database {
                 applied,
             } = next;
             let rows = writes.as_ref().map_or(&[][..], |writes| &writes.rows);
-            self.write_with(gtid, rows, stream, ctx);
+            self.write(gtid, rows, stream, ctx);
             self.tell(gtid, writes, None, applied, ctx);
         }
     }
@@ -215,7 +215,7 @@ impl Database {
     ) {
         self.pass(gtid, ctx);
         self.must_be_visible(gtid);
-        self.write_with(gtid, &[], stream, ctx);
+        self.write(gtid, &[], stream, ctx);
         self.tell(gtid, None, None, applied, ctx);
     }
 
@@ -254,7 +254,7 @@ impl Database {
     ) {
         self.pass(gtid, ctx);
         self.must_be_visible(gtid);
-        self.write(gtid, &Writes::default(), ctx);
+        self.write(gtid, &[], None, ctx);
         let rows = vec![(table, self.row(table))];
         self.tell(gtid, Some(Writes { writer, rows }), None, applied, ctx);
     }
@@ -264,7 +264,7 @@ impl Database {
         if gtid == self.ordered {
             // The first view after a restart or a new connection: what the database holds already.
             if gtid != self.position() {
-                self.write(gtid, &Writes::default(), ctx);
+                self.write(gtid, &[], None, ctx);
             }
             return;
         }
@@ -274,7 +274,7 @@ impl Database {
             self.ordered = gtid;
         }
         self.must_be_visible(gtid);
-        self.write(gtid, &Writes::default(), ctx);
+        self.write(gtid, &[], None, ctx);
         self.tell(gtid, None, Some(digest), true, ctx);
     }
 
@@ -319,11 +319,7 @@ impl Database {
         );
     }
 
-    fn write(&mut self, gtid: Gtid, writes: &Writes, ctx: &Ctx) {
-        self.write_with(gtid, &writes.rows, None, ctx);
-    }
-
-    fn write_with(
+    fn write(
         &mut self,
         gtid: Gtid,
         rows: &[(u32, Image)],

@@ -1,7 +1,7 @@
 //! Disks that fail, and what becomes of the processes on them.
 
 use trireme_group::Standing;
-use trireme_log::{Durability, Log, LogConfig, LogError};
+use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk};
 
 use super::World;
 use crate::machine::Left;
@@ -10,18 +10,27 @@ use crate::seen::{NodeId, Seen, TimeUs};
 /// A server that could not start is started again after this time.
 const RETRY_US: TimeUs = 500_000;
 
+/// The files with entries on a disk, oldest first.
+pub(crate) fn segments(disk: &MemoryDisk) -> Vec<String> {
+    let mut names = disk.list().unwrap_or_default();
+    names.retain(|name| name.starts_with("trireme-0"));
+    names
+}
+
 impl World {
     /// The node's disk is full, or fails: soon its process has to leave.
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
         let machine = &mut self.machines[node];
         // Pages that a failed flush has given up, or what was never written, may have been acknowledged.
-        machine.doomed = match room_bytes {
-            Some(_) => self.plan.durability == Durability::Memory,
-            None => self.plan.durability != Durability::Disk,
-        };
         match room_bytes {
-            Some(_) => machine.disk.set_room(room_bytes),
-            None => machine.disk.set_fail_syncs(true),
+            Some(_) => {
+                machine.doomed = self.plan.durability == Durability::Memory;
+                machine.disk.set_room(room_bytes);
+            }
+            None => {
+                machine.doomed = self.plan.durability != Durability::Disk;
+                machine.disk.set_fail_syncs(true);
+            }
         }
     }
 
@@ -41,15 +50,8 @@ impl World {
         let Ok(Some(identity)) = Log::identity_on(&disk) else {
             return;
         };
-        let segments = || {
-            let names = trireme_log::Disk::list(&disk).unwrap_or_default();
-            let segments = names
-                .into_iter()
-                .filter(|name| name.starts_with("trireme-0"));
-            segments.collect::<Vec<_>>()
-        };
+        let names = segments(&disk);
         for _ in 0..bits {
-            let names = segments();
             let name = &names[self.random.below(names.len())];
             let length = disk.contents(name).map_or(0, |bytes| bytes.len());
             if length == 0 {
@@ -77,33 +79,27 @@ impl World {
     /// Sees whether the process has just found that it can keep nothing any more: the server lives, on
     /// its own.
     pub(crate) fn see_failure(&mut self, node: NodeId) {
-        let now = self.now_us;
-        let Some(process) = &mut self.machines[node].process else {
+        let (now, recovers) = (self.now_us, self.plan.recovers);
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
             return;
         };
         let Some(text) = process.progress.failed.take() else {
             return;
         };
-        process.cut_off = true;
-        process.standing = Standing::Outside;
-        process.voter = false;
-        process.configurations.clear();
-        process.tick_us = TimeUs::MAX;
-        process.inbox.retain(|input| !input.is_of_connection());
-        let history = process.progress.history;
-        let intact = process.intact && self.plan.recovers && !self.machines[node].doomed;
-        let process = self.machines[node].process.as_mut();
-        let commit = process.as_ref().map_or(0, |process| process.commit);
-        // The branch that it was on when it last said so: its link is gone.
-        let overrides = (process.as_ref()).map_or(Vec::new(), |p| p.engine.replicator.overrides());
-        if let Some(process) = process {
-            process.intact = false;
-        }
-        self.machines[node].left = Left {
-            intact,
-            commit,
-            overrides,
+        machine.left = Left {
+            intact: process.intact && recovers && !machine.doomed,
+            commit: process.commit,
+            // The branch that it was on when it last said so: its link is gone.
+            overrides: process.engine.replicator.overrides(),
         };
+        process.cut_off = true;
+        process.loses_connection();
+        if !process.progress.admitted {
+            // connect() has not returned yet: it fails, and the server with it.
+            process.progress.fatal = Some("connect() fails".to_owned());
+        }
+        let history = process.progress.history;
         self.coverage.cut_off += 1;
         self.tell(|| format!("n{} leaves: {text}", node + 1));
         let standing = Standing::Outside;
@@ -114,12 +110,6 @@ impl World {
         };
         self.watch.see(now, node, what);
         self.close_links(node);
-        if let Some(process) = &mut self.machines[node].process {
-            if !process.progress.admitted {
-                // connect() has not returned yet: it fails, and the server with it.
-                process.progress.fatal = Some("connect() fails".to_owned());
-            }
-        }
     }
 
     /// The server of a node whose disk has failed has its last view: an operator restarts it, or connects

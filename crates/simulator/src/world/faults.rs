@@ -34,7 +34,10 @@ impl World {
         match *fault {
             Fault::Crash { node, .. }
             | Fault::Leave { node, .. }
-            | Fault::Reconnect { node, .. } => {
+            | Fault::Reconnect { node, .. }
+            | Fault::FullDisk { node, .. }
+            | Fault::FlushFails { node, .. }
+            | Fault::Rot { node, .. } => {
                 let mut others = (0..self.machines.len()).filter(|other| *other != node);
                 runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
             }
@@ -47,12 +50,6 @@ impl World {
             }
             Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
-            Fault::FullDisk { node, .. }
-            | Fault::FlushFails { node, .. }
-            | Fault::Rot { node, .. } => {
-                let mut others = (0..self.machines.len()).filter(|other| *other != node);
-                runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
-            }
             Fault::Override { node } => self.operator_would(node),
             Fault::Blackout { .. } | Fault::Outage { .. } => self.formed && !self.dark,
             Fault::CrashInTransfer { .. } => index < self.plan.faults.len(),
@@ -190,7 +187,7 @@ impl World {
                 self.start_empty(node);
                 let machine = &mut self.machines[node];
                 machine.bootstrap = true;
-                machine.astray = Some(machine.starts() + 1);
+                machine.astray = true;
             }
             Fault::Blackout { power_loss, for_us } => {
                 let all = (0..self.machines.len()).collect();
@@ -256,8 +253,8 @@ impl World {
             Fault::FullDisk { node, .. }
             | Fault::FlushFails { node, .. }
             | Fault::ReadFails { node, .. } => self.mend_disk(node),
-            Fault::Astray { node, .. } if self.machines[node].astray.is_some() => {
-                self.machines[node].astray = None;
+            Fault::Astray { node, .. } if self.machines[node].astray => {
+                self.machines[node].astray = false;
                 self.start_empty(node);
             }
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
@@ -288,8 +285,7 @@ impl World {
     /// The node has founded a history of its own by mistake.
     pub(crate) fn is_astray(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
-        let start = machine.process.as_ref().map(|process| process.start);
-        machine.astray.is_some_and(|first| start >= Some(first))
+        machine.astray && machine.process.is_some()
     }
 
     /// All directions from and to a node.

@@ -3,12 +3,16 @@
 
 mod disks;
 mod faults;
+mod flow;
 mod links;
+mod office;
 mod outlet;
 mod process;
 mod reconnect;
 mod start_stop;
 mod survey;
+
+pub(crate) use disks::segments;
 
 use bytes::Bytes;
 use trireme_group::{Configuration, Incarnation, Position, Uuid};
@@ -114,7 +118,7 @@ impl World {
                 process: None,
                 incarnations: Vec::new(),
                 bootstrap: false,
-                astray: None,
+                astray: false,
                 back_us: 0,
                 isolated: 0,
                 slow: 1,

@@ -283,9 +283,6 @@ impl World {
             self.queue
                 .push(at, Happening::To(node, process.start, input));
         }
-        if let Some(link) = process.engine.link() {
-            process.commit = link.group.commit();
-        }
     }
 
     fn release_frames(&mut self, node: NodeId) {
@@ -350,6 +347,7 @@ impl World {
         let Some(link) = process.engine.link() else {
             return;
         };
+        process.commit = link.group.commit();
         let standing = link.group.standing();
         if process.standing != standing {
             process.standing = standing;

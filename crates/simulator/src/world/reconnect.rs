@@ -3,10 +3,8 @@
 
 use std::mem::take;
 
-use trireme_group::Standing;
-
 use super::{Happening, World};
-use crate::seen::{NodeId, Seen, TimeUs};
+use crate::seen::{NodeId, Seen};
 
 impl World {
     /// The process is to leave, and to come back by itself at `back_us` of its machine.
@@ -30,11 +28,7 @@ impl World {
             return;
         };
         process.engine.drop_link();
-        process.inbox.retain(|input| !input.is_of_connection());
-        process.tick_us = TimeUs::MAX;
-        process.standing = Standing::Outside;
-        (process.voter, process.intact) = (false, false);
-        process.configurations.clear();
+        process.loses_connection();
         let start = process.start;
         self.tell(|| format!("n{} has disconnected", node + 1));
         self.watch.see(now, node, Seen::Stopped { clean: true });

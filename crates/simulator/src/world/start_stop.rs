@@ -43,7 +43,7 @@ impl World {
         if self.calm {
             server.calm();
         }
-        if (self.machines[node].astray).is_some_and(|first| start >= first) {
+        if self.machines[node].astray {
             server.set_busy(false); // nobody is sent to it
         }
         let process = Process {

@@ -3,20 +3,14 @@
 use trireme_engine::Session;
 use trireme_group::{Configuration, Position, Standing, Uuid};
 use trireme_log::Log;
-use trireme_replicator::{Gtid, LocalState, NoHistory, Status};
+use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
 use crate::machine::Process;
-use crate::plan::BadSeat;
 use crate::seen::{NodeId, Seen, TimeUs};
 
-/// What comes in takes a node up to this long if it has a tenth of a processor.
-const SLOW_WORK_US: u64 = 60_000;
 /// A client was acknowledged not longer ago than this: there is load.
 const LOAD_US: TimeUs = 500_000;
-/// One slow member may hold up the others' clients for so long at a stretch, slow disks and processors and
-/// far members included.
-const HELD_UP_MS: u64 = 1_500;
 
 /// These overrides are in the past of the branch that the process is on.
 fn is_past(overrides: &[Uuid], process: &Process) -> bool {
@@ -96,21 +90,16 @@ impl World {
             let is_here = is_past(&self.in_effect, process);
             process.intact && stays && is_here && !inconsistent(process)
         };
-        let doomed = |replica| {
-            self.machines
-                .iter()
-                .any(|m| m.replica == replica && m.doomed)
-        };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
         // A data directory from which nothing is missing counts, whether a process runs on it or not.
         let intact = || {
             machines().filter_map(|(_, machine)| match machine.process.as_deref() {
                 Some(process) if process.engine.link().is_some() => {
-                    intact(&process).then(|| (machine.replica, commit(process)))
+                    intact(&process).then(|| (machine, commit(process)))
                 }
                 _ => {
                     let is_here = knows_all(&machine.left.overrides, &self.in_effect);
-                    let left = (machine.replica, machine.left.commit);
+                    let left = (machine, machine.left.commit);
                     (machine.left.intact && is_here).then_some(left)
                 }
             })
@@ -119,8 +108,8 @@ impl World {
             return false;
         };
         let survives = |configuration: &Configuration| {
-            let seats = intact().filter(|(replica, _)| !doomed(*replica));
-            let seats = seats.filter_map(|(replica, _)| configuration.replica(replica));
+            let stays = intact().filter(|(machine, _)| !machine.doomed);
+            let seats = stays.filter_map(|(machine, _)| configuration.replica(machine.replica));
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())
         };
@@ -287,63 +276,6 @@ impl World {
         }
     }
 
-    /// Nobody waits for one slow member for long, as long as the order decides quickly (rule 15).
-    fn look_at_flow(&mut self, node: NodeId, status: &Status) {
-        let tidy = self.is_tidy();
-        let stoppers = self.stoppers();
-        let in_step = self.in_step();
-        let now_us = self.now_us;
-        let Some(process) = &mut self.machines[node].process else {
-            return;
-        };
-        let name = format!("n{}", node + 1);
-        let left_out = status.left_out.contains(&name);
-        let was_left_out = std::mem::replace(&mut process.left_out, left_out);
-        self.coverage.left_out += u64::from(left_out && !was_left_out);
-        let waits = status.flow_control_active && status.local_send_queue.now > 0;
-        let by_one = stoppers.len() == 1 && !stoppers.contains(&node);
-        if !(tidy && waits && by_one && in_step > 2) {
-            process.held_up_us = None;
-            return;
-        }
-        let since_us = *process.held_up_us.get_or_insert(now_us);
-        let what = Seen::Size {
-            name: "time in ms for which one slow member holds up the clients",
-            value: (now_us - since_us) / 1000,
-            limit: HELD_UP_MS,
-        };
-        self.watch.see(now_us, node, what);
-    }
-
-    /// Everybody is a member with a vote and hears everybody: what is submitted is ordered soon.
-    fn is_tidy(&self) -> bool {
-        let nodes = || 0..self.machines.len();
-        let cut = |(a, b)| a != b && self.network.is_cut(a, b);
-        let pairs = || nodes().flat_map(|a| nodes().map(move |b| (a, b)));
-        let is_paused = |machine: &crate::machine::Machine| {
-            let process = machine.process.as_ref();
-            process.is_none_or(|p| p.free_us > self.now_us + 20_000)
-        };
-        self.united().is_ok() && !pairs().any(cut) && !self.machines.iter().any(is_paused)
-    }
-
-    fn statuses(&self) -> impl Iterator<Item = (NodeId, Status)> + '_ {
-        let processes = self.machines.iter().enumerate();
-        processes.filter_map(|(node, m)| Some((node, m.process.as_ref()?.engine.status())))
-    }
-
-    /// Who asks the writers to stop.
-    fn stoppers(&self) -> Vec<NodeId> {
-        let stops = self.statuses().filter(|(_, s)| s.flow_control_requested);
-        stops.map(|(node, _)| node).collect()
-    }
-
-    /// How many are synced, in their own eyes.
-    fn in_step(&self) -> usize {
-        let synced = |(_, s): &(NodeId, Status)| s.local_state == LocalState::Synced;
-        self.statuses().filter(synced).count()
-    }
-
     /// The last fault is over.
     pub fn calm_down(&mut self) {
         self.tell(|| "CALM: nothing goes wrong from here on".to_owned());
@@ -412,49 +344,6 @@ impl World {
             process.map_or(0, |process| process.server.acknowledged())
         };
         self.machines.iter().map(of).collect()
-    }
-
-    /// How often an office was handed over by those who run.
-    pub fn offices_handed(&self) -> u64 {
-        let groups = self.machines.iter().filter_map(|machine| {
-            let link = machine.process.as_ref()?.engine.link()?;
-            Some(link.group.counters().offices_handed)
-        });
-        groups.sum()
-    }
-
-    /// Err: the office is where it must not be in the end, or nowhere.
-    pub fn office_sits_well(&self) -> Result<(), String> {
-        match (self.office(), self.plan.bad_seat) {
-            (None, _) => Err(": nobody has it".to_owned()),
-            (Some(node), Some((bad, why))) if node == bad => {
-                Err(format!(": with n{}, which is {why:?}", node + 1))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Who has the office.
-    fn office(&self) -> Option<NodeId> {
-        let machines = self.machines.iter().enumerate();
-        let holders = machines.filter_map(|(node, machine)| {
-            let group = &machine.process.as_ref()?.engine.link()?.group;
-            group.is_sequencer().then_some((group.ballot(), node))
-        });
-        holders.max().map(|(_, node)| node)
-    }
-
-    /// If the plan wants it, whoever has the office gets too little of its processor: which node, and how
-    /// fast it was before.
-    pub fn slow_the_office(&mut self) -> Option<(NodeId, u64)> {
-        let node = self.office()?;
-        let (_, why) = self.plan.bad_seat?;
-        if why != BadSeat::Slow {
-            return None;
-        }
-        self.plan.bad_seat = Some((node, why));
-        let work_us = std::mem::replace(&mut self.plan.nodes[node].work_us, SLOW_WORK_US);
-        Some((node, work_us))
     }
 
     /// Counts what the processes that run have come upon.

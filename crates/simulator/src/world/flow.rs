@@ -1,0 +1,61 @@
+//! Whether anybody waits for one slow member (rule 15).
+
+use trireme_replicator::{LocalState, Status};
+
+use super::World;
+use crate::seen::{NodeId, Seen};
+
+/// One slow member may hold up the others' clients for so long at a stretch, slow disks and processors and
+/// far members included.
+const HELD_UP_MS: u64 = 1_500;
+
+impl World {
+    /// Nobody waits for one slow member for long, as long as the order decides quickly.
+    pub(super) fn look_at_flow(&mut self, node: NodeId, status: &Status) {
+        let waits = status.flow_control_active && status.local_send_queue.now > 0;
+        let is_held_up = waits && self.one_holds_up(node);
+        let now_us = self.now_us;
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let left_out = status.left_out.contains(&format!("n{}", node + 1));
+        let was_left_out = std::mem::replace(&mut process.left_out, left_out);
+        self.coverage.left_out += u64::from(left_out && !was_left_out);
+        if !is_held_up {
+            process.held_up_us = None;
+            return;
+        }
+        let since_us = *process.held_up_us.get_or_insert(now_us);
+        let what = Seen::Size {
+            name: "time in ms for which one slow member holds up the clients",
+            value: (now_us - since_us) / 1000,
+            limit: HELD_UP_MS,
+        };
+        self.watch.see(now_us, node, what);
+    }
+
+    /// One other member alone asks the writers to stop, though the group could do without it.
+    fn one_holds_up(&self, node: NodeId) -> bool {
+        let nodes = self.machines.iter().enumerate();
+        let statuses: Vec<_> = nodes
+            .filter_map(|(node, m)| Some((node, m.process.as_ref()?.engine.status())))
+            .collect();
+        let stops = statuses.iter().filter(|(_, s)| s.flow_control_requested);
+        let stoppers: Vec<_> = stops.map(|(node, _)| *node).collect();
+        let synced = |(_, s): &&(NodeId, Status)| s.local_state == LocalState::Synced;
+        let in_step = statuses.iter().filter(synced).count();
+        stoppers.len() == 1 && stoppers[0] != node && in_step > 2 && self.is_tidy()
+    }
+
+    /// Everybody is a member with a vote and hears everybody: what is submitted is ordered soon.
+    fn is_tidy(&self) -> bool {
+        let nodes = || 0..self.machines.len();
+        let cut = |(a, b)| a != b && self.network.is_cut(a, b);
+        let pairs = || nodes().flat_map(|a| nodes().map(move |b| (a, b)));
+        let is_paused = |machine: &crate::machine::Machine| {
+            let process = machine.process.as_ref();
+            process.is_none_or(|p| p.free_us > self.now_us + 20_000)
+        };
+        self.united().is_ok() && !pairs().any(cut) && !self.machines.iter().any(is_paused)
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the sequencer's office is, and whether it sits well there.
+
+use super::World;
+use crate::plan::BadSeat;
+use crate::seen::NodeId;
+
+/// What comes in takes a node up to this long if it has a tenth of a processor.
+const SLOW_WORK_US: u64 = 60_000;
+
+impl World {
+    /// How often an office was handed over by those who run.
+    pub fn offices_handed(&self) -> u64 {
+        let groups = self.machines.iter().filter_map(|machine| {
+            let link = machine.process.as_ref()?.engine.link()?;
+            Some(link.group.counters().offices_handed)
+        });
+        groups.sum()
+    }
+
+    /// Err: the office is where it must not be in the end, or nowhere.
+    pub fn office_sits_well(&self) -> Result<(), String> {
+        match (self.office(), self.plan.bad_seat) {
+            (None, _) => Err(": nobody has it".to_owned()),
+            (Some(node), Some((bad, why))) if node == bad => {
+                Err(format!(": with n{}, which is {why:?}", node + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Who has the office.
+    fn office(&self) -> Option<NodeId> {
+        let machines = self.machines.iter().enumerate();
+        let holders = machines.filter_map(|(node, machine)| {
+            let group = &machine.process.as_ref()?.engine.link()?.group;
+            group.is_sequencer().then_some((group.ballot(), node))
+        });
+        holders.max().map(|(_, node)| node)
+    }
+
+    /// If the plan wants it, whoever has the office gets too little of its processor: which node, and how
+    /// fast it was before.
+    pub fn slow_the_office(&mut self) -> Option<(NodeId, u64)> {
+        let node = self.office()?;
+        let (_, why) = self.plan.bad_seat?;
+        if why != BadSeat::Slow {
+            return None;
+        }
+        self.plan.bad_seat = Some((node, why));
+        let work_us = std::mem::replace(&mut self.plan.nodes[node].work_us, SLOW_WORK_US);
+        Some((node, work_us))
+    }
+}
