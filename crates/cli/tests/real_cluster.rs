@@ -10,6 +10,7 @@ mod real {
     mod blackout;
     mod crash;
     mod full_disk;
+    mod large;
     mod leave;
     mod load;
     mod lone;

@@ -177,6 +177,11 @@ pub enum Action {
         /// How sure that is.
         fate: Fate,
     },
+    /// A majority and the sequencer hold this parcel: it may be submitted ([`crate::Group::submit_parcel`]).
+    Spread {
+        /// Its number.
+        parcel: u64,
+    },
     /// Everything acknowledged before the read was asked for lies at or below this position.
     ReadPoint {
         /// The reader's token.

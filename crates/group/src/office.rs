@@ -424,15 +424,19 @@ impl Group {
                 },
             };
             let wire = match &entry.body {
-                Body::Submission { id, payload } if fresh && id.incarnation != me => WireEntry {
-                    position,
-                    ballot: entry.ballot,
-                    body: WireBody::Reference {
-                        id: *id,
-                        len: payload.len() as u32,
-                        digest: crc32c::crc32c(payload),
-                    },
-                },
+                Body::Submission { id, payload }
+                    if fresh && id.incarnation != me || self.is_large(payload.len()) =>
+                {
+                    WireEntry {
+                        position,
+                        ballot: entry.ballot,
+                        body: WireBody::Reference {
+                            id: *id,
+                            len: payload.len() as u32,
+                            digest: self.submissions.digest(*id, payload),
+                        },
+                    }
+                }
                 _ => {
                     if !entries.is_empty() && bytes + entry.size_bytes() > APPEND_BYTES_MAX {
                         break;

@@ -48,6 +48,8 @@ mutants! {
         uncommitted_delivered: UncommittedDelivered,
         office_restless: OfficeRestless,
         office_to_unable: OfficeToUnable,
+        large_not_awaited: LargeNotAwaited,
+        lost_part_not_asked_again: LostPartNotAskedAgain,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
+use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -49,7 +50,7 @@ pub(crate) enum Stage {
     Final,
 }
 
-/// A write-set that waits for flow control.
+/// A write-set that waits for flow control, or until a majority holds it.
 pub(crate) struct Held {
     pub sent: Sent,
     pub draft: WriteSetDraft,
@@ -121,6 +122,7 @@ pub struct Replicator {
     pub(crate) disputes: Disputes,
     pub(crate) presumed: Presumed,
     pub(crate) held: VecDeque<Held>,
+    pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
     pub(crate) asking: Asking,
     /// Reads that ask for their point when this submission is ordered.
@@ -182,6 +184,7 @@ impl Replicator {
             disputes: Disputes::default(),
             presumed: Presumed::default(),
             held: VecDeque::new(),
+            spreads: Spreads::default(),
             causal: Causal::default(),
             asking: Asking::default(),
             held_reads: Vec::new(),
@@ -230,6 +233,7 @@ impl Replicator {
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.failed(id, fate),
+            Event::Spread { parcel } => self.is_spread(parcel),
             Event::ReadPoint { token, position } => {
                 self.causal.read_point(token, position);
             }

@@ -102,6 +102,8 @@ pub struct Profile {
     pub arbitrators: usize,
     /// Of the transactions of several rows, so many are streamed: sent in fragments.
     pub streaming_percent: u64,
+    /// Many write-sets count as large: a majority fetches them before they are ordered.
+    pub parcels: bool,
 }
 
 use Kind::*;
@@ -129,6 +131,7 @@ const PLAIN: Profile = Profile {
     bad_seat: false,
     arbitrators: 0,
     streaming_percent: 0,
+    parcels: false,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -396,26 +399,36 @@ pub const ALL: &[Profile] = &[
     },
 ];
 
-/// Those that do not take their turn yet: not clean in long runs.
-const APART: &[Profile] = &[Profile {
-    name: "streaming",
-    sizes: &[2, 3, 3, 4],
-    mix: &[
-        (3, Partition),
-        (2, OneWay),
-        (1, Flapping),
-        (2, Isolate),
-        (3, Crash),
-        (1, PowerLoss),
-        (2, Leave),
-        (3, Reconnect),
-        (2, Pause),
-        (1, CrashInTransfer),
-        (1, Blackout),
-    ],
-    streaming_percent: 50,
-    ..PLAIN
-}];
+/// Those that do not take their turn yet: new, or not clean in long runs.
+const APART: &[Profile] = &[
+    Profile {
+        name: "parcels",
+        sizes: &[2, 3, 3, 4, 5],
+        faults: (3, 14),
+        mix: EVERYTHING,
+        parcels: true,
+        ..PLAIN
+    },
+    Profile {
+        name: "streaming",
+        sizes: &[2, 3, 3, 4],
+        mix: &[
+            (3, Partition),
+            (2, OneWay),
+            (1, Flapping),
+            (2, Isolate),
+            (3, Crash),
+            (1, PowerLoss),
+            (2, Leave),
+            (3, Reconnect),
+            (2, Pause),
+            (1, CrashInTransfer),
+            (1, Blackout),
+        ],
+        streaming_percent: 50,
+        ..PLAIN
+    },
+];
 
 /// Those that take turns, and the others.
 pub fn all() -> impl Iterator<Item = &'static Profile> {

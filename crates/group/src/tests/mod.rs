@@ -2,6 +2,7 @@
 
 mod admission;
 mod cores;
+mod large;
 mod moving;
 mod office;
 mod restarts;

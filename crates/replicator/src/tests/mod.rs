@@ -8,6 +8,7 @@ mod connection;
 mod driver;
 mod flow;
 mod joining;
+mod large;
 mod life;
 mod pacing;
 mod random;

@@ -76,6 +76,8 @@ schedules! {
     flush_under_way,
     full_disk,
     damaged_voter,
+    small_beside_large,
+    parts_lost,
 }
 
 /// The schedule with this name. Err: there is none.

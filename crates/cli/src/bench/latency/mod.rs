@@ -8,6 +8,7 @@ mod distance;
 mod failover;
 mod fault;
 mod figures;
+mod large;
 mod load;
 mod namespace;
 mod network;
@@ -50,6 +51,8 @@ pub enum Part {
     Slow,
     /// Conflicts per commit of four nodes on 10,000 rows (sysbench oltp_read_write). Needs sysbench.
     Windows,
+    /// Small commits beside one large transaction.
+    Large,
 }
 
 /// Lost, far and slow members: longest gap in the commits, commit latency, conflicts.
@@ -67,7 +70,7 @@ pub struct Plan {
         long = "part",
         value_enum,
         value_delimiter = ',',
-        default_value = "failover,far,regions,slow,windows"
+        default_value = "failover,far,regions,slow,windows,large"
     )]
     pub parts: Vec<Part>,
     /// What to compare: trireme, galera or NAME=PROVIDER_PATH.
@@ -84,7 +87,7 @@ pub struct Plan {
         default_value = "kill,pause,cut,lock,backup"
     )]
     pub faults: Vec<Fault>,
-    /// Whom the fault or the slowness strikes; Galera has no sequencer and runs only the first of these.
+    /// Whom the fault or the slowness strikes, or who commits the large transaction; Galera has no sequencer and runs only the first of these.
     #[arg(
         long,
         value_enum,
@@ -95,6 +98,9 @@ pub struct Plan {
     /// Length of the measured stretches of the parts far, regions, slow and windows.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
+    /// Sizes of the large transaction of part large, in MiB.
+    #[arg(long, value_delimiter = ',', default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub large_mib: Vec<u32>,
     /// Provider option NAME=VALUE set on the sequencer before part failover strikes it, to keep the office there.
     #[arg(long, value_name = "OPTION")]
     pub office_option: Option<String>,
