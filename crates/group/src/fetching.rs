@@ -9,9 +9,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::entry::Body;
 use crate::follower::HOLE_PATIENCE_MS;
-use crate::group::{Group, LogReader};
+use crate::group::{Group, LogReader, Peer};
 use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
-use crate::message::{Message, Parcel, Source, WireBody};
+use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
 use crate::spreading::fill_in;
 
 /// The longest payload that is believed, and the longest head.
@@ -27,6 +27,8 @@ const PATIENCE_MS: TimeMs = 1_000;
 const PARCELS_MAX: usize = 64;
 /// Requests that wait for an answer, of all peers together.
 const REQUESTS_MAX: usize = 1024;
+/// Payloads that order records lack are fetched from a log together as far as they do not exceed this.
+const LOGGED_BYTES: u64 = 8 << 20;
 /// A payload read back from the log is kept for so long after the last request for it.
 const KEPT_MS: TimeMs = 5_000;
 
@@ -85,8 +87,8 @@ impl Fetch {
 pub(crate) struct Fetching {
     /// By origin and number of the parcel. Complete ones wait for their submission.
     parcels: BTreeMap<(Incarnation, u64), Fetch>,
-    /// The payload of the first order record without one.
-    logged: Option<Fetch>,
+    /// The payloads of the first order records without one, from a log.
+    logged: BTreeMap<Position, Fetch>,
     requests: VecDeque<(Incarnation, Source, u32, u32)>,
     /// The entry of the log that was read last for others.
     read: Option<(Position, SubmissionId, Bytes, TimeMs)>,
@@ -208,10 +210,11 @@ impl Group {
                 self.fetching.parcels.insert(key, fetch);
                 self.finish_submitted(key);
             }
-            Source::Logged { id, .. } => {
+            Source::Logged { position, id } => {
+                let fetch = self.fetching.logged.remove(&position);
                 let expected = |fetch: &Fetch| fetch.source == source && fetch.from == from;
-                let Some(mut fetch) = self.fetching.logged.take_if(|fetch| expected(fetch)) else {
-                    return;
+                let Some(mut fetch) = fetch.filter(expected) else {
+                    return; // what another is asked for meanwhile is found missing, and asked for again
                 };
                 if bytes.is_empty() {
                     // A checkpoint may be all that is left.
@@ -221,10 +224,11 @@ impl Group {
                 if self.take_part(&mut fetch, offset, bytes) && fetch.is_complete() {
                     self.counters.logged += 1;
                     let payload = fetch.bytes.freeze();
+                    self.submissions.note_digest(id, fetch.digest);
                     (self.submissions).keep(id.incarnation, id.number, Some(payload));
-                    return;
+                } else {
+                    self.fetching.logged.insert(position, fetch);
                 }
-                self.fetching.logged = Some(fetch);
             }
         }
     }
@@ -305,10 +309,17 @@ impl Group {
                 self.fetching.parcels.insert(key, fetch);
             }
         }
-        if let Some(mut fetch) = self.fetching.logged.take_if(|f| stuck(f)) {
-            fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);
-            self.ask_again(&mut fetch);
-            self.fetching.logged = Some(fetch);
+        let logged = self.fetching.logged.iter();
+        let due: Vec<_> = logged
+            .filter(|(_, f)| stuck(f))
+            .map(|(at, _)| *at)
+            .collect();
+        for position in due {
+            if let Some(mut fetch) = self.fetching.logged.remove(&position) {
+                fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);
+                self.ask_again(&mut fetch);
+                self.fetching.logged.insert(position, fetch);
+            }
         }
         (self.fetching.read).take_if(|(_, _, _, used_at)| now >= *used_at + KEPT_MS);
     }
@@ -321,49 +332,95 @@ impl Group {
         self.ask_parts(fetch);
     }
 
-    /// The first order record is one of a large submission: its payload, as the record tells it.
-    fn large_hole(&self) -> Option<(Position, SubmissionId, Parcel)> {
-        let front = self.incoming.front()?;
-        match front.body {
+    /// True if the first order record waits for a large payload, which is not fed but fetched.
+    pub(crate) fn awaits_large(&self) -> bool {
+        let front = self.incoming.front();
+        front.is_some_and(|entry| self.large_reference(entry).is_some())
+    }
+
+    /// The submission that an order record refers to, if it is a large one, and its payload.
+    fn large_reference(&self, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
+        match entry.body {
             WireBody::Reference { id, len, digest } if self.is_large(len as usize) => {
                 let parcel = Parcel {
                     len,
                     digest,
                     ..Parcel::default()
                 };
-                Some((front.position, id, parcel))
+                Some((id, parcel))
             }
             _ => None,
         }
     }
 
-    /// True if the first order record waits for a large payload, which is not fed but fetched.
-    pub(crate) fn awaits_large(&self) -> bool {
-        self.large_hole().is_some()
-    }
-
-    /// Fetches the payload of the first order record from the sequencer's log, unless it is on its way
-    /// from its origin.
+    /// Fetches what the first order records lack from the sequencer's log, unless it is on its way from
+    /// its origin.
     pub(crate) fn fetch_logged(&mut self) {
-        let Some((position, id, parcel)) = self.large_hole() else {
-            self.fetching.logged = None;
+        let first = self.tail.end() + 1;
+        let last = first + self.incoming.len() as Position;
+        (self.fetching.logged).retain(|position, _| (first..last).contains(position));
+        if !self.awaits_large() {
+            return;
+        }
+        let Some(sequencer) = self.sequencer_in_office() else {
             return;
         };
-        let source = Source::Logged { position, id };
-        (self.fetching.logged).take_if(|fetch| fetch.source != source);
-        let late = (self.hole_since).is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS);
-        let comes = (self.fetching.of_submission(id)).is_some_and(|fetch| {
-            let up = self.peers.get(&fetch.from).is_some_and(|peer| peer.up);
-            up && self.now < fetch.progress_at + PATIENCE_MS
-        });
-        if self.fetching.logged.is_some() || comes || !late {
-            return;
+        let mut bytes = 0;
+        let mut due = Vec::new();
+        for entry in &self.incoming {
+            let Some((id, parcel)) = self.large_reference(entry) else {
+                continue;
+            };
+            let is_here = self.submissions.payload(self.me(), id).is_some();
+            if is_here || self.comes_from_origin(id, &parcel) {
+                continue;
+            }
+            if bytes > 0 && bytes + u64::from(parcel.len) > LOGGED_BYTES {
+                break;
+            }
+            bytes += u64::from(parcel.len);
+            let source = Source::Logged {
+                position: entry.position,
+                id,
+            };
+            let known = self.fetching.logged.get(&entry.position);
+            if known.is_none_or(|fetch| fetch.source != source) {
+                due.push((
+                    entry.position,
+                    Fetch::new(source, sequencer, parcel, self.now),
+                ));
+            }
         }
-        if let Some(sequencer) = self.sequencer_in_office() {
-            let mut fetch = Fetch::new(source, sequencer, parcel, self.now);
+        for (position, mut fetch) in due {
             self.ask_parts(&mut fetch);
-            self.fetching.logged = Some(fetch);
+            self.fetching.logged.insert(position, fetch);
         }
+    }
+
+    /// True if this member gets a payload from its origin: it goes on coming in, or what may be it has
+    /// come in and is about to be submitted.
+    fn comes_from_origin(&self, id: SubmissionId, payload: &Parcel) -> bool {
+        let patience_ms = match self.fetching.of_submission(id) {
+            Some(_) => PATIENCE_MS,
+            None => HOLE_PATIENCE_MS,
+        };
+        let of_origin = (id.incarnation, 0)..=(id.incarnation, u64::MAX);
+        let mut fetches = self
+            .fetching
+            .parcels
+            .range(of_origin)
+            .map(|(_, fetch)| fetch);
+        let up = |peer: &Peer| peer.up;
+        self.peers.get(&id.incarnation).is_some_and(up)
+            && fetches.any(|fetch| {
+                let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+                let may_be = submitted.is_none_or(|number| number == id.number);
+                let since = match (submitted, self.hole_since) {
+                    (None, Some(since)) => since.max(fetch.progress_at),
+                    _ => fetch.progress_at,
+                };
+                may_be && fetch.parcel.len == payload.len && self.now < since + patience_ms
+            })
     }
 
     /// Bytes of others' payloads that wait to be submitted, or are on their way, the missing ones included.

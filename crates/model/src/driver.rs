@@ -204,6 +204,7 @@ impl Run {
             }
             Action::Refused { reason } => self.facts.push(breach::ASSERTION.fact(reason)),
             Action::NonPrimary { .. }
+            | Action::Spread { .. }
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }
             | Action::Left

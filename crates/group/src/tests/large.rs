@@ -185,19 +185,30 @@ fn a_payload_with_another_digest_is_not_held() {
     assert!(held(&cores));
 }
 
-/// Two others have it in their logs; the third was slow.
+/// Two others have it in their logs; the third gets nothing from its origin.
 #[test]
-fn whoever_comes_late_gets_it_from_the_sequencers_log() {
+fn whoever_has_missed_it_gets_it_from_the_sequencers_log() {
     let mut cores = cores(3);
     cores.part(&[2], &[1]);
     spread(&mut cores, 1, 1);
     submit(&mut cores, 1, 1, 1);
-    cores.kill(1);
+    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
+    assert_eq!(cores.nodes[2].group.counters().logged, 1);
+}
+
+/// It has begun to get it from the origin, which dies.
+#[test]
+fn whoever_is_late_turns_to_the_sequencer_when_the_origin_is_gone() {
+    let mut cores = cores(3);
+    cores.lines_ms.insert((1, 2), 200);
+    spread(&mut cores, 1, 1);
+    cores.pass(450);
+    submit(&mut cores, 1, 1, 1);
+    assert!(parts_to(&cores, 2) > 0);
     assert_eq!((cores.delivered(0), cores.delivered(2)), (1, 0));
-    cores.submit(0, 1);
-    cores.pass(500);
-    assert_eq!((cores.delivered(0), cores.delivered(2)), (2, 2));
-    assert_eq!(payloads(&cores, 2)[0], payload(HEAD));
+    cores.kill(1);
+    cores.pass(100);
+    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
 }
 
 /// The origin holds the office, and is alone with it and the one that has it too.

@@ -242,7 +242,8 @@ impl World {
                 self.at(now + delay, Some(node), Happening::Exit { process: me });
             }
             Action::Refused { reason } => panic!("{} is refused: {reason}", process.name),
-            Action::Note { .. } => {}
+            // Nothing large is submitted here.
+            Action::Spread { .. } | Action::Note { .. } => {}
         }
     }
 
