@@ -177,7 +177,8 @@ pub enum Action {
         /// How sure that is.
         fate: Fate,
     },
-    /// A majority and the sequencer hold this parcel: it may be submitted ([`crate::Group::submit_parcel`]).
+    /// A majority and the sequencer hold this parcel, or the majority is lost: it may be submitted
+    /// ([`crate::Group::submit_parcel`]).
     Spread {
         /// Its number.
         parcel: u64,

@@ -40,9 +40,11 @@ impl Spreading {
         Some(&spread.payload)
     }
 
-    /// The majority is lost: whoever waited was told so.
-    pub fn clear(&mut self) {
-        self.queue.clear();
+    /// The majority is lost: forgets all, and gives the numbers of those that may not be submitted yet.
+    pub fn give_up(&mut self) -> Vec<u64> {
+        let queue = std::mem::take(&mut self.queue).into_iter();
+        let waiting = queue.filter(|spread| !spread.told);
+        waiting.map(|spread| spread.parcel.number).collect()
     }
 
     fn take(&mut self, number: u64) -> Option<Spread> {
@@ -54,8 +56,8 @@ impl Spreading {
 impl Group {
     /// Hands in a large payload, which the others are to hold before it is submitted: this member's
     /// parcel `number` (ascending). Its first `head` bytes come with the submission; `digest` is the
-    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted; if the majority is lost
-    /// before, it is forgotten.
+    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
+    /// lost; then it is forgotten, and its submission fails.
     pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
         self.now = self.now.max(now);
         assert!(
@@ -64,6 +66,7 @@ impl Group {
         );
         self.spreading.last_number = number;
         if self.standing != Standing::Primary {
+            self.out.push(Action::Spread { parcel: number });
             return;
         }
         let parcel = Parcel {

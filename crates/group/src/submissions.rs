@@ -331,7 +331,9 @@ impl Group {
             }
         }
         self.submissions.pending.remove(&me);
-        self.spreading.clear();
+        for parcel in self.spreading.give_up() {
+            self.out.push(Action::Spread { parcel });
+        }
         if withdrawn {
             // The sequencer may have ordered it all the same: only a new ballot, whose promises
             // tell of the withdrawal, may go on from here.

@@ -31,7 +31,7 @@ pub enum Action {
         payload: Bytes,
     },
     /// Give this to the group, to be handed to a majority before it is submitted; answered by
-    /// [`crate::Event::Spread`], unless the majority is lost.
+    /// [`crate::Event::Spread`].
     Spread {
         /// Its number: ascending.
         parcel: u64,

@@ -58,7 +58,7 @@ pub enum Event {
         /// How sure that is.
         fate: Fate,
     },
-    /// Answer to [`crate::Action::Spread`]: a majority holds it.
+    /// Answer to [`crate::Action::Spread`]: a majority holds it, or its submission will fail.
     Spread {
         /// Its number.
         parcel: u64,

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::cores::Cores;
-use crate::event::{Action, Delivery};
+use crate::event::{Action, Delivery, Fate};
 use crate::message::{Message, Parcel, Source, WireBody};
 
 const HEAD: &[u8] = b"told at last:";
@@ -226,6 +226,27 @@ fn a_new_sequencer_has_what_was_acknowledged() {
         assert_eq!(payloads(&cores, node)[0], payload(HEAD));
         assert_eq!(cores.delivered(node), 2);
     }
+}
+
+/// Its owner may not know yet that the majority is lost, or not any more.
+#[test]
+fn without_a_majority_its_submission_fails() {
+    let mut cores = cores(2);
+    spread_unheard(&mut cores, 0, 1);
+    assert!(!may_submit(&cores, 0, 1));
+    cores.pass(7_000);
+    spread(&mut cores, 0, 2);
+    for parcel in [1, 2] {
+        assert!(may_submit(&cores, 0, parcel));
+        submit(&mut cores, 0, parcel, parcel);
+        let failed = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Withdrawn } if id.number == parcel);
+        assert!(cores.nodes[0].actions.iter().any(failed));
+    }
+}
+
+fn spread_unheard(cores: &mut Cores, node: usize, parcel: u64) {
+    cores.part(&[0], &[1]);
+    spread(cores, node, parcel);
 }
 
 #[test]
