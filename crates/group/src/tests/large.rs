@@ -234,7 +234,7 @@ fn without_a_majority_its_submission_fails() {
     let mut cores = cores(2);
     spread_unheard(&mut cores, 0, 1);
     assert!(!may_submit(&cores, 0, 1));
-    cores.pass(7_000);
+    cores.pass(12_000);
     spread(&mut cores, 0, 2);
     for parcel in [1, 2] {
         assert!(may_submit(&cores, 0, parcel));
