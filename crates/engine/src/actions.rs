@@ -171,6 +171,19 @@ impl Engine {
                 }
                 self.must_write(result);
             }
+            Action::Stage {
+                parcel,
+                offset,
+                bytes,
+            } => link.storage.stage(parcel, offset, &bytes),
+            Action::Unstage { parcel } => link.storage.staging().drop_parcel(parcel),
+            Action::Staged {
+                parcel,
+                id,
+                head,
+                digest,
+            } => link.storage.staging().submit(parcel, id, head, digest),
+            Action::KeepStaged { origins } => link.storage.staging().keep(&origins),
             Action::Truncate { after } => {
                 outside.truncated(after);
                 let result = link.storage.truncate(after);

@@ -11,6 +11,7 @@ mod engine;
 mod outside;
 mod recovery;
 mod session;
+mod staging;
 mod storage;
 
 pub use engine::{Engine, Link, Start, starting_position};

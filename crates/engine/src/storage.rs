@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, Position, Uuid, decode_entry, encode_entry_parts,
+    Body, Checkpoint, Delivery, Entry, LogReader, ParcelId, Position, Uuid, decode_entry,
+    encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
@@ -12,6 +13,7 @@ use trireme_replicator::{Gtid, History, Recorded, Seqno};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
+use crate::staging::Staging;
 
 /// Opens the directory of the log; each call gives another handle on it.
 pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
@@ -21,6 +23,8 @@ pub struct Storage {
     config: LogConfig,
     disk: OpenDisk,
     log: Option<Log>,
+    /// Payloads that are written ahead of their entries.
+    staging: Staging,
     /// The history that the session is of.
     noted_in: Uuid,
     session: Session,
@@ -45,6 +49,7 @@ impl Storage {
             config,
             disk,
             log: None,
+            staging: Staging::default(),
             noted_in: Uuid::NIL,
             snapshot: None,
             notes: Vec::new(),
@@ -211,6 +216,7 @@ impl Storage {
             identity: checkpoint.history.0,
             ..self.config.clone()
         };
+        self.staging = Staging::default();
         self.log = None;
         (self.snapshot, self.resumed) = (None, None);
         let mut log = Log::create_on((self.disk)(), config)?;
@@ -245,10 +251,23 @@ impl Storage {
         match &mut self.log {
             Some(log) => {
                 let (head, payload) = encode_entry_parts(entry);
-                log.append(entry.position, &[&head, &payload])
+                let id = entry.submission();
+                (self.staging).append(log, entry.position, id, &head, &payload)
             }
             None => Ok(()),
         }
+    }
+
+    /// Writes a piece of a payload ahead of its entry.
+    pub fn stage(&mut self, parcel: ParcelId, offset: u32, bytes: &[u8]) {
+        if let Some(log) = &mut self.log {
+            self.staging.write(log, parcel, offset, bytes);
+        }
+    }
+
+    /// Payloads that are written ahead.
+    pub(crate) fn staging(&mut self) -> &mut Staging {
+        &mut self.staging
     }
 
     /// Hands everything appended to the operating system.

@@ -179,7 +179,7 @@ impl Group {
         };
         if let Some(id) = entry.submission() {
             self.submissions.ordered(id);
-            self.fetching.ordered(id);
+            self.forget_parcels_upto(id);
             if id.incarnation == self.me() {
                 self.submissions.delivered(id.number);
             }
@@ -205,7 +205,8 @@ impl Group {
         let latest = self.latest().clone();
         let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();
         self.submissions.retain_origins(is_member);
-        self.fetching.retain_origins(is_member);
+        let members = now.members.iter().chain(&latest.members);
+        self.forget_parcels_beside(members.map(|m| m.incarnation).collect());
         if let Role::Sequencer(office) = &mut self.role {
             office.configured(now);
             self.announce();

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Ballot, Incarnation, ParcelId, Position, ReplicaId, SubmissionId, Uuid};
 use crate::message::Message;
 
 /// What a process knows of its own past when it starts.
@@ -140,6 +140,37 @@ pub enum Action {
         to: Vec<Incarnation>,
         /// What.
         message: Message,
+    },
+    /// The next bytes of a parcel have come (of an own one: are known to all): the log may write them
+    /// ahead of its entry. A parcel begins at offset 0, anew if it had begun before.
+    Stage {
+        /// Which.
+        parcel: ParcelId,
+        /// Where they begin.
+        offset: u32,
+        /// They.
+        bytes: Bytes,
+    },
+    /// A parcel is not wanted any more.
+    Unstage {
+        /// Which.
+        parcel: ParcelId,
+    },
+    /// A parcel is submitted: it is the payload of this submission, but for its first bytes.
+    Staged {
+        /// Which.
+        parcel: ParcelId,
+        /// The submission.
+        id: SubmissionId,
+        /// So many bytes at its begin differ from what was staged.
+        head: u32,
+        /// CRC-32C of the whole payload.
+        digest: u32,
+    },
+    /// Nothing of other origins will be appended any more.
+    KeepStaged {
+        /// The members.
+        origins: Vec<Incarnation>,
     },
     /// Append to the log; answer with [`Event::Appended`] unless `append_is_durable`.
     Append {

@@ -8,9 +8,10 @@ use crc32c::{crc32c, crc32c_append, crc32c_combine};
 use trireme_mutants::{Mutant, planted};
 
 use crate::entry::Body;
+use crate::event::Action;
 use crate::follower::HOLE_PATIENCE_MS;
 use crate::group::{Group, LogReader, Peer};
-use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
 use crate::spreading::fill_in;
 
@@ -95,19 +96,6 @@ pub(crate) struct Fetching {
 }
 
 impl Fetching {
-    /// Drops what comes from processes outside `members`.
-    pub fn retain_origins(&mut self, is_member: impl Fn(Incarnation) -> bool) {
-        self.parcels.retain(|(origin, _), _| is_member(*origin));
-    }
-
-    /// Everything of an origin up to this number is in the log.
-    pub fn ordered(&mut self, id: SubmissionId) {
-        self.parcels.retain(|(origin, _), fetch| {
-            let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
-            *origin != id.incarnation || submitted.is_none_or(|number| number > id.number)
-        });
-    }
-
     fn len_of_all(&self) -> u64 {
         let lengths = self
             .parcels
@@ -135,13 +123,48 @@ impl Group {
 
     // ---- what this member needs ----
 
+    fn forget_parcels(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) {
+        let id = |(origin, number): &(Incarnation, u64)| ParcelId {
+            origin: *origin,
+            number: *number,
+        };
+        let out = &mut self.out;
+        self.fetching.parcels.retain(|key, fetch| {
+            let parcel = id(key);
+            let gone = which(parcel, fetch);
+            if gone {
+                out.push(Action::Unstage { parcel });
+            }
+            !gone
+        });
+    }
+
+    /// A configuration is committed: nobody else submits anything any more.
+    pub(crate) fn forget_parcels_beside(&mut self, members: Vec<Incarnation>) {
+        self.forget_parcels(|id, _| !members.contains(&id.origin));
+        if self.counters.parcels > 0 || self.spreading.has_spread() {
+            self.out.push(Action::KeepStaged { origins: members });
+        }
+    }
+
+    /// Everything of an origin up to this number is in the log.
+    pub(crate) fn forget_parcels_upto(&mut self, id: SubmissionId) {
+        if self.fetching.parcels.is_empty() {
+            return;
+        }
+        self.forget_parcels(|parcel, fetch| {
+            let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+            parcel.origin == id.incarnation && submitted.is_some_and(|number| number <= id.number)
+        });
+    }
+
     /// A member offers a parcel, and says which of its older ones are not wanted any more.
     pub(crate) fn offered(&mut self, from: Incarnation, oldest: u64, parcel: Option<Parcel>) {
         if self.latest().member(from).is_none() {
             return;
         }
-        self.fetching.parcels.retain(|(origin, number), fetch| {
-            *origin != from || *number >= oldest || fetch.submitted.is_some()
+        self.forget_parcels(|id, fetch| {
+            id.origin == from && id.number < oldest && fetch.submitted.is_none()
         });
         let Some(parcel) = parcel else { return };
         let known = self.fetching.parcels.get(&(from, parcel.number));
@@ -192,7 +215,7 @@ impl Group {
     }
 
     /// A piece of a payload that was asked for.
-    pub(crate) fn part(&mut self, from: Incarnation, source: Source, offset: u32, bytes: &[u8]) {
+    pub(crate) fn part(&mut self, from: Incarnation, source: Source, offset: u32, bytes: Bytes) {
         match source {
             Source::Offered { parcel } => {
                 let key = (from, parcel);
@@ -200,12 +223,26 @@ impl Group {
                     return;
                 };
                 // Its origin has it no more: if it was submitted, whoever has ordered it has.
+                let id = ParcelId {
+                    origin: from,
+                    number: parcel,
+                };
                 if bytes.is_empty() && !fetch.is_complete() {
+                    self.out.push(Action::Unstage { parcel: id });
                     return;
                 }
-                if self.take_part(&mut fetch, offset, bytes) && fetch.is_complete() {
-                    self.counters.parcels += 1;
-                    self.send(from, Message::Held { parcel });
+                if self.take_part(&mut fetch, offset, &bytes) {
+                    if fetch.parcel.len >= self.config.staged_bytes {
+                        self.out.push(Action::Stage {
+                            parcel: id,
+                            offset,
+                            bytes,
+                        });
+                    }
+                    if fetch.is_complete() {
+                        self.counters.parcels += 1;
+                        self.send(from, Message::Held { parcel });
+                    }
                 }
                 self.fetching.parcels.insert(key, fetch);
                 self.finish_submitted(key);
@@ -221,7 +258,7 @@ impl Group {
                     self.incoming.clear();
                     return self.ask_catch_up(from);
                 }
-                if self.take_part(&mut fetch, offset, bytes) && fetch.is_complete() {
+                if self.take_part(&mut fetch, offset, &bytes) && fetch.is_complete() {
                     self.counters.logged += 1;
                     let payload = fetch.bytes.freeze();
                     self.submissions.note_digest(id, fetch.digest);
@@ -289,6 +326,15 @@ impl Group {
             let rest = fetch.bytes.len() - head.len();
             let digest = crc32c_combine(crc32c(&head), fetch.digest, rest);
             self.submissions.note_digest(id, digest);
+            self.out.push(Action::Staged {
+                parcel: ParcelId {
+                    origin: key.0,
+                    number: key.1,
+                },
+                id,
+                head: fetch.parcel.head,
+                digest,
+            });
             let payload = fill_in(fetch.bytes.freeze(), &head);
             self.submissions.keep(key.0, number, Some(payload));
         }
@@ -440,6 +486,9 @@ impl Group {
 
     pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
         while let Some((to, source, offset, len)) = self.fetching.requests.pop_front() {
+            if let Source::Offered { parcel } = source {
+                self.stage_own(parcel, offset, len);
+            }
             let payload = match source {
                 Source::Offered { parcel } => self.own_parcel(parcel),
                 Source::Logged { position, id } => self.logged_payload(position, id, log),

@@ -182,7 +182,7 @@ impl Group {
             self.incoming.pop_front();
             if let Some(id) = entry.submission() {
                 self.submissions.ordered(id);
-                self.fetching.ordered(id);
+                self.forget_parcels_upto(id);
             }
             self.append(entry);
             self.summary_sent_at = None;

@@ -47,6 +47,9 @@ pub struct Config {
     pub large_bytes: usize,
     /// Such a one is fetched in parts of this size, at most 1 MiB.
     pub part_bytes: u32,
+    /// From this size on it is given to the log in pieces, ahead of its entry ([`Action::Stage`]): in a
+    /// file of its own.
+    pub staged_bytes: u32,
     /// What others have not submitted yet takes so much memory at most, but for one payload.
     pub parcels_bytes: u64,
     /// `repl.sequencer`.
@@ -72,6 +75,7 @@ impl Config {
             window_bytes: 8 << 20,
             large_bytes: 1 << 20,
             part_bytes: 128 << 10,
+            staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             wish: Wish::Auto,
             able: true,
@@ -410,7 +414,7 @@ impl Group {
                 source,
                 offset,
                 bytes,
-            } => self.part(from, source, offset, &bytes),
+            } => self.part(from, source, offset, bytes),
             Message::Held { parcel } => self.held(from, parcel),
             Message::SubmitParcel {
                 number,

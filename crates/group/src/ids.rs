@@ -116,6 +116,15 @@ pub struct SubmissionId {
     pub number: u64,
 }
 
+/// Names a large payload on its way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ParcelId {
+    /// The member whose payload it is.
+    pub origin: Incarnation,
+    /// Counts that member's parcels.
+    pub number: u64,
+}
+
 impl fmt::Display for SubmissionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.incarnation, self.number)

@@ -44,14 +44,16 @@ mod tests;
 
 pub use checkpoint::{Checkpoint, Numbers};
 pub use codec::{
-    DecodeError, decode, decode_checkpoint, decode_entry, encode, encode_checkpoint, encode_entry,
-    encode_entry_parts,
+    DecodeError, ENTRY_HEAD_BYTES, decode, decode_checkpoint, decode_entry, encode,
+    encode_checkpoint, encode_entry, encode_entry_parts,
 };
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
 pub use group::{Config, Counters, Group, LogReader};
-pub use ids::{Ballot, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+pub use ids::{
+    Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
+};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,

@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use crc32c::{crc32c, crc32c_combine};
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
-use crate::ids::{Incarnation, TimeMs};
+use crate::ids::{Incarnation, ParcelId, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Standing};
 
 /// An offer is repeated after this time to those who have not fetched everything.
@@ -23,6 +24,8 @@ struct Spread {
     held_by: BTreeSet<Incarnation>,
     /// When it was offered last; None: its turn has not come.
     offered_at: Option<TimeMs>,
+    /// What the log was given of it.
+    staged: u32,
     /// The replicator knows that it may be submitted.
     told: bool,
 }
@@ -40,11 +43,17 @@ impl Spreading {
         Some(&spread.payload)
     }
 
-    /// The majority is lost: forgets all, and gives the numbers of those that may not be submitted yet.
-    pub fn give_up(&mut self) -> Vec<u64> {
+    /// True if there ever was one.
+    pub fn has_spread(&self) -> bool {
+        self.last_number > 0
+    }
+
+    /// Forgets all; gives their numbers, and whether they may be submitted already.
+    fn give_up(&mut self) -> Vec<(u64, bool)> {
         let queue = std::mem::take(&mut self.queue).into_iter();
-        let waiting = queue.filter(|spread| !spread.told);
-        waiting.map(|spread| spread.parcel.number).collect()
+        queue
+            .map(|spread| (spread.parcel.number, spread.told))
+            .collect()
     }
 
     fn take(&mut self, number: u64) -> Option<Spread> {
@@ -80,6 +89,7 @@ impl Group {
             payload,
             held_by: BTreeSet::new(),
             offered_at: None,
+            staged: 0,
             told: false,
         });
     }
@@ -87,6 +97,7 @@ impl Group {
     /// A parcel is not to be submitted any more.
     pub fn recall(&mut self, number: u64) {
         if self.spreading.take(number).is_some() {
+            self.unstage_own(number);
             self.offer_to(self.others());
         }
     }
@@ -95,14 +106,76 @@ impl Group {
     /// was missing of it.
     pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
         let Some(Spread {
-            parcel, payload, ..
+            parcel,
+            payload,
+            staged,
+            ..
         }) = self.spreading.take(parcel)
         else {
             // Forgotten with the majority.
             return self.submit_own(now, number, None, None);
         };
         let payload = fill_in(payload, &head);
+        let id = SubmissionId {
+            incarnation: self.me(),
+            number,
+        };
+        let rest = payload.len() - head.len();
+        let digest = crc32c_combine(crc32c(&head), parcel.digest, rest);
+        self.submissions.note_digest(id, digest);
+        if staged == parcel.len {
+            self.out.push(Action::Staged {
+                parcel: self.own_parcel_id(parcel.number),
+                id,
+                head: parcel.head,
+                digest,
+            });
+        } else {
+            self.unstage_own(parcel.number);
+        }
         self.submit_own(now, number, Some(payload), Some((parcel, head)));
+    }
+
+    fn own_parcel_id(&self, number: u64) -> ParcelId {
+        ParcelId {
+            origin: self.me(),
+            number,
+        }
+    }
+
+    fn unstage_own(&mut self, number: u64) {
+        let parcel = self.own_parcel_id(number);
+        self.out.push(Action::Unstage { parcel });
+    }
+
+    /// The majority is lost.
+    pub(crate) fn give_up_spreading(&mut self) {
+        for (parcel, told) in self.spreading.give_up() {
+            self.unstage_own(parcel);
+            if !told {
+                self.out.push(Action::Spread { parcel });
+            }
+        }
+    }
+
+    /// Gives the log a piece of an own parcel when it is fetched for the first time: a piece at a time.
+    pub(crate) fn stage_own(&mut self, number: u64, offset: u32, len: u32) {
+        let mut queue = self.spreading.queue.iter_mut();
+        let spread = queue.find(|spread| spread.parcel.number == number);
+        let least = self.config.staged_bytes;
+        let is_next = |s: &&mut Spread| s.parcel.len >= least && s.staged == offset;
+        let Some(spread) = spread.filter(is_next) else {
+            return;
+        };
+        let until = offset.saturating_add(len).min(spread.parcel.len);
+        spread.staged = until;
+        let bytes = spread.payload.slice(offset as usize..until as usize);
+        let parcel = self.own_parcel_id(number);
+        self.out.push(Action::Stage {
+            parcel,
+            offset,
+            bytes,
+        });
     }
 
     /// Says what may be submitted, and offers the next.

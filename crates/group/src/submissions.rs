@@ -331,9 +331,7 @@ impl Group {
             }
         }
         self.submissions.pending.remove(&me);
-        for parcel in self.spreading.give_up() {
-            self.out.push(Action::Spread { parcel });
-        }
+        self.give_up_spreading();
         if withdrawn {
             // The sequencer may have ordered it all the same: only a new ballot, whose promises
             // tell of the withdrawal, may go on from here.

@@ -31,6 +31,14 @@ pub(crate) fn damaged_name(number: u64, offset: u64) -> String {
 }
 
 /// Whether `name` is one that [`damaged_name`] gives.
+pub(crate) fn staged_name(number: u64) -> String {
+    format!("trireme-staged-{number}.log")
+}
+
+pub(crate) fn is_staged_name(name: &str) -> bool {
+    name.starts_with("trireme-staged-") && name.ends_with(".log")
+}
+
 pub(crate) fn is_damaged_name(name: &str) -> bool {
     name.starts_with("trireme-damaged-") && name.ends_with(".log")
 }

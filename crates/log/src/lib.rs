@@ -21,6 +21,7 @@ mod recovery;
 mod repair;
 mod retention;
 mod scan;
+mod staged;
 mod state_file;
 mod write;
 
@@ -33,6 +34,7 @@ pub use memory_disk::MemoryDisk;
 pub use outcome::Outcome;
 pub use read::RunItem;
 pub use recovery::{Damage, Lost, Recovered};
+pub use staged::Staged;
 
 /// The largest payload of one record, in bytes (2 GiB, the limit of a write-set in the wsrep API).
 pub const MAX_PAYLOAD_BYTES: u64 = 1 << 31;

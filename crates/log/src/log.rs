@@ -36,6 +36,8 @@ pub struct Log {
     pub(crate) token: Arc<()>,
     pub(crate) poisoned: Option<String>,
     pub(crate) keep_from: u64,
+    /// Files begun for payloads whose place is not known yet.
+    pub(crate) staged: u64,
     state: StateFile,
 }
 
@@ -77,6 +79,7 @@ impl Log {
             state = StateFile::absent(config.identity);
         }
         let mut log = Log::begin(disk.into(), config, state, number)?;
+        log.remove_staged()?;
         if !is_foreign {
             log.remove_segments(&old)?;
         }
@@ -114,6 +117,7 @@ impl Log {
         let flushed = recovered.flushed;
         let mut log = Log::with(disk.into(), config, state, index, active.into(), flushed);
         log.buffer_at = log.active_len();
+        log.remove_staged()?;
         Ok((log, recovered))
     }
 
@@ -157,6 +161,7 @@ impl Log {
             token: Arc::new(()),
             poisoned: None,
             keep_from: 0,
+            staged: 0,
             state,
         }
     }

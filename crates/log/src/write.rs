@@ -162,7 +162,14 @@ impl Log {
 
     /// Puts the header of a new last segment into the buffer.
     pub(crate) fn begin_segment(&mut self, number: u64, start: u64, base: u64) {
-        let header = SegmentHeader {
+        let header = self.segment_header(number, start, base);
+        self.buffer.extend_from_slice(&header.encode());
+        self.buffer_at = 0;
+        self.index.begin_segment(number, start);
+    }
+
+    pub(crate) fn segment_header(&self, number: u64, start: u64, base: u64) -> SegmentHeader {
+        SegmentHeader {
             identity: self.config.identity,
             number,
             base,
@@ -170,10 +177,7 @@ impl Log {
             flushed: self.flushed,
             next_position: self.index.next_position,
             durability: self.config.durability,
-        };
-        self.buffer.extend_from_slice(&header.encode());
-        self.buffer_at = 0;
-        self.index.begin_segment(number, start);
+        }
     }
 
     pub(crate) fn active_number(&self) -> u64 {

@@ -323,3 +323,109 @@ fn a_missing_directory_or_log_is_said_clearly() {
     assert!(e.to_string().contains("missing"), "{e}");
     assert_eq!(Log::identity_in(dir.path()).unwrap(), None);
 }
+
+/// Everything that a payload of these bytes leaves behind, staged or not.
+fn appended(stages: bool, payload: &[u8]) -> (MemoryDisk, Log) {
+    let disk = MemoryDisk::new();
+    let config = LogConfig::new("".into(), 1 << 20, IDENTITY, Durability::Os);
+    let mut log = Log::create_on(Box::new(disk.clone()), config).unwrap();
+    log.append(1, &[b"one"]).unwrap();
+    let staged = stages.then(|| {
+        let mut staged = log.stage(4).unwrap();
+        let (first, rest) = payload.split_at(payload.len() / 3);
+        // The first bytes are not known yet.
+        let unknown = [&[0; 2], &first[2..]].concat();
+        staged.write(&unknown).unwrap();
+        staged.write(rest).unwrap();
+        staged
+    });
+    // Meanwhile.
+    log.append(2, &[b"two"]).unwrap();
+    log.set_outcome(1, outcome(1)).unwrap();
+    match staged {
+        Some(staged) => {
+            let crc = crc32c::crc32c(payload);
+            let appended = log.append_staged(3, b"head", 2, payload, crc, staged);
+            appended.unwrap();
+        }
+        None => log.append(3, &[b"head", payload]).unwrap(),
+    }
+    log.set_outcome(2, outcome(2)).unwrap();
+    log.append(4, &[b"four"]).unwrap();
+    log.set_outcome(3, outcome(3)).unwrap();
+    (disk, log)
+}
+
+#[test]
+fn a_staged_entry_is_like_any_other() {
+    for len in [10, 11, 100_000] {
+        let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
+        let whole = [b"head", &payload[..]].concat();
+        let (disk, mut log) = appended(true, &payload);
+        assert_eq!(log.read(3).unwrap().unwrap(), whole);
+        assert_eq!(log.read(4).unwrap().unwrap(), b"four");
+        log.flush().unwrap();
+        drop(log);
+        let config = LogConfig::new("".into(), 1 << 20, IDENTITY, Durability::Os);
+        let (log, recovered) = Log::open_on(Box::new(disk.clone()), config).unwrap();
+        assert_eq!((recovered.dropped_bytes, recovered.damage.len()), (0, 0));
+        let (_, plain) = appended(false, &payload);
+        for position in 1..=4 {
+            assert_eq!(log.read(position).unwrap(), plain.read(position).unwrap());
+            assert_eq!(log.outcome(position), plain.outcome(position));
+        }
+        let is_staged = |name: &String| name.contains("staged");
+        assert!(!disk.list().unwrap().iter().any(is_staged));
+    }
+}
+
+#[test]
+fn what_was_staged_in_vain_is_removed() {
+    let disk = MemoryDisk::new();
+    let config = || LogConfig::new("".into(), 1 << 20, IDENTITY, Durability::Os);
+    let mut log = Log::create_on(Box::new(disk.clone()), config()).unwrap();
+    log.append(1, &[b"one"]).unwrap();
+    let mut staged = log.stage(4).unwrap();
+    staged.write(b"pay").unwrap();
+    assert_eq!(disk.list().unwrap().len(), 2);
+    drop(staged);
+    assert_eq!(disk.list().unwrap().len(), 1);
+    // A process that died.
+    std::mem::forget(log.stage(4).unwrap());
+    log.write_out().unwrap();
+    drop(log);
+    let (mut log, _) = Log::open_on(Box::new(disk.clone()), config()).unwrap();
+    assert_eq!(disk.list().unwrap().len(), 1);
+    // Not all of it, or for another head: as if it were not there.
+    for (head, piece) in [(4, &b"pay"[..]), (5, b"payload")] {
+        let position = log.next_position().unwrap();
+        let mut staged = log.stage(head).unwrap();
+        staged.write(piece).unwrap();
+        let appended = log.append_staged(position, b"head", 0, b"payload", 0, staged);
+        appended.unwrap();
+        assert_eq!(log.read(position).unwrap().unwrap(), b"headpayload");
+    }
+    assert_eq!(disk.list().unwrap().len(), 1);
+}
+
+/// It is renamed before its bytes have reached the disk.
+#[test]
+fn a_staged_entry_that_a_power_loss_has_torn_is_dropped() {
+    for survives in 0..8 {
+        let payload: Vec<u8> = (0..20_000).map(|at| at as u8).collect();
+        let (disk, log) = appended(true, &payload);
+        drop(log);
+        let mut page = 0;
+        disk.lose_power(|| {
+            page += 1;
+            page % 8 != survives
+        });
+        let config = LogConfig::new("".into(), 1 << 20, IDENTITY, Durability::Os);
+        let Ok((log, _)) = Log::open_on(Box::new(disk), config) else {
+            continue; // nothing at all was left
+        };
+        if let Ok(Some(read)) = log.read(3) {
+            assert_eq!(read, [b"head", &payload[..]].concat());
+        }
+    }
+}

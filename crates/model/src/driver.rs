@@ -205,6 +205,10 @@ impl Run {
             Action::Refused { reason } => self.facts.push(breach::ASSERTION.fact(reason)),
             Action::NonPrimary { .. }
             | Action::Spread { .. }
+            | Action::Stage { .. }
+            | Action::Unstage { .. }
+            | Action::Staged { .. }
+            | Action::KeepStaged { .. }
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }
             | Action::Left

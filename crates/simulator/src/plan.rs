@@ -53,6 +53,8 @@ pub struct Plan {
     pub large_bytes: usize,
     /// It travels in parts of this size.
     pub part_bytes: u32,
+    /// From this size on it is written into a file of its own while it travels.
+    pub staged_bytes: u32,
     /// Others' take so much memory, but for one.
     pub parcels_bytes: u64,
     /// Restarts without the recovered position (a server started directly after a crash).
@@ -156,6 +158,7 @@ impl Plan {
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             large_bytes: Options::default().large_bytes,
             part_bytes: 128 << 10,
+            staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
@@ -169,6 +172,7 @@ impl Plan {
             let random = &mut Random::new(seed, 7);
             plan.large_bytes = random.pick(&[100, 150, 250]);
             plan.part_bytes = random.pick(&[5, 20, 100]);
+            plan.staged_bytes = random.pick(&[0, 200, 1 << 20]);
             plan.parcels_bytes = random.pick(&[300, 1_000, 2 << 30]);
         }
         if profile.bad_seat {

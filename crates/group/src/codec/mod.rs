@@ -25,6 +25,9 @@ const ENTRY: u8 = 64;
 /// Kind of a checkpoint in the log.
 const CHECKPOINT: u8 = 65;
 
+/// What precedes the payload in the bytes of an entry that is a submission ([`encode_entry_parts`]).
+pub const ENTRY_HEAD_BYTES: usize = 2 + 8 + 24 + 1 + 24 + 4;
+
 /// Bytes that are no message (entry, checkpoint) of this format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {

@@ -80,6 +80,7 @@ fn the_parts_of_an_entry_are_the_entry() {
         body: Body::BallotStart,
         ..entry()
     };
+    assert_eq!(encode_entry_parts(&entry()).0.len(), ENTRY_HEAD_BYTES);
     for entry in [entry(), void] {
         let (head, payload) = encode_entry_parts(&entry);
         assert_eq!([head, payload].concat(), encode_entry(&entry));

@@ -243,7 +243,12 @@ impl World {
             }
             Action::Refused { reason } => panic!("{} is refused: {reason}", process.name),
             // Nothing large is submitted here.
-            Action::Spread { .. } | Action::Note { .. } => {}
+            Action::Spread { .. }
+            | Action::Stage { .. }
+            | Action::Unstage { .. }
+            | Action::Staged { .. }
+            | Action::KeepStaged { .. }
+            | Action::Note { .. } => {}
         }
     }
 

@@ -19,6 +19,7 @@ pub(super) fn plan(seed: u64) -> Plan {
         delay_us: vec![vec![5_000; 3]; 3],
         large_bytes: 500,
         part_bytes: 10,
+        staged_bytes: 0,
         ..cluster(3, seed)
     }
 }

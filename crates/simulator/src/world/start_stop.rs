@@ -129,6 +129,7 @@ impl World {
                 window_bytes: plan.window_bytes,
                 large_bytes: plan.large_bytes,
                 part_bytes: plan.part_bytes,
+                staged_bytes: plan.staged_bytes,
                 parcels_bytes: plan.parcels_bytes,
                 wish: plan.nodes[node].wish,
                 measures: plan.office_moves,

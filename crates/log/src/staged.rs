@@ -1,0 +1,140 @@
+//! Large payloads that are written before their place in the log is known: a piece at a time, so that nothing
+//! else waits while a whole one is written.
+
+use std::sync::Arc;
+
+use crate::MAX_PAYLOAD_BYTES;
+use crate::disk::{Disk, DiskFile};
+use crate::error::LogError;
+use crate::format::{self, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES};
+use crate::log::Log;
+
+/// A file that may become the next segment. Removed when it is dropped unused.
+pub struct Staged {
+    disk: Arc<dyn Disk>,
+    name: String,
+    file: Arc<dyn DiskFile>,
+    /// Where the payload begins.
+    payload_at: u64,
+    written_bytes: u64,
+    used: bool,
+}
+
+impl Staged {
+    /// Writes the next bytes of the payload; they may be lost with the process. After an error it is of no use.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        let at = self.payload_at + self.written_bytes;
+        let result = self.file.write_all_at(bytes, at);
+        result.map_err(|e| LogError::io("write", self.disk.path(&self.name), at, e))?;
+        self.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// How much of the payload has been written.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.used {
+            // Else the next process does.
+            let _ = self.disk.remove(&self.name);
+        }
+    }
+}
+
+impl Log {
+    /// Begins to stage the payload of an entry that will be preceded by `head_bytes` in the body of its record.
+    pub fn stage(&mut self, head_bytes: usize) -> Result<Staged, LogError> {
+        self.check()?;
+        self.staged += 1;
+        let name = format::staged_name(self.staged);
+        let file = self.disk.create(&name);
+        let file = file.map_err(|e| LogError::io("create", self.disk.path(&name), 0, e))?;
+        Ok(Staged {
+            disk: self.disk.clone(),
+            name,
+            file: file.into(),
+            payload_at: SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES + head_bytes as u64,
+            written_bytes: 0,
+            used: false,
+        })
+    }
+
+    /// [`Log::append`] of an entry whose payload was staged, but for its first bytes, which were not known then.
+    /// `payload_crc` is the CRC-32C of the payload as it is now. It is written out on return.
+    ///
+    /// What was not staged whole, or not for this head, is appended as usual.
+    pub fn append_staged(
+        &mut self,
+        position: u64,
+        head: &[u8],
+        first: usize,
+        payload: &[u8],
+        payload_crc: u32,
+        mut staged: Staged,
+    ) -> Result<(), LogError> {
+        let bytes = (head.len() + payload.len()) as u64;
+        let at = SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES + head.len() as u64;
+        let is_whole = staged.payload_at == at && staged.written_bytes == payload.len() as u64;
+        // A segment is closed when it holds a record.
+        let closes = self.active_len() > SEGMENT_HEADER_BYTES;
+        let expected = self.index.next_position.unwrap_or(position);
+        let is_next = position == expected && position < u64::MAX && bytes <= MAX_PAYLOAD_BYTES;
+        if !is_whole || !closes || !is_next {
+            return self.append(position, &[head, payload]);
+        }
+        self.check()?;
+        self.write_out()?;
+        self.drop_old()?;
+        let (number, start) = (self.active_number() + 1, self.index.end());
+        let oldest = self.index.segments.front();
+        let base = oldest.map_or(number, |oldest| oldest.number);
+        let segment = self.segment_header(number, start, base).encode();
+        let padding = format::padding(bytes);
+        let crc = crc32c::crc32c_combine(crc32c::crc32c(head), payload_crc, payload.len());
+        let record = RecordHeader {
+            kind: format::KIND_ENTRY,
+            tag: 0,
+            body_len: bytes as u32,
+            body_crc: crc32c::crc32c_append(crc, padding),
+            position,
+            flushed: self.flushed,
+        };
+        let address = start + SEGMENT_HEADER_BYTES;
+        let front = [
+            &segment[..],
+            &record.encode(address)[..],
+            head,
+            &payload[..first],
+        ]
+        .concat();
+        let name = format::segment_name(number);
+        let result = (staged.file.write_all_at(&front, 0))
+            .and_then(|()| staged.file.write_all_at(padding, at + payload.len() as u64))
+            .and_then(|()| self.disk.rename(&staged.name, &name));
+        self.directory_changed = true;
+        self.poison_on_error("write", number, 0, result)?;
+        staged.used = true;
+        self.active = staged.file.clone();
+        self.index.begin_segment(number, start);
+        self.index.push_entry(&record, SEGMENT_HEADER_BYTES);
+        if let Some(last) = self.index.segments.back_mut() {
+            last.len += record.record_bytes();
+        }
+        self.buffer_at = self.active_len();
+        Ok(())
+    }
+
+    /// Staged payloads of an earlier process are of no use.
+    pub(crate) fn remove_staged(&mut self) -> Result<(), LogError> {
+        let names = self.disk.list();
+        let names = names.map_err(|e| self.directory_error("list", e))?;
+        for name in names.iter().filter(|name| format::is_staged_name(name)) {
+            self.remove_file(name)?;
+        }
+        Ok(())
+    }
+}
