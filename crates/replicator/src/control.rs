@@ -169,6 +169,12 @@ impl Control {
             .or(self.views.front())
     }
 
+    /// The first view above `seqno`.
+    pub(crate) fn view_after(&self, seqno: Seqno) -> Option<&Configuration> {
+        let next = self.views.iter().find(|(at, _)| *at > seqno);
+        next.map(|(_, configuration)| configuration)
+    }
+
     /// The view with exactly this seqno, if it is remembered.
     pub(crate) fn view_with(&self, seqno: Seqno) -> Option<&Configuration> {
         self.views

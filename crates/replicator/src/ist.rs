@@ -12,6 +12,7 @@ use crate::history::{History, Recorded};
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
+use crate::streaming::is_same;
 use crate::work::Task;
 
 /// A member that does not answer a pull for so long is given up for now.
@@ -147,7 +148,8 @@ impl Replicator {
     /// has connected anew has closed its streaming appliers without undoing anything, and recovers
     /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
     /// with the members of the one before; with both of this process's names among them this view is like
-    /// none before or after it.
+    /// none before or after it. If the next view repeats the one that was here, at which the others undo
+    /// them all, that one is shown, too: both are alike here as well.
     fn ist_begins(&mut self, first: &Task) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
@@ -164,29 +166,33 @@ impl Replicator {
             return;
         }
         let at = ist.first - 1;
-        let configuration = self
-            .control
-            .as_ref()
-            .and_then(|c| c.view_at(at))
-            .map(|(_, c)| c.clone());
-        let mut configuration = configuration.unwrap_or_default();
+        let control = self.control.as_ref();
+        let here = control.and_then(|c| c.view_at(at)).map(|(_, c)| c.clone());
+        let here = here.unwrap_or_default();
+        let next = control.and_then(|c| c.view_after(at));
+        let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
+        let mut shown = here.clone();
         if self.server_running {
             for incarnation in [self.me, self.me_before] {
-                if configuration.index_of(incarnation).is_none() {
+                if shown.index_of(incarnation).is_none() {
                     let named = self.my_member.clone();
                     let named = Member {
                         incarnation,
                         ..named
                     };
-                    configuration.members.push(named);
+                    shown.members.push(named);
                 }
             }
-            configuration.sort();
+            shown.sort();
         }
-        let view = self.primary_view(at, &configuration);
         self.server_running = true;
         self.shown_low = Some(at - 1);
-        self.works.push(Task::View(view), at);
+        self.works
+            .push(Task::View(self.primary_view(at, &shown)), at);
+        if repeats && !planted(Mutant::RepeatedViewHidden) {
+            self.works
+                .push(Task::View(self.primary_view(at, &here)), at);
+        }
     }
 
     fn ist_entry(&mut self, task: Task) {

@@ -203,7 +203,7 @@ impl Replicator {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
             return; // `pursue_ist` has just seen it
         };
-        self.joined_at = self.order.top();
+        self.joined_at = self.joined_at.max(self.order.top());
         self.review_presumed();
         self.server_running = true; // the view that this node came in with, if none before
         for (task, seqno) in transfer.later {

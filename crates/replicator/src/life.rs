@@ -52,6 +52,7 @@ impl Replicator {
         self.asking.forget(self.now_ms);
         self.held_reads.clear();
         self.lost_rollbacks.clear();
+        self.joined_at = -1;
         self.flow.forget(self.now_ms);
         self.patience.forget();
         self.absence = crate::absence::Absence::default();
@@ -141,7 +142,9 @@ impl Replicator {
         }
         if view.primary {
             let seqno = view.gtid.seqno;
-            self.shown_low = None;
+            if !self.works.shows_next(seqno) {
+                self.shown_low = None;
+            }
             if seqno > self.order.low() {
                 self.order.pass(seqno);
                 self.released(seqno);
@@ -386,7 +389,7 @@ impl Replicator {
         self.settle_undecided();
         self.owed_donation();
         match self.my_state() {
-            Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
+            Some(NodeState::Joiner) if self.has_joined() => {
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
             Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {

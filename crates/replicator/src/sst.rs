@@ -169,6 +169,9 @@ impl Replicator {
             self.submissions.take(id.number);
             self.synced_told = false;
         }
+        if joiner == Some(self.me) {
+            self.state_is_whole();
+        }
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -191,6 +194,9 @@ impl Replicator {
     /// Donors left in the middle.
     pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
         let me = self.me;
+        if lost.iter().any(|lost| lost.joiner == me) {
+            self.state_is_whole();
+        }
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };

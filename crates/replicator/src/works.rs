@@ -143,6 +143,12 @@ impl Works {
         })
     }
 
+    /// True if the next is a view at this seqno.
+    pub(crate) fn shows_next(&self, seqno: Seqno) -> bool {
+        let next = self.queue.front().map(|queued| &queued.task);
+        matches!(next, Some(Task::View(view)) if view.primary && view.gtid.seqno == seqno)
+    }
+
     /// A callback has returned.
     pub(crate) fn done(&mut self, id: WorkId) -> Option<Running> {
         self.running.remove(&id)

@@ -394,28 +394,29 @@ pub const ALL: &[Profile] = &[
         flushes_apart_percent: 75,
         ..PLAIN
     },
+    Profile {
+        name: "streaming",
+        sizes: &[2, 3, 3, 4],
+        mix: &[
+            (3, Partition),
+            (2, OneWay),
+            (1, Flapping),
+            (2, Isolate),
+            (3, Crash),
+            (1, PowerLoss),
+            (2, Leave),
+            (3, Reconnect),
+            (2, Pause),
+            (1, CrashInTransfer),
+            (1, Blackout),
+        ],
+        streaming_percent: 50,
+        ..PLAIN
+    },
 ];
 
 /// Those that do not take their turn yet: not clean in long runs.
-const APART: &[Profile] = &[Profile {
-    name: "streaming",
-    sizes: &[2, 3, 3, 4],
-    mix: &[
-        (3, Partition),
-        (2, OneWay),
-        (1, Flapping),
-        (2, Isolate),
-        (3, Crash),
-        (1, PowerLoss),
-        (2, Leave),
-        (3, Reconnect),
-        (2, Pause),
-        (1, CrashInTransfer),
-        (1, Blackout),
-    ],
-    streaming_percent: 50,
-    ..PLAIN
-}];
+const APART: &[Profile] = &[];
 
 /// Those that take turns, and the others.
 pub fn all() -> impl Iterator<Item = &'static Profile> {

@@ -346,7 +346,12 @@ impl World {
         self.dark = false;
         if let Some(node) = best {
             if furthest(&node) < (true, 0) {
-                // No database is of use: a new cluster, in which the old logs mean nothing.
+                // No database is of use: a new cluster, in which the old logs mean nothing, an
+                // arbitrator's neither.
+                for other in 0..self.machines.len() {
+                    self.machines[other].back_us = self.now_us;
+                    self.crash(other, false);
+                }
                 for machine in &mut self.machines {
                     machine.disk = MemoryDisk::default();
                     machine.left = Left::default();
