@@ -235,9 +235,11 @@ impl Group {
         self.durable = checkpoint.position;
         self.incoming.clear();
         self.summary_sent_at = None;
-        if forked {
-            self.left_number = 0; // numbers of the branch that was left mean nothing here
-        }
+        self.left_number = match forked {
+            true => 0, // numbers of the branch that was left mean nothing here
+            // A view that was never committed was not left.
+            false => self.left_number.min(checkpoint.configuration.number),
+        };
         self.committed = checkpoint.clone();
         self.configured_at = checkpoint.position;
         self.joined.clear();
