@@ -146,7 +146,7 @@ fn group_config(options: &Options, me: Member) -> Config {
 
 /// `repl.sequencer`.
 pub fn office_wish(options: &Options) -> Wish {
-    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
+    match options.choice("repl.sequencer") {
         "prefer" => Wish::Prefer,
         "never" => Wish::Never,
         _ => Wish::Auto,
@@ -155,7 +155,7 @@ pub fn office_wish(options: &Options) -> Wish {
 
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
-    let durability = match options.str("repl.durability") {
+    let durability = match options.choice("repl.durability") {
         "memory" => Durability::Memory,
         "disk" => Durability::Disk,
         _ => Durability::Os,
@@ -179,5 +179,25 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         bootstrap: None,
         server_running: false,
         options: replicator::Options::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durability_is_what_was_asked_for_in_any_case() {
+        let dir = tempfile::tempdir().unwrap();
+        let votes = Votes::open(dir.path(), Uuid([1; 16])).unwrap();
+        for (word, durability) in [
+            ("memory", Durability::Memory),
+            ("Os", Durability::Os),
+            ("DISK", Durability::Disk),
+        ] {
+            let options = Options::new("", "", &format!("repl.durability={word}")).unwrap();
+            let start = start(&options, &votes, Member::default());
+            assert_eq!(start.log.durability, durability);
+        }
     }
 }

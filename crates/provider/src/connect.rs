@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
 use trireme_group::Member;
+use trireme_log::Durability;
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::{Line, now_ms};
 use trireme_replicator::{Event, Gtid};
@@ -167,13 +168,14 @@ fn engine_start(
             local.uuid
         ));
     }
+    let start = setup::start(options, votes, me);
     Ok(Start {
-        flushes_apart: options.str("repl.durability") == "disk",
+        flushes_apart: start.log.durability == Durability::Disk,
         local,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
         server_running: node.server_running.load(Ordering::SeqCst),
         options: crate::runtime::replicator_options(options, donor),
-        ..setup::start(options, votes, me)
+        ..start
     })
 }
 

@@ -14,7 +14,7 @@ use std::fmt;
 
 use registry::{DefaultValue, SPECS, Spec};
 pub use value::Typed;
-use value::{Kind, parse_bool, parse_decimal, parse_duration, parse_int};
+use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
 
 /// When options are set. An option may change up to a certain phase; setting it to its present value always succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,12 +28,12 @@ pub enum Phase {
 }
 
 /// An option that was set to something new, or a command (such as `socket.ssl_reload`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Name of the option.
     pub key: &'static str,
-    /// The value as it was written.
-    pub value: String,
+    /// Its new value.
+    pub value: Typed,
 }
 
 /// Why options were refused.
@@ -188,7 +188,7 @@ impl Options {
             }
             changes.push(Change {
                 key: spec.name,
-                value: value.to_string(),
+                value: typed,
             });
         }
         *self = next;
@@ -242,6 +242,16 @@ impl Options {
             .unwrap_or_default()
             .as_nanos();
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+
+    /// The word that was chosen, spelled as the registry does, however it was written.
+    pub fn choice(&self, key: &str) -> &'static str {
+        let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Choice(_)));
+        match spec.kind {
+            Kind::Choice(words) => find_word(words, self.text(spec)),
+            _ => None,
+        }
+        .unwrap_or(spec.default.text())
     }
 
     /// Text of any option, as it was written; its default if it is not set.
