@@ -1,5 +1,6 @@
 //! What a connection begins with, as the options say.
 
+use std::io;
 use std::path::PathBuf;
 
 use trireme_engine::Start;
@@ -10,7 +11,7 @@ use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, Transp
 
 use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
-use crate::votes::{Votes, VotesError, current_boot_id};
+use crate::votes::{Votes, VotesError};
 
 /// Why a connection cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,14 @@ pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Uuid(bytes))
+}
+
+/// Id of this boot of the operating system: what was only in the page cache is lost when it changes.
+fn current_boot_id() -> io::Result<Uuid> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .parse()
+        .map_err(io::Error::other)
 }
 
 /// Refuses options that would not be kept.
@@ -185,6 +194,11 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_boot_has_an_id() {
+        assert!(!current_boot_id().unwrap().is_nil());
+    }
 
     #[test]
     fn durability_is_what_was_asked_for_in_any_case() {
