@@ -42,7 +42,7 @@ pub enum SetupError {
 }
 
 /// A fresh random uuid (version 4).
-pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
+pub fn random_uuid() -> Result<Uuid, SetupError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;

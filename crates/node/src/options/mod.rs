@@ -12,6 +12,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::url::ClusterUrl;
 use registry::{DefaultValue, SPECS, Spec};
 pub use value::Typed;
 use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
@@ -195,8 +196,19 @@ impl Options {
         Ok(changes)
     }
 
+    /// What holds for a connection to `cluster`: the options of its address come in addition. From the first one on more
+    /// defaults are shown.
+    pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
+        self.show_connected();
+        let mut options = self.clone();
+        let pairs = cluster.options.iter();
+        let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
+        options.apply_pairs(pairs, Phase::Connect)?;
+        Ok(options)
+    }
+
     /// Shows the defaults that Galera shows from the first connect on, `gmcast.listen_addr` among them.
-    pub fn show_connected(&mut self) {
+    fn show_connected(&mut self) {
         let listen = format!("tcp://0.0.0.0:{}", self.str("base_port"));
         for spec in SPECS {
             if let DefaultValue::FromConnect(text) = spec.default {

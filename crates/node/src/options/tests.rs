@@ -234,25 +234,26 @@ fn commands_fire_each_time_and_are_not_kept() {
 #[test]
 fn the_cluster_address_may_set_what_a_connection_needs() {
     let mut options = options("");
-    let pairs = [("gmcast.segment", "3"), ("pc.weight", "2")];
+    let mut with = |pair: &str| {
+        let url = format!("gcomm://h?{pair}&pc.weight=2");
+        options.for_connection(&url.parse().unwrap())
+    };
+    let connection = with("gmcast.segment=3").unwrap();
     assert_eq!(
-        options
-            .apply_pairs(pairs, Phase::Connect)
-            .map(|changes| changes.len()),
-        Ok(2)
-    );
-    assert_eq!(
-        (options.int("gmcast.segment"), options.int("pc.weight")),
+        (
+            connection.int("gmcast.segment"),
+            connection.int("pc.weight")
+        ),
         (3, 2)
     );
-    let fixed = options.apply_pairs([("gcache.size", "1M")], Phase::Connect);
     assert_eq!(
-        fixed,
+        with("gcache.size=1M"),
         Err(OptionError::Fixed {
             key: "gcache.size",
             until: Phase::Init
         })
     );
+    assert_eq!(options.int("gmcast.segment"), 0, "for that connection only");
 }
 
 #[test]
