@@ -16,5 +16,6 @@ mod real {
     mod options;
     mod refusal;
     mod trial;
+    mod verify;
     mod writes;
 }

@@ -1,9 +1,13 @@
 //! What the log promises its owner, on a healthy disk.
 
+mod common;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk, OsDisk, Outcome};
+
+use common::segments;
 
 const IDENTITY: [u8; 16] = [7; 16];
 
@@ -185,11 +189,6 @@ fn remnants_of_an_earlier_log_are_removed() {
         assert_eq!((recovered.damage.len(), log.read(1).unwrap()), (0, None));
         assert_eq!(segments(&disk), [name]);
     }
-}
-
-fn segments(disk: &MemoryDisk) -> Vec<String> {
-    let names = disk.list().unwrap().into_iter();
-    names.filter(|name| name.starts_with("trireme-0")).collect()
 }
 
 #[test]

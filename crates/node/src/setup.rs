@@ -1,5 +1,6 @@
 //! What a connection begins with, as the options say.
 
+use std::io;
 use std::path::PathBuf;
 
 use trireme_engine::Start;
@@ -10,7 +11,7 @@ use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, Transp
 
 use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
-use crate::votes::{Votes, VotesError, current_boot_id};
+use crate::votes::{Votes, VotesError};
 
 /// Why a connection cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +42,20 @@ pub enum SetupError {
 }
 
 /// A fresh random uuid (version 4).
-pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
+pub fn random_uuid() -> Result<Uuid, SetupError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Uuid(bytes))
+}
+
+/// Id of this boot of the operating system: what was only in the page cache is lost when it changes.
+fn current_boot_id() -> io::Result<Uuid> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .parse()
+        .map_err(io::Error::other)
 }
 
 /// Refuses options that would not be kept.
@@ -146,7 +155,7 @@ fn group_config(options: &Options, me: Member) -> Config {
 
 /// `repl.sequencer`.
 pub fn office_wish(options: &Options) -> Wish {
-    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
+    match options.choice("repl.sequencer") {
         "prefer" => Wish::Prefer,
         "never" => Wish::Never,
         _ => Wish::Auto,
@@ -155,7 +164,7 @@ pub fn office_wish(options: &Options) -> Wish {
 
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
-    let durability = match options.str("repl.durability") {
+    let durability = match options.choice("repl.durability") {
         "memory" => Durability::Memory,
         "disk" => Durability::Disk,
         _ => Durability::Os,
@@ -179,5 +188,30 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         bootstrap: None,
         server_running: false,
         options: replicator::Options::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_boot_has_an_id() {
+        assert!(!current_boot_id().unwrap().is_nil());
+    }
+
+    #[test]
+    fn durability_is_what_was_asked_for_in_any_case() {
+        let dir = tempfile::tempdir().unwrap();
+        let votes = Votes::open(dir.path(), Uuid([1; 16])).unwrap();
+        for (word, durability) in [
+            ("memory", Durability::Memory),
+            ("Os", Durability::Os),
+            ("DISK", Durability::Disk),
+        ] {
+            let options = Options::new("", "", &format!("repl.durability={word}")).unwrap();
+            let start = start(&options, &votes, Member::default());
+            assert_eq!(start.log.durability, durability);
+        }
     }
 }

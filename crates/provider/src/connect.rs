@@ -6,22 +6,20 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
 use trireme_group::Member;
+use trireme_log::Durability;
 use trireme_node::setup::{self, SetupError, random_uuid};
-use trireme_node::{Line, now_ms};
+use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::AllowAddress;
 
-use crate::core::{Core, Progress};
+use crate::core::Core;
 use crate::flusher::Flusher;
 use crate::node::Node;
-use crate::options::{Options, Phase};
+use crate::options::Options;
 use crate::reactor::Reactor;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 
-/// A leave that the cluster does not answer is given up after this time (MariaDB's suites kill a
-/// server that takes more than 10 s to stop).
-const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server's threads get to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,8 +47,6 @@ pub enum ConnectError {
     Thread(std::io::Error),
     #[error("already connected; disconnect first")]
     Connected,
-    #[error("no random numbers from the system: {0}")]
-    Random(#[from] getrandom::Error),
     #[error(
         "no primary component within {timeout_ms} ms (pc.wait_prim_timeout) at {peers}: check that a node of the \
          cluster runs there, its cluster name and its log; the first node of a new cluster is started with gcomm:// \
@@ -83,7 +79,14 @@ pub fn connect(
         source,
     };
     let cluster: ClusterUrl = url.parse().map_err(address)?;
-    let options = connection_options(node, &cluster, url)?;
+    let options = {
+        let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+        options.for_connection(&cluster)
+    };
+    let options = options.map_err(|error| ConnectError::Option {
+        address: url.to_owned(),
+        message: error.to_string(),
+    })?;
     let bootstrap = bootstrap || cluster.is_bootstrap();
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
@@ -119,28 +122,6 @@ pub fn connect(
     Ok(())
 }
 
-/// Options of the address hold for this connection only.
-fn connection_options(
-    node: &Node,
-    cluster: &ClusterUrl,
-    url: &str,
-) -> Result<Options, ConnectError> {
-    let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-    options.show_connected();
-    let mut options = options.clone();
-    let pairs = cluster
-        .options
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()));
-    options
-        .apply_pairs(pairs, Phase::Connect)
-        .map_err(|error| ConnectError::Option {
-            address: url.to_owned(),
-            message: error.to_string(),
-        })?;
-    Ok(options)
-}
-
 /// This node as the others see it.
 fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, ConnectError> {
     Ok(Member {
@@ -167,13 +148,14 @@ fn engine_start(
             local.uuid
         ));
     }
+    let start = setup::start(options, votes, me);
     Ok(Start {
-        flushes_apart: options.str("repl.durability") == "disk",
+        flushes_apart: start.log.durability == Durability::Disk,
         local,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
         server_running: node.server_running.load(Ordering::SeqCst),
         options: crate::runtime::replicator_options(options, donor),
-        ..setup::start(options, votes, me)
+        ..start
     })
 }
 

@@ -4,7 +4,7 @@
 use trireme_engine::Engine;
 use trireme_group as group;
 use trireme_log::FlushDone;
-use trireme_node::{Line, Station, now_ms};
+use trireme_node::{Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
 use crate::flusher::Flusher;
@@ -12,19 +12,6 @@ use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
 use crate::waiting::Waiting;
-
-/// How far a connect() or disconnect() has come.
-#[derive(Default)]
-pub struct Progress {
-    /// In a view.
-    pub admitted: bool,
-    /// The cluster will not have this node, and why.
-    pub refused: Option<String>,
-    /// The node has left and told the server so.
-    pub closed: bool,
-    /// The node can keep nothing any more, and why.
-    pub failed: Option<String>,
-}
 
 /// Everything under the node's lock.
 pub struct Core {

@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
-use crate::options::{Change, Options, Phase};
+use crate::options::{Change, Options, Phase, Typed};
 use crate::recover_position::recover_position;
 use trireme_node::setup::office_wish;
 
@@ -150,7 +150,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             );
         }
         "gmcast.isolate" => {
-            let isolated = change.value.trim() != "0";
+            let isolated = change.value != Typed::Int(0);
             node.with(|core| {
                 core.line
                     .as_mut()
@@ -158,7 +158,10 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             });
         }
         "gmcast.peer_addr" => {
-            let peer = crate::url::HostPort::parse_with_scheme(&change.value)
+            let Typed::Str(address) = &change.value else {
+                return Ok(());
+            };
+            let peer = crate::url::HostPort::parse_with_scheme(address)
                 .map_err(|error| error.to_string())?;
             let port = peer.port_or(options.base_port());
             let seed = trireme_transport::HostPort {

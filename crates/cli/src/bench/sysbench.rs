@@ -147,9 +147,7 @@ fn measure(
     let mut cluster = Cluster::create(settings, |_| {})?;
     let result = run_system(plan, system, &mut cluster, (rows, pair));
     // Nobody needs these data any more: no orderly shutdown.
-    for i in 0..nodes {
-        cluster.kill_node(i)?;
-    }
+    cluster.kill()?;
     if result.is_ok() || interrupt::check().is_err() {
         cluster.delete()?;
     } else {

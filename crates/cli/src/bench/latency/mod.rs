@@ -29,13 +29,13 @@ use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
 use crate::node_error::NodeError;
 use crate::packages::PackageError;
+use crate::preload::PreloadError;
 use crate::sql::SqlError;
 use cpu_limit::CpuLimitError;
 use failover::Victim;
 use fault::Fault;
 use network::NetworkError;
 pub use run::run;
-use slow_disk::SlowDiskError;
 
 /// A part of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -132,7 +132,7 @@ pub enum LatencyError {
     CpuLimit(#[from] CpuLimitError),
     /// No slow disk.
     #[error(transparent)]
-    SlowDisk(#[from] SlowDiskError),
+    SlowDisk(#[from] PreloadError),
     /// sysbench's part failed.
     #[error(transparent)]
     Sysbench(#[from] BenchError),
@@ -176,7 +176,7 @@ impl LatencyError {
                 | Self::CpuLimit(_)
                 | Self::SlowDisk(_)
                 | Self::Io { .. }
-                | Self::Cluster(ClusterError::Package(_))
+                | Self::Cluster(ClusterError::Package(_) | ClusterError::Io { .. })
         );
         something_is_missing || interrupt::check().is_err()
     }

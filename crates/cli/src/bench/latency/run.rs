@@ -109,7 +109,7 @@ impl Case {
     fn concerns(self, system: &System, plan: &Plan) -> bool {
         match self {
             Self::Failover(_, victim) | Self::Slow(_, victim) => {
-                system.name != "galera" || plan.victims.first() == Some(&victim)
+                !system.is_galera() || plan.victims.first() == Some(&victim)
             }
             Self::Far | Self::Regions => true,
         }
@@ -267,7 +267,7 @@ mod tests {
     fn system(name: &str) -> System {
         System {
             name: name.to_string(),
-            provider: Some("/x.so".into()),
+            provider: Some(format!("/lib{name}_smm.so").into()),
         }
     }
 

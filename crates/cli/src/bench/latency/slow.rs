@@ -6,11 +6,12 @@ use super::LatencyError;
 use super::cpu_limit::CpuLimit;
 use super::failover::Victim;
 use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, per_second, percentile};
+use super::figures::{Window, latencies_ms, per_second};
 use super::load::{Commit, Load};
 use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
 use super::slow_disk::SlowDisk;
+use crate::bench::stats::percentile;
 use crate::bench::system::System;
 use crate::interrupt;
 
