@@ -298,10 +298,10 @@ impl Group {
         if self.matched && self.intact_at.is_some_and(|at| position >= at) {
             self.amnesiac = false;
         }
-        if matches!(self.role, Role::Sequencer(_))
-            || !self.matched
-            || self.last_ack_sent == (self.promised, position)
-        {
+        if matches!(self.role, Role::Sequencer(_)) {
+            return self.tell_own_ack();
+        }
+        if !self.matched || self.last_ack_sent == (self.promised, position) {
             return;
         }
         let Some(sequencer) = self.sequencer() else {

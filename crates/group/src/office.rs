@@ -26,16 +26,19 @@ struct Progress {
     next: Position,
     /// Acknowledged.
     acked: Position,
+    /// How far the sequencer has told it to hold the log itself.
+    told: Position,
     /// Bytes sent above `acked`, roughly.
     ahead_bytes: usize,
 }
 
 impl Progress {
-    fn from(replica: ReplicaId, next: Position) -> Progress {
+    fn from(replica: ReplicaId, next: Position, told: Position) -> Progress {
         Progress {
             replica,
             next,
             acked: 0,
+            told,
             ahead_bytes: 0,
         }
     }
@@ -297,6 +300,7 @@ impl Group {
         }
         // A seat may need the word of its restarted process before that one is admitted (rule 14).
         let seated = self.has_seat(replica);
+        let told = self.own_ack();
         if let Role::Sequencer(office) = &mut self.role {
             if seated {
                 let known = self.acks.get(&replica);
@@ -304,7 +308,7 @@ impl Group {
                 let acked = known.map_or(0, |ack| ack.position);
                 let progress = Progress {
                     acked,
-                    ..Progress::from(replica, next)
+                    ..Progress::from(replica, next, told)
                 };
                 office.progress.insert(member, progress);
                 if next > self.tail.end() {
@@ -392,14 +396,38 @@ impl Group {
             next = last + 1;
             sent_bytes += bytes;
         }
+        let told = self.own_ack();
         if let Role::Sequencer(office) = &mut self.role {
             for member in &members {
                 if let Some(progress) = office.progress.get_mut(member) {
-                    progress.next = next;
+                    (progress.next, progress.told) = (next, told);
                     progress.ahead_bytes += sent_bytes;
                 }
             }
         }
+    }
+
+    /// Tells members which of their entries the sequencer holds by now: where it flushes its log, that is not what their
+    /// order records said, and often it is the vote that they wait for.
+    pub(crate) fn tell_own_ack(&mut self) {
+        let (position, ballot, commit) = (self.own_ack(), self.promised, self.committed.position);
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let mut to = Vec::new();
+        for (member, progress) in &mut office.progress {
+            let sent = progress.next.saturating_sub(1);
+            if position.min(sent) > progress.told {
+                progress.told = position;
+                to.push(*member);
+            }
+        }
+        let message = Message::Ack {
+            ballot,
+            position,
+            commit,
+        };
+        self.send_all(to, message);
     }
 
     /// A run of entries from `next` on; those that their origins disseminate right now by reference.
@@ -469,7 +497,7 @@ impl Group {
         };
         for member in &members {
             if let Some(progress) = office.progress.get_mut(member) {
-                *progress = Progress::from(progress.replica, checkpoint.position + 1);
+                *progress = Progress::from(progress.replica, checkpoint.position + 1, 0);
             }
         }
         let ballot = self.promised;

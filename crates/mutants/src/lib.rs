@@ -44,6 +44,7 @@ mutants! {
         takeover_makes_view: TakeoverMakesView,
         read_point_from_own_log: ReadPointFromOwnLog,
         overrides_ignored: OverridesIgnored,
+        minority_refuses: MinorityRefuses,
         payload_not_awaited: PayloadNotAwaited,
         uncommitted_delivered: UncommittedDelivered,
         office_restless: OfficeRestless,

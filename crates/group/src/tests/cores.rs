@@ -243,6 +243,12 @@ impl Cores {
         self.settle();
     }
 
+    /// What is in a node's log is on its disk.
+    pub fn flushed(&mut self, node: usize) {
+        let position = self.nodes[node].group.end();
+        self.event(node, Event::Appended { position });
+    }
+
     /// How many submissions a node has delivered.
     pub fn delivered(&self, node: usize) -> u64 {
         let is_submission = |action: &&Action| {
