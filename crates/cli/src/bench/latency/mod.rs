@@ -63,11 +63,11 @@ pub enum Part {
     Windows,
 }
 
-/// Lost, far and slow members: longest gap in the commits, commit latency, conflicts.
+/// Lost, far, slow and returning members: longest gap in the commits, commit latency, conflicts; what durability costs.
 ///
 /// Each node of the parts failover, far and regions runs in a network namespace of its own; this program carries the
 /// packets between them, late or not at all. The namespaces have no names and vanish with the processes in them. A full run
-/// of ten trials takes about four hours; choose with --part, --faults and --victims.
+/// of ten trials takes about seven hours; choose with --part, --faults and --victims.
 ///
 /// Table and CSV name the limits of the project's goals; "gap" is the longest time between two commits of one client, the
 /// worse of the two clients; "both silent" is the longest without a commit of either.
