@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::away::{self, Departure};
 use super::failover::{self, Victim};
 use super::fault::Fault;
 use super::report::{self, Figure, Measure, Record};
 use super::site::Ground;
 use super::slow::{self, Hindrance};
-use super::{LatencyError, Part, Plan, distance};
+use super::{LatencyError, Part, Plan, distance, durability, trace};
 use crate::bench::sysbench;
 use crate::bench::system::{System, SystemError};
 use crate::interrupt;
@@ -24,6 +25,8 @@ const TPS: Measure = Measure::median("commits/s", 0);
 enum Case {
     Failover(Fault, Victim),
     Far,
+    Away(Departure),
+    Trace,
     Regions,
     Slow(Hindrance, Victim),
 }
@@ -73,6 +76,8 @@ fn cases(plan: &Plan) -> Vec<Case> {
                 }
             }
             Part::Far => cases.push(Case::Far),
+            Part::Away => cases.extend(Departure::ALL.map(Case::Away)),
+            Part::Trace => cases.push(Case::Trace),
             Part::Regions => cases.push(Case::Regions),
             Part::Slow => {
                 for hindrance in [Hindrance::Cpu, Hindrance::Disk] {
@@ -80,7 +85,7 @@ fn cases(plan: &Plan) -> Vec<Case> {
                     cases.extend(victims.map(|victim| Case::Slow(hindrance, *victim)));
                 }
             }
-            Part::Windows => {}
+            Part::Durability | Part::Windows => {}
         }
     }
     cases
@@ -91,6 +96,8 @@ impl Case {
         match self {
             Self::Failover(..) => "failover",
             Self::Far => "far",
+            Self::Away(_) => "away",
+            Self::Trace => "trace",
             Self::Regions => "regions",
             Self::Slow(..) => "slow",
         }
@@ -100,6 +107,8 @@ impl Case {
         match self {
             Self::Failover(fault, victim) => format!("{}, {}", fault.name(), victim.name()),
             Self::Far => "third node 100 ms away".to_string(),
+            Self::Away(departure) => departure.name().to_string(),
+            Self::Trace => "flushes".to_string(),
             Self::Regions => "40 ms apart".to_string(),
             Self::Slow(hindrance, victim) => format!("{}, {}", hindrance.name(), victim.name()),
         }
@@ -111,7 +120,7 @@ impl Case {
             Self::Failover(_, victim) | Self::Slow(_, victim) => {
                 !system.is_galera() || plan.victims.first() == Some(&victim)
             }
-            Self::Far | Self::Regions => true,
+            Self::Far | Self::Away(_) | Self::Trace | Self::Regions => true,
         }
     }
 
@@ -131,6 +140,11 @@ impl Case {
                 let rows = distance::far(ground, system, length)?.into_iter();
                 return Ok(rows.map(|(case, f)| (case.to_string(), f)).collect());
             }
+            Self::Away(departure) => {
+                let away = Duration::from_secs(plan.away_seconds);
+                away::trial(ground, system, departure, away, length)?
+            }
+            Self::Trace => return trace::trial(ground, system, length),
             Self::Regions => distance::regions(ground, system, length)?,
             Self::Slow(hindrance, victim) => {
                 slow::trial(ground, system, hindrance, victim, length)?
@@ -176,6 +190,9 @@ fn run_cases(
             }
         }
     }
+    if plan.parts.contains(&Part::Durability) {
+        durability::run(plan, &ground, systems, notebook)?;
+    }
     if plan.parts.contains(&Part::Windows) {
         windows(plan, systems, notebook)?;
     }
@@ -210,7 +227,7 @@ fn windows(plan: &Plan, systems: &[System], notebook: &mut Notebook) -> Result<(
 }
 
 /// All that was measured, in memory and in the CSV file.
-struct Notebook {
+pub(super) struct Notebook {
     records: Vec<Record>,
     csv: Option<(PathBuf, File)>,
 }
@@ -231,7 +248,8 @@ impl Notebook {
         })
     }
 
-    fn take(&mut self, record: Record) -> Result<(), LatencyError> {
+    /// Notes what a trial gave.
+    pub(super) fn take(&mut self, record: Record) -> Result<(), LatencyError> {
         if !record.figures.is_empty() {
             line(&record.line());
         }
@@ -284,7 +302,7 @@ mod tests {
                 Case::Far,
             ]
         );
-        assert_eq!(cases(&plan(&[])).len(), 5 * 2 + 1 + 1 + 2 * 2);
+        assert_eq!(cases(&plan(&[])).len(), 5 * 2 + 1 + 1 + 2 * 2 + 2 + 1);
         assert_eq!(cases(&plan(&["--part=windows"])), []);
     }
 
@@ -297,8 +315,8 @@ mod tests {
                 .filter(|c| c.concerns(&system(name), &both))
                 .count()
         };
-        assert_eq!(times("trireme"), 16);
-        assert_eq!(times("galera"), 9);
+        assert_eq!(times("trireme"), 19);
+        assert_eq!(times("galera"), 12);
         let only = plan(&["--victims", "sequencer"]);
         let case = Case::Failover(Fault::Kill, Victim::Sequencer);
         assert!(case.concerns(&system("galera"), &only));
