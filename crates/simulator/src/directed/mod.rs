@@ -78,6 +78,9 @@ schedules! {
     damaged_voter,
     joiner_writes,
     queue_of_fragments,
+    abandoned_then_overwritten,
+    purged_success,
+    donor_diverges,
 }
 
 /// The schedule with this name. Err: there is none.
