@@ -81,6 +81,8 @@ schedules! {
     abandoned_then_overwritten,
     purged_success,
     donor_diverges,
+    fork_below_tail,
+    snapshot_of_old_branch,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -16,6 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::FragmentOvertakes,
         Mutant::RollbackOvertakes,
         Mutant::RollbackNotSent,
+        Mutant::FirstFragmentRepeated,
     ],
     plan: |seed| {
         let mut plan = cluster(3, seed);
