@@ -62,6 +62,7 @@ mutants! {
         purged_before_floor: PurgedBeforeFloor,
         update_keys_free: UpdateKeysFree,
         view_is_no_barrier: ViewIsNoBarrier,
+        rollback_overtakes: RollbackOvertakes,
     }
     replicator {
         last_seen_too_high: LastSeenTooHigh,

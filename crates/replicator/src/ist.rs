@@ -234,6 +234,9 @@ impl Replicator {
                         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
                         let source = id.incarnation;
                         let failed = failed || self.is_abandoned_fragment(*id, &ws);
+                        if failed {
+                            self.dummies.insert(seqno);
+                        }
                         let apply =
                             self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
                         Task::Apply(Box::new(apply))

@@ -149,6 +149,7 @@ impl Replicator {
             );
             self.log(Level::Warn, text);
         }
+        self.dummies.clear();
         let phase = if usable {
             if !is_resumed {
                 self.order = Order::new(local.seqno);

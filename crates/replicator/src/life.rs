@@ -48,6 +48,7 @@ impl Replicator {
         self.isolations.clear();
         self.disputes.clear();
         self.presumed.clear();
+        self.dummies.clear();
         self.held.clear();
         self.asking.forget(self.now_ms);
         self.held_reads.clear();

@@ -120,6 +120,9 @@ pub struct Replicator {
     pub(crate) isolations: Isolations,
     pub(crate) disputes: Disputes,
     pub(crate) presumed: Presumed,
+    /// What the log had as failed, in the state transfer of this connection: given to the server as a
+    /// dummy. All else that has passed commit order was applied.
+    pub(crate) dummies: BTreeSet<Seqno>,
     pub(crate) held: VecDeque<Held>,
     pub(crate) causal: Causal,
     pub(crate) asking: Asking,
@@ -181,6 +184,7 @@ impl Replicator {
             isolations: Isolations::default(),
             disputes: Disputes::default(),
             presumed: Presumed::default(),
+            dummies: BTreeSet::new(),
             held: VecDeque::new(),
             causal: Causal::default(),
             asking: Asking::default(),

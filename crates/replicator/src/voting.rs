@@ -167,12 +167,16 @@ impl Replicator {
         }
     }
 
-    /// This node has applied `seqno` without an error; did the cluster?
+    /// This node has applied `seqno` without an error; did the cluster? A joiner, too, must know: the vote
+    /// may be over before it counts, or before it has come to that seqno.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
         let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
-        let is_mine = matches!(self.stage, Stage::Active)
-            && !self.is_arbitrator()
-            && self.my_state() != Some(NodeState::Joiner);
+        let follows = match &self.stage {
+            Stage::Active => !self.is_arbitrator(),
+            Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
+            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        };
+        let is_mine = follows && !self.dummies.contains(&seqno);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
             self.become_inconsistent(&format!(

@@ -2,6 +2,7 @@
 
 mod ambiguous;
 mod arbitrators;
+mod blackout;
 mod calls;
 mod commits;
 mod connection;

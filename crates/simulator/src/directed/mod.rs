@@ -5,8 +5,8 @@
 //! situation was reached, everything is healed and the run ends as every other one: all converge and
 //! serve, and the invariants watch from the first event to the last.
 //!
-//! Cases of rule 24 that have no schedule yet: "log behind database"; "rollback fragment overtaking its
-//! fragment", "streaming commit fragment in the replayed range".
+//! Cases of rule 24 that have no schedule yet: "log behind database"; "streaming commit fragment in the
+//! replayed range".
 
 mod cluster;
 mod stage;
@@ -76,6 +76,13 @@ schedules! {
     flush_under_way,
     full_disk,
     damaged_voter,
+    joiner_writes,
+    queue_of_fragments,
+    abandoned_then_overwritten,
+    purged_success,
+    donor_diverges,
+    fork_below_tail,
+    snapshot_of_old_branch,
 }
 
 /// The schedule with this name. Err: there is none.

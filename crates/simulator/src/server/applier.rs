@@ -81,6 +81,11 @@ impl Applier {
         !matches!(self.stage, Stage::Off | Stage::Idle | Stage::Exited)
     }
 
+    /// What it applies, or has applied last, is a part of this streaming transaction.
+    pub fn streams(&self, id: StreamId) -> bool {
+        self.part.is_some_and(|(of, _)| of == id)
+    }
+
     /// For a person to read.
     pub fn describe(&self) -> String {
         match (self.is_busy(), self.gtid) {
