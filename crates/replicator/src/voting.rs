@@ -126,6 +126,7 @@ impl Replicator {
                 &Message::Vote {
                     seqno,
                     ballot,
+                    policy: self.options.vote_policy,
                     text,
                 },
             );
