@@ -22,6 +22,8 @@ pub struct Transaction {
     id: TrxId,
     keys: KeySetBuilder,
     data: Vec<u8>,
+    /// Some of its data had no room: what there is must not be replicated.
+    too_large: bool,
 }
 
 impl Transaction {
@@ -30,6 +32,7 @@ impl Transaction {
             id,
             keys: KeySetBuilder::new(),
             data: Vec::new(),
+            too_large: false,
         }
     }
 
@@ -37,8 +40,21 @@ impl Transaction {
         self.keys.append(parts, key_type);
     }
 
-    pub fn append_data(&mut self, data: &[u8]) {
+    /// Err: by how many bytes it would exceed the limit. The server may commit all the same
+    /// ([`Transaction::is_too_large`]).
+    pub fn append_data(&mut self, data: &[u8], limit_bytes: usize) -> Result<(), usize> {
+        let size = self.size_bytes().saturating_add(data.len());
+        if size > limit_bytes {
+            self.too_large = true;
+            return Err(size - limit_bytes);
+        }
         self.data.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// True if data was refused: a commit would leave it out on all nodes but this one.
+    pub fn is_too_large(&self) -> bool {
+        self.too_large
     }
 
     /// Its size as `repl.max_ws_size` limits it.
@@ -82,8 +98,12 @@ mod tests {
                 let parts: [&[u8]; 3] = [b"test", b"t3", &[row]];
                 transaction.append_key(&parts, KeyType::Exclusive);
             }
-            transaction.append_data(&vec![0; data]);
+            let data = vec![0; data];
+            assert_eq!(transaction.append_data(&data, size - 1), Err(1));
+            assert!(transaction.is_too_large());
+            assert_eq!(transaction.append_data(&data, size), Ok(()));
             assert_eq!(transaction.size_bytes(), size);
+            assert!(transaction.is_too_large(), "once and for all");
         }
     }
 }

@@ -176,8 +176,9 @@ impl Replicator {
             && self.my_state() != Some(NodeState::Joiner);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
-            self.become_inconsistent(&format!(
-                "Inconsistent by consensus on {gtid}: it was applied here"
+            // The words that galera_vote_majority_dml and galera_toi_vote look for.
+            self.leave_inconsistent(&format!(
+                "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
             ));
         }
     }
