@@ -74,7 +74,8 @@ fn who_is_outvoted_leaves() {
                 cluster.nodes[node]
                     .logs
                     .iter()
-                    .any(|l| l.contains("Inconsistent by consensus on"))
+                    .any(|l| l.contains("Inconsistent by consensus on")
+                        || l.contains("Vote 0 (success) on"))
             );
             let actions = &cluster.nodes[node].actions;
             let after = actions.iter().skip_while(|a| **a != Action::MarkCorrupt);
