@@ -326,6 +326,24 @@ impl LogReader for Storage {
         };
         decode_entry(Bytes::from(bytes)).ok()
     }
+
+    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+        let Some(log) = &self.log else {
+            return Vec::new();
+        };
+        match log.read_between(from, last, max_bytes as u64) {
+            Ok(run) => {
+                let entries = run.into_iter().map(|item| Bytes::from(item.payload));
+                entries
+                    .map_while(|bytes| decode_entry(bytes).ok())
+                    .collect()
+            }
+            Err(error) => {
+                self.read_error.replace(Some(error));
+                Vec::new()
+            }
+        }
+    }
 }
 
 impl History for Storage {

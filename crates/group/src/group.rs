@@ -69,10 +69,27 @@ impl Config {
     }
 }
 
+/// Entries dropped from memory at a time: the rest can wait for the next event.
+const TRIMMED_AT_ONCE: Position = 4096;
+
 /// The committed part of the log that the core no longer holds in memory.
 pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
     fn read(&self, position: Position) -> Option<Entry>;
+
+    /// Entries from `from` to `last` at most, in order, until they exceed `max_bytes`; at least one if the log
+    /// reaches back to `from`.
+    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+        let (mut run, mut bytes) = (Vec::new(), 0);
+        for entry in (from..=last).map_while(|position| self.read(position)) {
+            bytes += entry.size_bytes();
+            if bytes > max_bytes && !run.is_empty() {
+                break;
+            }
+            run.push(entry);
+        }
+        run
+    }
 }
 
 /// Counts for status variables and the simulator's coverage.
@@ -260,7 +277,7 @@ impl Group {
 
     /// Takes an event. Call [`Group::flush`] after a batch of events.
     pub fn handle(&mut self, now: TimeMs, event: Event) {
-        let late_ms = now.saturating_sub(self.next_deadline());
+        let late_ms = now.saturating_sub(self.heartbeat_at + self.config.heartbeat_ms);
         self.now = self.now.max(now);
         match event {
             Event::Bootstrap {
@@ -325,7 +342,13 @@ impl Group {
         if let Some(since) = self.hole_since {
             deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
         }
-        deadline
+        if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
+            deadline = deadline.min(at);
+        }
+        match self.feeds_from_log() {
+            true => deadline.min(self.now + 1),
+            false => deadline,
+        }
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
@@ -523,8 +546,9 @@ impl Group {
             _ => None,
         };
         let committed = self.committed.position;
+        let upto = lacking.map_or(committed, |acked| acked.min(committed));
         self.tail
-            .trim(lacking.map_or(committed, |acked| acked.min(committed)));
+            .trim(upto.min(self.tail.first() + TRIMMED_AT_ONCE));
     }
 
     // ---- what the driver and status may ask ----

@@ -17,6 +17,11 @@ use crate::moving::Moving;
 /// Entries and bytes of one order record at most.
 const APPEND_ENTRIES_MAX: usize = 512;
 const APPEND_BYTES_MAX: usize = 1 << 20;
+/// Bytes read from the log at a time, and not more often than each ms: nobody's commit waits while one is fed that was
+/// away.
+const LOG_SLICE_BYTES: usize = 128 << 10;
+/// What an entry takes in a message beyond what it holds, roughly.
+const WIRE_OVERHEAD_BYTES: usize = 64;
 
 /// How far a member has been fed.
 #[derive(Clone, Debug, Hash)]
@@ -30,6 +35,9 @@ struct Progress {
     told: Position,
     /// Bytes sent above `acked`, roughly.
     ahead_bytes: usize,
+    /// Those of them that were sent up to `mark`: they count until all of it is acknowledged.
+    marked_bytes: usize,
+    mark: Position,
 }
 
 impl Progress {
@@ -40,6 +48,20 @@ impl Progress {
             acked: 0,
             told,
             ahead_bytes: 0,
+            marked_bytes: 0,
+            mark: 0,
+        }
+    }
+
+    fn acknowledged(&mut self, position: Position) {
+        self.acked = self.acked.max(position);
+        if self.acked >= self.mark {
+            self.ahead_bytes -= self.marked_bytes;
+            self.mark = self.acked.max(self.next.saturating_sub(1));
+            if self.acked == self.mark {
+                self.ahead_bytes = 0;
+            }
+            self.marked_bytes = self.ahead_bytes;
         }
     }
 }
@@ -59,6 +81,8 @@ pub(crate) struct Office {
     pub changes: Changes,
     /// First position whose submissions their origins are sending right now.
     fresh: Position,
+    /// When somebody was last fed from the log.
+    log_read_at: TimeMs,
     /// The office is being handed over: nothing is ordered any more.
     pub closing: bool,
     /// Who had it before and was missed.
@@ -70,10 +94,7 @@ pub(crate) struct Office {
 impl Office {
     pub fn acknowledged(&mut self, from: Incarnation, position: Position) {
         if let Some(progress) = self.progress.get_mut(&from) {
-            if position > progress.acked {
-                progress.acked = position;
-                progress.ahead_bytes = 0;
-            }
+            progress.acknowledged(position);
         }
     }
 
@@ -146,6 +167,7 @@ impl Group {
             waiting: BTreeMap::new(),
             changes: Changes::default(),
             fresh: Position::MAX,
+            log_read_at: 0,
             closing: false,
             missed: None,
             moving: Moving::resting_until(rest_until),
@@ -362,6 +384,13 @@ impl Group {
         due
     }
 
+    /// True if somebody is due who lacks what is no longer in memory: a slice each time.
+    pub(crate) fn feeds_from_log(&self) -> bool {
+        let first = self.tail.first();
+        let due = self.members_to_feed();
+        due.range(1..first).next().is_some()
+    }
+
     fn feed_from(
         &mut self,
         mut next: Position,
@@ -371,6 +400,9 @@ impl Group {
     ) {
         let mut sent_bytes = 0;
         while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
+            if next > 0 && next < self.tail.first() && !self.may_read_log() {
+                break;
+            }
             let Some(prev_ballot) = next
                 .checked_sub(1)
                 .and_then(|prev| self.ballot_of(prev, log))
@@ -430,30 +462,38 @@ impl Group {
         self.send_all(to, message);
     }
 
-    /// A run of entries from `next` on; those that their origins disseminate right now by reference.
+    /// True once in each ms: the log is read a slice at a time.
+    fn may_read_log(&mut self) -> bool {
+        match &mut self.role {
+            Role::Sequencer(office) => {
+                std::mem::replace(&mut office.log_read_at, self.now) < self.now
+            }
+            _ => false,
+        }
+    }
+
+    /// A run of entries from `next` on, out of memory or out of the log; those that their origins disseminate right
+    /// now by reference.
     fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
+        let most = next + APPEND_ENTRIES_MAX as Position - 1;
+        if next < self.tail.first() {
+            let last = most.min(self.tail.first() - 1);
+            let entries = log.read_run(next, last, LOG_SLICE_BYTES);
+            let bytes = entries
+                .iter()
+                .map(|entry| entry.size_bytes() + WIRE_OVERHEAD_BYTES);
+            return (entries.iter().map(WireEntry::full).collect(), bytes.sum());
+        }
         let me = self.me();
         let mut entries = Vec::new();
         let mut bytes = 0;
-        let mut position = next;
-        while position <= self.tail.end()
-            && entries.len() < APPEND_ENTRIES_MAX
-            && bytes < APPEND_BYTES_MAX
-        {
-            let stored;
-            let entry = match self.tail.get(position) {
-                Some(entry) => entry,
-                None => match log.read(position) {
-                    Some(entry) => {
-                        stored = entry;
-                        &stored
-                    }
-                    None => break,
-                },
-            };
+        for entry in self.tail.above(next - 1) {
+            if entry.position > most || bytes >= APPEND_BYTES_MAX {
+                break;
+            }
             let wire = match &entry.body {
                 Body::Submission { id, payload } if fresh && id.incarnation != me => WireEntry {
-                    position,
+                    position: entry.position,
                     ballot: entry.ballot,
                     body: WireBody::Reference {
                         id: *id,
@@ -469,9 +509,8 @@ impl Group {
                     WireEntry::full(entry)
                 }
             };
-            bytes += 64;
+            bytes += WIRE_OVERHEAD_BYTES;
             entries.push(wire);
-            position += 1;
         }
         (entries, bytes)
     }

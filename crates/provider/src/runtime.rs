@@ -115,6 +115,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         fc_single_primary: options.bool("gcs.fc_single_primary")
             || options.bool("gcs.fc_master_slave"),
         fc_desync_after_ms: options.int("repl.fc_desync_after_ms").max(0) as u64,
+        vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
         ..NodeOptions::default()

@@ -330,12 +330,13 @@ impl Control {
             Message::Vote {
                 seqno,
                 ballot,
+                policy,
                 text,
             } => {
                 // Of what was not ordered yet there is nothing to say, and without a database never.
                 let may_vote = state != NodeState::Joiner && !self.abstains(from);
                 if may_vote && seqno <= self.seqno() {
-                    self.votes.cast(seqno, from, ballot);
+                    self.votes.cast(seqno, from, ballot, policy);
                 }
                 Effect::Vote {
                     id,

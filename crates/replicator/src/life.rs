@@ -346,10 +346,15 @@ impl Replicator {
 
     /// This node's data differ from the others': it applies nothing more and leaves.
     pub(crate) fn become_inconsistent(&mut self, why: &str) {
+        self.leave_inconsistent(&format!("Inconsistency detected: {why}"));
+    }
+
+    /// The same, with a text of its own in the log.
+    pub(crate) fn leave_inconsistent(&mut self, text: &str) {
         if std::mem::replace(&mut self.inconsistent, true) {
             return;
         }
-        self.log(Level::Error, format!("Inconsistency detected: {why}"));
+        self.log(Level::Error, text);
         self.out.push(Action::MarkCorrupt);
         let skipped = self.works.remove(|task| match task {
             // Nobody is to be given these data.

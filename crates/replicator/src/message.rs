@@ -74,10 +74,12 @@ pub(crate) enum Message {
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,
-    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs.
+    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs. If it opens the vote:
+    /// how many successes decide it at once (0: the majority does).
     Vote {
         seqno: Seqno,
         ballot: u64,
+        policy: u8,
         text: String,
     },
 }
@@ -119,11 +121,13 @@ impl Message {
             Message::Vote {
                 seqno,
                 ballot,
+                policy,
                 text,
             } => {
                 out.push(KIND_VOTE);
                 out.extend_from_slice(&seqno.to_le_bytes());
                 out.extend_from_slice(&ballot.to_le_bytes());
+                out.push(*policy);
                 put_bytes(&mut out, text.as_bytes());
             }
         }
@@ -171,6 +175,7 @@ impl Message {
             KIND_VOTE => Message::Vote {
                 seqno: reader.i64()?,
                 ballot: reader.u64()?,
+                policy: reader.u8()?,
                 text: reader.string()?,
             },
             other => return Err(MessageError::Kind(other)),

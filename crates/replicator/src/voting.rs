@@ -126,6 +126,7 @@ impl Replicator {
                 &Message::Vote {
                     seqno,
                     ballot,
+                    policy: self.options.vote_policy,
                     text,
                 },
             );
@@ -179,8 +180,9 @@ impl Replicator {
         let is_mine = follows && !self.dummies.contains(&seqno);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
-            self.become_inconsistent(&format!(
-                "Inconsistent by consensus on {gtid}: it was applied here"
+            // The words that galera_vote_majority_dml and galera_toi_vote look for.
+            self.leave_inconsistent(&format!(
+                "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
             ));
         }
     }

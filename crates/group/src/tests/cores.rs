@@ -226,6 +226,29 @@ impl Cores {
         }
     }
 
+    /// Time passes as for a driver that ticks when it was asked to, and not before.
+    pub fn pass_when_due(&mut self, nodes: &[usize], ms: TimeMs) {
+        for _ in 0..ms {
+            self.now += 1;
+            self.arrive();
+            for node in nodes {
+                if self.now >= self.nodes[*node].group.next_deadline() {
+                    self.event(*node, Event::Tick);
+                }
+            }
+        }
+    }
+
+    pub fn now(&self) -> TimeMs {
+        self.now
+    }
+
+    /// What `node` has heard that `peer` acknowledges.
+    pub fn acked(&self, node: usize, peer: usize) -> Position {
+        let acks = &self.nodes[node].group.acks;
+        acks.get(&replica(peer)).map_or(0, |ack| ack.position)
+    }
+
     pub fn pass(&mut self, ms: TimeMs) {
         self.pass_for(&self.alive(), ms);
     }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod cores;
+mod feeding;
 mod moving;
 mod office;
 mod restarts;

@@ -75,6 +75,7 @@ fn messages() -> Vec<(&'static str, Bytes)> {
             Message::Vote {
                 seqno: 5,
                 ballot: 6,
+                policy: 7,
                 text: "why".into(),
             }
             .encode(),
