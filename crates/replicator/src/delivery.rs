@@ -105,6 +105,7 @@ impl Replicator {
                     self.back_in_step(id.incarnation);
                 }
             }
+            Effect::Doubt { id } => drop(self.own(id)),
             Effect::Cut { id } => {
                 self.own(id);
                 self.pin_log();

@@ -137,9 +137,10 @@ impl Replicator {
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let local = self.local;
-        let forked =
-            fork.is_some_and(|fork| local.seqno > fork) && !planted(Mutant::ForkedDatabaseUsed);
-        let usable = local.uuid == history && (0..=upto).contains(&local.seqno) && !forked;
+        let forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
+            && !planted(Mutant::ForkedDatabaseUsed);
+        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
+        let usable = local.uuid == history && is_within && !forked;
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);

@@ -21,6 +21,7 @@ const KIND_CUT: u8 = 8;
 const KIND_VOTE: u8 = 9;
 const KIND_LEAVE_OUT: u8 = 10;
 const KIND_CAUGHT_UP: u8 = 11;
+const KIND_DOUBT: u8 = 12;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +75,8 @@ pub(crate) enum Message {
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,
+    /// A joiner's database is at this seqno, and may hold a total-order action above it (rule 13).
+    Doubt(Seqno),
     /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs.
     Vote {
         seqno: Seqno,
@@ -116,6 +119,10 @@ impl Message {
                 out.extend_from_slice(&member.0.0);
             }
             Message::CaughtUp => out.push(KIND_CAUGHT_UP),
+            Message::Doubt(seqno) => {
+                out.push(KIND_DOUBT);
+                out.extend_from_slice(&seqno.to_le_bytes());
+            }
             Message::Vote {
                 seqno,
                 ballot,
@@ -168,6 +175,7 @@ impl Message {
             KIND_CUT => Message::Cut(reader.i64()?),
             KIND_LEAVE_OUT => Message::LeaveOut(reader.incarnation()?),
             KIND_CAUGHT_UP => Message::CaughtUp,
+            KIND_DOUBT => Message::Doubt(reader.i64()?),
             KIND_VOTE => Message::Vote {
                 seqno: reader.i64()?,
                 ballot: reader.u64()?,

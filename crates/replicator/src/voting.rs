@@ -45,6 +45,9 @@ pub(crate) type Presumed = BTreeMap<Seqno, (Ballot, String)>;
 impl Replicator {
     /// Applying `seqno` ended with an error here: the caller waits for the vote.
     pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
+        if self.was_done_already(seqno, error) {
+            return self.let_go_on(seqno, waiter, Code::Ok);
+        }
         let text = String::from_utf8_lossy(&error[..error.len().min(TEXT_BYTES)]).into_owned();
         let dispute = Dispute {
             ballot: ballot(seqno, error),
@@ -202,7 +205,12 @@ impl Replicator {
             ));
         }
         let code = if agreed { Code::Ok } else { Code::NodeFail };
-        let ticket = match dispute.waiter {
+        self.let_go_on(seqno, dispute.waiter, code);
+    }
+
+    /// The caller leaves commit order.
+    fn let_go_on(&mut self, seqno: Seqno, waiter: Disputer, code: Code) {
+        let ticket = match waiter {
             Disputer::Commit(ticket) => {
                 self.order.leave(seqno);
                 ticket

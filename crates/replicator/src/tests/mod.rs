@@ -5,6 +5,7 @@ mod arbitrators;
 mod calls;
 mod commits;
 mod connection;
+mod doubt;
 mod driver;
 mod flow;
 mod joining;
