@@ -35,8 +35,7 @@ impl Replicator {
             };
             return self.answer(ticket, Answer::unordered(code));
         }
-        self.send_lost_rollbacks();
-        if !self.lost_rollbacks.is_empty() {
+        if !self.rollbacks_are_sent() {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let waits = !self.may_go();
@@ -257,6 +256,9 @@ impl Replicator {
                 Code::ConnFail
             };
             return self.answer(ticket, Answer::unordered(code));
+        }
+        if !self.rollbacks_are_sent() {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         assert!(
             !self.isolations.contains_key(&conn),

@@ -137,11 +137,16 @@ impl Message {
         Bytes::from(out)
     }
 
-    /// True if this payload only changes what is known of members' desyncs and cuts.
-    pub(crate) fn touches_no_database(payload: &[u8]) -> bool {
-        let kind = payload.get(1).filter(|_| payload.first() == Some(&VERSION));
-        let harmless = [KIND_DESYNC, KIND_RESYNC, KIND_CUT, KIND_LEAVE_OUT];
-        kind.is_some_and(|kind| harmless.contains(kind))
+    /// True if this payload has nothing for the server of the node `is_own` to do, whoever it is for:
+    /// what it changes is only what is known of members. `may_donate`: a joiner's request may be for it.
+    pub(crate) fn needs_no_server(payload: &[u8], is_own: bool, may_donate: bool) -> bool {
+        match payload {
+            [VERSION, KIND_WRITE_SET, ..] => false,
+            [VERSION, KIND_STATE_REQUEST, ..] => !may_donate,
+            // It is told that it is synced.
+            [VERSION, KIND_SYNCED | KIND_CAUGHT_UP, ..] => !is_own,
+            _ => true,
+        }
     }
 
     pub(crate) fn decode(payload: &Bytes) -> Result<Message, MessageError> {

@@ -49,6 +49,12 @@ impl Replicator {
         }
     }
 
+    /// True if a write-set or total-order action may follow: none overtakes a lost rollback (rule 7).
+    pub(crate) fn rollbacks_are_sent(&mut self) -> bool {
+        self.send_lost_rollbacks();
+        self.lost_rollbacks.is_empty()
+    }
+
     /// A read sees what this node rolled back before: nobody has waited for these fragments, so they may
     /// not be ordered yet.
     pub(crate) fn ask_held_reads(&mut self) {

@@ -86,8 +86,8 @@ impl Replicator {
             return false;
         };
         let mut others = control.members.iter().filter(|(id, _)| **id != self.me);
-        let is_action = control.certification.origin(seqno).is_none();
-        is_action && !others.any(|(_, member)| member.counts)
+        // Whose a write-set was is not known below the floor: the control state does not tell the two apart.
+        self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
     }
 
     /// The cluster has decided what this node had to presume; false if that is not so of `seqno`.

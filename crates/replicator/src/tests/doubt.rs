@@ -270,3 +270,24 @@ fn a_doubt_is_noted_as_over_when_the_database_has_passed_it() {
     assert!(story.cluster.nodes[0].actions.contains(&note));
     story.ends_well(0, 1);
 }
+
+/// A write-set below the certification floor is none the less no action: that it fails is this node's error.
+#[test]
+fn a_write_set_that_fails_while_the_log_is_read_back_is_an_error_of_this_node() {
+    let mut story = story();
+    let clear = |position| Killed {
+        position,
+        executed: false,
+        last: LastAction::NONE,
+    };
+    let write_set = story.action.seqno - 1;
+    let killed = [clear(write_set - 1), clear(story.action.seqno)];
+    let at = &mut story.cluster.nodes[0].server;
+    at.errors.insert(write_set, b"1032".to_vec());
+    story.restart(&killed);
+    let logs = &story.cluster.nodes[0].logs;
+    assert!(
+        logs.iter()
+            .any(|text| text.contains("Inconsistency detected"))
+    );
+}
