@@ -207,8 +207,17 @@ impl Replicator {
         self.joined_at = self.order.top();
         self.review_presumed();
         self.server_running = true; // the view that this node came in with, if none before
-        for (task, seqno) in transfer.later {
-            self.enqueue(task, seqno);
+        // A snapshot that has brought a primary view has brought it to a server that was never without.
+        let top = self.order.top();
+        let is_brought = |(task, seqno): &(Task, Option<Seqno>)| {
+            matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
+        };
+        let last_brought = transfer.later.iter().rposition(is_brought);
+        for (at, (task, seqno)) in transfer.later.into_iter().enumerate() {
+            let is_past = last_brought.is_some_and(|last| at < last);
+            if !(is_past && matches!(task, Task::View(_))) {
+                self.enqueue(task, seqno);
+            }
         }
         self.tell_synced();
     }
