@@ -29,8 +29,7 @@ const SHORTEST_STATEMENT_BYTES: usize = 6;
 /// users, grants, servers, partitions, constraints, events, sequences.
 const DONE_ALREADY: &[u32] = &[
     1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1072, 1091, 1125, 1128, 1141, 1146, 1147, 1176,
-    1304, 1305, 1347, 1359, 1360, 1396, 1403, 1476, 1477, 1507, 1517, 1537, 1539, 1826, 1959, 4031,
-    4091, 4092,
+    1304, 1305, 1359, 1360, 1396, 1403, 1476, 1477, 1507, 1517, 1537, 1539, 1826, 1959, 4091, 4092,
 ];
 
 /// What is not certain about the database that this process came with.
@@ -234,8 +233,10 @@ fn statement(data: &[u8]) -> String {
     match longest.len() < SHORTEST_STATEMENT_BYTES {
         true => "(its statement cannot be read)".to_owned(),
         false => {
+            // A checksum may follow it.
             let shown = &longest[..longest.len().min(STATEMENT_BYTES)];
-            String::from_utf8_lossy(shown).into_owned()
+            let text = shown.utf8_chunks().next();
+            text.map_or("", |chunk| chunk.valid()).to_owned()
         }
     }
 }
