@@ -41,7 +41,7 @@ fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
         trial.exec(origin, "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t");
         let acknowledged = begin(&trial, origin, statement.clone());
         // On all of them the action has begun, and has not ended.
-        let within = await_true(SOON, || (0..3).all(|i| is_unsafe(&trial, i)));
+        let within = await_true(SOON / 3, || (0..3).all(|i| is_unsafe(&trial, i)));
         let wait = Duration::from_millis(random_below(400));
         pause(wait);
         for victim in [2, 0, 1] {
