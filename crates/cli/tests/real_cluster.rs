@@ -9,6 +9,7 @@ mod real {
     mod arbitrator;
     mod blackout;
     mod crash;
+    mod ddl_blackout;
     mod full_disk;
     mod leave;
     mod load;

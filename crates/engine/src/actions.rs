@@ -259,9 +259,9 @@ impl Engine {
     ) {
         use replicator::Action;
         let action = match action {
-            Action::NoteAction { gtid } => {
+            Action::NoteAction { gtid, ended } => {
                 let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_action(gtid));
+                let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
                 return self.must_note(result, outside);
             }
             Action::NoteOverrides { overrides } => {

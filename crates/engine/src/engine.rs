@@ -326,10 +326,16 @@ impl Engine {
 }
 
 /// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
-/// the server has recovered from the database itself counts more than the file's number.
-pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
+/// the server has recovered from the database itself counts more than the file's number. A file without a
+/// history says that the position is not to be believed; if that is only for a total-order action that was
+/// `interrupted` ([`Storage::interrupted_action`]), the position holds, and rule 13 with it.
+pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
     if state.uuid.is_nil() {
-        return Gtid::UNDEFINED;
+        let is_explained = interrupted.is_known() && server.uuid == interrupted.uuid;
+        return match is_explained && server.is_known() {
+            true => server,
+            false => Gtid::UNDEFINED,
+        };
     }
     if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
         return server;

@@ -8,7 +8,7 @@ use trireme_group::{
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, History, Recorded, Seqno};
+use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
@@ -66,14 +66,29 @@ impl Storage {
 
     /// What earlier processes noted of a database in this history: the last total-order action that
     /// began, and the overrides in its past.
-    pub fn recall(&mut self, history: Uuid) -> Result<(Gtid, Vec<(Uuid, Seqno)>), LogError> {
+    pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
         if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
-            self.session.action = session.action;
+            self.session.action = session.action_as_of(self.session.boot_id);
             self.session.overrides = session.overrides;
             self.noted_in = history;
         }
         Ok((self.session.action, self.session.overrides.clone()))
+    }
+
+    /// The total-order action that an earlier process had begun and not ended, which is why it left no
+    /// position in grastate.dat; [`Gtid::UNDEFINED`]: there is none.
+    pub fn interrupted_action(disk: &dyn Disk) -> Result<Gtid, LogError> {
+        let Some(history) = Log::identity_on(disk)? else {
+            return Ok(Gtid::UNDEFINED);
+        };
+        let state = Log::state_on(disk, history)?;
+        let session = state.and_then(|bytes| Session::decode(&bytes));
+        let action = session.map_or(LastAction::NONE, |session| session.action);
+        Ok(match action.ended {
+            true => Gtid::UNDEFINED,
+            false => action.gtid,
+        })
     }
 
     /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
@@ -139,17 +154,22 @@ impl Storage {
         self.noted_in = history;
         self.session.amnesiac = recovery.amnesiac;
         if let Some(last) = last {
-            (self.session.action, self.session.overrides) = (last.action, last.overrides);
+            self.session.action = last.action_as_of(self.session.boot_id);
+            self.session.overrides = last.overrides;
         }
         self.log = Some(log);
         self.save_session()?;
         Ok(Some(recovery))
     }
 
-    /// Notes, flushed, that a total-order action begins to execute (rule 13);
-    /// [`Gtid::UNDEFINED`]: the database holds none above its position.
-    pub fn note_action(&mut self, action: Gtid) -> Result<(), LogError> {
-        self.session.action = action;
+    /// Notes, flushed, that a total-order action begins to execute, or has ended (rule 13);
+    /// [`Gtid::UNDEFINED`]: nothing is to be concluded from one.
+    pub fn note_action(&mut self, gtid: Gtid, ended: bool) -> Result<(), LogError> {
+        self.session.action = LastAction {
+            gtid,
+            ended,
+            same_boot: true,
+        };
         self.save_session()
     }
 

@@ -162,6 +162,11 @@ pub fn office_wish(options: &Options) -> Wish {
     }
 }
 
+/// Where the write-set log lies.
+pub fn log_disk(options: &Options) -> OsDisk {
+    OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
+}
+
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     let durability = match options.choice("repl.durability") {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_engine::{Engine, starting_position};
+use trireme_engine::{Engine, Storage, starting_position};
 use trireme_group::Event as GroupEvent;
 use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
@@ -76,8 +76,10 @@ impl Node {
     pub fn local_position(&self) -> Gtid {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
         let passed = gtid_from_abi(&self.settings.state_id);
-        let local = starting_position(state, passed);
-        let is_known = local.seqno >= 0 || local.uuid.is_nil();
+        let interrupted = self.interrupted_action();
+        let local = starting_position(state, passed, interrupted);
+        let is_lost = state.uuid.is_nil() && !interrupted.is_known();
+        let is_known = local.seqno >= 0 || is_lost;
         if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
             return local;
         }
@@ -89,7 +91,7 @@ impl Node {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                starting_position(state, recovered)
+                starting_position(state, recovered, interrupted)
             }
             Err(error) => {
                 self.logger.warn(format!(
@@ -98,6 +100,17 @@ impl Node {
                 local
             }
         }
+    }
+
+    /// The action within which the process before died, if that is why grastate.dat names no history.
+    fn interrupted_action(&self) -> Gtid {
+        if !self.peek(|core| core.grastate.says_unknown()) {
+            return Gtid::UNDEFINED;
+        }
+        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
+        let disk = setup::log_disk(&options);
+        // What cannot be read is told when the log is opened.
+        Storage::interrupted_action(&disk).unwrap_or(Gtid::UNDEFINED)
     }
 
     /// `repl.causal_read_timeout`.

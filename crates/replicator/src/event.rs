@@ -7,6 +7,7 @@ use trireme_group::{
 };
 
 use crate::gtid::Gtid;
+use crate::last_action::LastAction;
 use crate::options::Options;
 use crate::work::WorkId;
 use crate::writeset::WriteSetDraft;
@@ -268,7 +269,7 @@ pub struct Connect {
     /// runs already, whatever (this process's own last committed counts then). Nil: unknown.
     pub local: Gtid,
     /// The last [`crate::Action::NoteAction`] of the processes before, as far as `local`'s history goes.
-    pub last_action: Gtid,
+    pub last_action: LastAction,
     /// Set if the group was told to bootstrap: the history it founds or continues. Continues
     /// `local` if that has the same uuid.
     pub bootstrap: Option<Uuid>,

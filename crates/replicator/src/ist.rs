@@ -81,7 +81,7 @@ impl Replicator {
 
     /// Takes one step; false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        if self.leaving || self.works.applies() >= MAX_QUEUED {
+        if self.leaving || self.works.applies() >= MAX_QUEUED || !self.doubt_is_settled() {
             return false;
         }
         let now_ms = self.now_ms;
@@ -237,8 +237,10 @@ impl Replicator {
                         if failed {
                             self.dummies.insert(seqno);
                         }
-                        let apply =
-                            self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
+                        let executed = ws.is_isolation() && self.doubt.was_executed(seqno);
+                        let passed = failed || skipped || executed;
+                        let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
+                        self.tell_repetition(&apply);
                         Task::Apply(Box::new(apply))
                     }
                     _ => break,

@@ -137,9 +137,10 @@ impl Replicator {
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let local = self.local;
-        let forked =
-            fork.is_some_and(|fork| local.seqno > fork) && !planted(Mutant::ForkedDatabaseUsed);
-        let usable = local.uuid == history && (0..=upto).contains(&local.seqno) && !forked;
+        let forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
+            && !planted(Mutant::ForkedDatabaseUsed);
+        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
+        let usable = local.uuid == history && is_within && !forked;
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
@@ -207,8 +208,17 @@ impl Replicator {
         self.joined_at = self.joined_at.max(self.order.top());
         self.review_presumed();
         self.server_running = true; // the view that this node came in with, if none before
-        for (task, seqno) in transfer.later {
-            self.enqueue(task, seqno);
+        // A snapshot that has brought a primary view has brought it to a server that was never without.
+        let top = self.order.top();
+        let is_brought = |(task, seqno): &(Task, Option<Seqno>)| {
+            matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
+        };
+        let last_brought = transfer.later.iter().rposition(is_brought);
+        for (at, (task, seqno)) in transfer.later.into_iter().enumerate() {
+            let is_past = last_brought.is_some_and(|last| at < last);
+            if !(is_past && matches!(task, Task::View(_))) {
+                self.enqueue(task, seqno);
+            }
         }
         self.tell_synced();
     }

@@ -5,6 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::{Control, NodeState};
+use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 use crate::isolation::Isolation;
@@ -26,10 +27,11 @@ impl Replicator {
         } else {
             self.last_committed()
         };
+        self.doubt = Doubt::default();
         self.local = if connect.server_running && applied != Gtid::UNDEFINED {
             applied
         } else {
-            self.beyond_doubt(&connect)
+            self.place(&connect)
         };
         self.me_before = std::mem::replace(&mut self.me, connect.incarnation);
         self.my_member = connect.me;
@@ -88,14 +90,17 @@ impl Replicator {
 
     /// Where the database stands. One that was to execute a total-order action above its position may
     /// hold that action: executing it and setting the position are two steps, and the second may be lost
-    /// (rule 13). Nothing may be applied to it from its position on.
-    fn beyond_doubt(&mut self, connect: &Connect) -> Gtid {
-        let (local, action) = (connect.local, connect.last_action);
-        let is_known = local.is_known() && !planted(Mutant::ExecutedActionForgotten);
-        if !is_known || !local.precedes(action) {
-            return local;
-        }
+    /// (rule 13). Nothing may be applied to it until the order has seen that nobody has a better one.
+    fn place(&mut self, connect: &Connect) -> Gtid {
+        let (local, last) = (connect.local, connect.last_action);
+        let action = last.gtid;
+        self.doubt = Doubt::of(local, last);
+        let may_hold = local.is_known() && local.precedes(action);
         if connect.bootstrap.is_some() {
+            self.doubt = Doubt::default();
+            if !may_hold || planted(Mutant::ExecutedActionForgotten) {
+                return local;
+            }
             let text = format!(
                 "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
                  it now counts as being at {action}. What was committed in between is missing unless it was flushed \
@@ -104,12 +109,23 @@ impl Replicator {
             self.log(Level::Warn, text);
             return action;
         }
-        let text = format!(
-            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
-             it needs a full state transfer"
-        );
-        self.log(Level::Info, text);
-        Gtid { seqno: -1, ..local }
+        if last.leaves_in_doubt(local) {
+            let text = format!(
+                "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
+                 it needs a full state transfer, unless the databases of all members are in doubt"
+            );
+            self.log(Level::Info, text);
+        }
+        local
+    }
+
+    /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
+    pub(crate) fn forget_action(&mut self) {
+        self.doubt = Doubt::default();
+        self.out.push(Action::NoteAction {
+            gtid: Gtid::UNDEFINED,
+            ended: true,
+        });
     }
 
     /// The first view of a component that this node founds: its database is the state.
@@ -261,7 +277,8 @@ impl Replicator {
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
-            Sent::Donated
+            Sent::Doubt
+            | Sent::Donated
             | Sent::Joined
             | Sent::Synced
             | Sent::Cut
@@ -355,6 +372,7 @@ impl Replicator {
             return;
         }
         self.log(Level::Error, text);
+        self.forget_action();
         self.out.push(Action::MarkCorrupt);
         let skipped = self.works.remove(|task| match task {
             // Nobody is to be given these data.
@@ -396,6 +414,7 @@ impl Replicator {
         self.owed_donation();
         match self.my_state() {
             Some(NodeState::Joiner) if self.has_joined() => {
+                self.end_doubt();
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
             Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {

@@ -75,6 +75,8 @@ pub struct Replicator {
     pub(crate) founding: bool,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
+    /// What is not certain about that.
+    pub(crate) doubt: crate::doubt::Doubt,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
     pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
@@ -159,6 +161,7 @@ impl Replicator {
             me_before: Incarnation::default(),
             founding: false,
             local: Gtid::UNDEFINED,
+            doubt: crate::doubt::Doubt::default(),
             server_running: false,
             overrides: Vec::new(),
             last_override: None,

@@ -62,11 +62,12 @@ impl Replicator {
                 self.snapshot_is_here(upto - 1, upto)
             }
             Some(request) => {
-                self.out.push(Action::MarkUnsafe);
                 transfer.phase = TransferPhase::Retry {
                     request,
                     at_ms: self.now_ms,
                 };
+                self.forget_action();
+                self.out.push(Action::MarkUnsafe);
             }
         }
     }
@@ -341,9 +342,7 @@ impl Replicator {
         for _ in std::mem::take(&mut self.presumed) {
             self.out.push(Action::MarkSafe);
         }
-        self.out.push(Action::NoteAction {
-            gtid: Gtid::UNDEFINED,
-        });
+        self.forget_action();
         self.note_overrides();
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);

@@ -49,9 +49,10 @@ impl Replicator {
         }
     }
 
-    /// False while some are to be sent again.
-    pub(crate) fn rollbacks_are_sent(&self) -> bool {
-        self.lost_rollbacks.is_empty() || planted(Mutant::DonatedBeforeRollbacks)
+    /// True if a write-set or total-order action may follow: none overtakes a lost rollback (rule 7).
+    pub(crate) fn rollbacks_are_sent(&mut self) -> bool {
+        self.send_lost_rollbacks();
+        self.lost_rollbacks.is_empty()
     }
 
     /// True if this joiner may write: it has what was ordered before its transfer was over, and its donor

@@ -45,6 +45,9 @@ pub(crate) type Presumed = BTreeMap<Seqno, (Ballot, String)>;
 impl Replicator {
     /// Applying `seqno` ended with an error here: the caller waits for the vote.
     pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
+        if self.was_done_already(seqno, error) {
+            return self.let_go_on(seqno, waiter, Code::Ok);
+        }
         let text = String::from_utf8_lossy(&error[..error.len().min(TEXT_BYTES)]).into_owned();
         let dispute = Dispute {
             ballot: ballot(seqno, error),
@@ -83,8 +86,8 @@ impl Replicator {
             return false;
         };
         let mut others = control.members.iter().filter(|(id, _)| **id != self.me);
-        let is_action = control.certification.origin(seqno).is_none();
-        is_action && !others.any(|(_, member)| member.counts)
+        // Whose a write-set was is not known below the floor: the control state does not tell the two apart.
+        self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
     }
 
     /// The cluster has decided what this node had to presume; false if that is not so of `seqno`.
@@ -208,7 +211,12 @@ impl Replicator {
             ));
         }
         let code = if agreed { Code::Ok } else { Code::NodeFail };
-        let ticket = match dispute.waiter {
+        self.let_go_on(seqno, dispute.waiter, code);
+    }
+
+    /// The caller leaves commit order.
+    fn let_go_on(&mut self, seqno: Seqno, waiter: Disputer, code: Code) {
+        let ticket = match waiter {
             Disputer::Commit(ticket) => {
                 self.order.leave(seqno);
                 ticket

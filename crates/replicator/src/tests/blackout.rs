@@ -4,7 +4,7 @@
 use trireme_certification::Seqno;
 
 use super::driver::{Cluster, incarnation, member};
-use crate::{Action, Connect, Event, Gtid};
+use crate::{Action, Connect, Event};
 
 /// Two nodes are killed when an action is ordered and neither has it; they come back, and it fails on
 /// these. The server of `slow` does nothing yet. The second: its seqno.
@@ -32,7 +32,7 @@ fn action_read_back(fails_on: &[usize], slow: Option<usize>) -> (Cluster, Seqno)
             incarnation: me.incarnation,
             me: me.clone(),
             local: node.replicator.last_committed(),
-            last_action: Gtid::UNDEFINED,
+            last_action: crate::LastAction::NONE,
             bootstrap: None,
             server_running: false,
             control: node.replicator.control_snapshot(),

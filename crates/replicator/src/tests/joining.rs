@@ -599,7 +599,7 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
             incarnation: me.incarnation,
             me: me.clone(),
             local,
-            last_action: Gtid::UNDEFINED,
+            last_action: crate::LastAction::NONE,
             bootstrap: None,
             server_running: false,
             control: Some(control),

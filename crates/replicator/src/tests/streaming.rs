@@ -681,3 +681,52 @@ fn a_server_that_connects_anew_sees_that_a_view_repeats_the_one_before() {
     assert_eq!(views, [(left, 4), (left, 2), (again, 2), (again + 1, 3)]);
     cluster.assert_settled();
 }
+
+/// The same of a total-order action.
+#[test]
+fn no_action_overtakes_a_rollback_that_was_let_go_of() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let ordered = cluster.order.len();
+    cluster.toi(0, 5);
+    assert_eq!(cluster.order.len(), ordered, "nothing is sent yet");
+    cluster.pass(200);
+    cluster.settle_now();
+    let toi = &cluster.nodes[0].server.tois[&5].0;
+    assert_eq!(*toi, super::server::Toi::Done(Code::ConnFail));
+}
+
+/// And of what has waited for flow control.
+#[test]
+fn nothing_held_overtakes_a_rollback_that_was_let_go_of() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    let from = cluster.nodes[1].incarnation;
+    let say = |cluster: &mut Cluster, message: crate::direct::Direct| {
+        let bytes = message.encode();
+        cluster.event(0, Event::Direct { from, bytes });
+    };
+    say(&mut cluster, crate::direct::Direct::FlowStop);
+    send(&mut cluster, 0, 90, FIRST | flags::TRX_END, "b");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let ordered = cluster.order.len();
+    say(&mut cluster, crate::direct::Direct::FlowContinue);
+    assert_eq!(
+        cluster.order.len(),
+        ordered,
+        "the rollback cannot be sent yet"
+    );
+    cluster.pass(200);
+    deliver_all(&mut cluster);
+    let expected: [(u32, &[u8]); 3] = [
+        (FIRST, b"a"),
+        (ROLLBACK, b""),
+        (FIRST | flags::TRX_END, b"b"),
+    ];
+    assert_eq!(seen(&apply_all(&mut cluster, 1)), expected);
+}

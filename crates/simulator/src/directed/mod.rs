@@ -58,6 +58,7 @@ schedules! {
     promise_forgotten,
     behind_the_floor,
     action_behind_position,
+    blackout_within_ddl,
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,

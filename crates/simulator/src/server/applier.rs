@@ -9,7 +9,7 @@ use super::datadir::{Change, StreamId};
 use super::server::Server;
 use super::streaming::Part;
 use super::thread::Waits;
-use super::writeset::{action, action_error, decode, table_of};
+use super::writeset::{action, action_error, decode, done_already, table_of};
 
 /// Where an applier stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -352,13 +352,18 @@ impl Server {
                 self.vote(a, action_error(), ctx)
             }
             Stage::ActionRunning => {
-                self.db.execute(table, writer, ctx);
+                if !self.db.execute(gtid, table, writer, ctx) {
+                    self.appliers[a].error = Some(done_already());
+                }
                 self.appliers[a].stage = Stage::ActionExecuted;
                 ctx.sleep(self.plan.speed.stage_us)
             }
             _ => {
                 self.db.executed(gtid, table, writer, true, ctx);
                 self.locks.release_tables(a);
+                if let Some(error) = self.appliers[a].error.take() {
+                    return self.vote(a, error, ctx);
+                }
                 self.leave_as_applier(a, ctx);
                 self.work_done(a, ctx)
             }

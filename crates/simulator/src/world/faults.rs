@@ -339,7 +339,8 @@ impl World {
         let furthest = |node: &NodeId| {
             let machine = &self.machines[*node];
             let database = machine.datadir.as_ref().map(|datadir| datadir.position());
-            let known = machine.saved.reopened().starting_position(database);
+            let known = machine.saved.reopened();
+            let known = known.starting_position(database, &machine.disk);
             (!known.uuid.is_nil(), known.seqno)
         };
         let best = (0..self.machines.len()).rev().max_by_key(furthest);

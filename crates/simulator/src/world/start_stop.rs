@@ -100,7 +100,8 @@ impl World {
         // Killed after it had left the cluster: its saved number is not to be trusted without.
         let passed_position =
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
-        let local = (machine.saved).starting_position(passed_position.then_some(database));
+        let database = passed_position.then_some(database);
+        let local = (machine.saved).starting_position(database, &machine.disk);
         let replica = machine.replica;
         let me = Member {
             replica,
