@@ -2,6 +2,7 @@
 
 mod admission;
 mod cores;
+mod founding;
 mod moving;
 mod office;
 mod restarts;
