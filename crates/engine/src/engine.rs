@@ -33,10 +33,21 @@ pub struct Start {
     /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
     /// the override that this is.
     pub bootstrap: Option<Uuid>,
+    /// A cluster may be founded with others, if this node has no history at all (`pc.bootstrap_expect`).
+    pub expect: Option<Expected>,
     /// True if the server's storage engines are up.
     pub server_running: bool,
     /// The replicator's settings.
     pub options: replicator::Options,
+}
+
+/// A cluster that is to be founded without choosing a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// By so many nodes.
+    pub nodes: u32,
+    /// Names the new history, if this node is the founder.
+    pub history: Uuid,
 }
 
 /// What lives as long as a connection.
@@ -57,6 +68,10 @@ pub struct Link {
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
     pub(crate) history_told: bool,
+    /// The history that this node founds, if the others support it.
+    pub(crate) to_found: Option<Uuid>,
+    /// It has founded, and the state beside the log is not flushed yet.
+    pub(crate) just_founded: bool,
 }
 
 /// Why a node cannot go on in its cluster.
@@ -130,6 +145,12 @@ impl Engine {
             me,
         };
         let replica = connect.me.replica;
+        let has_past = start.bootstrap.is_some()
+            || start.server_running
+            || !local.uuid.is_nil()
+            || recovery.is_some()
+            || storage.has_past()?;
+        let expect = start.expect.filter(|_| !has_past);
         let first = match Beginning::of(start.bootstrap, local, last_action, replica, recovery) {
             Beginning::Join => None,
             Beginning::Resume {
@@ -166,6 +187,7 @@ impl Engine {
         self.notes.extend(storage.take_notes());
         let config = group::Config {
             append_is_durable: !flush_appends,
+            expect: expect.map_or(0, |expected| expected.nodes),
             ..start.config
         };
         self.link = Some(Link {
@@ -178,6 +200,8 @@ impl Engine {
             unflushed: None,
             flushing: None,
             history_told: false,
+            to_found: expect.map(|expected| expected.history),
+            just_founded: false,
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));

@@ -12,6 +12,9 @@ use trireme_replicator::Seqno;
 /// So much of the log is read at a time.
 const RUN_BYTES: u64 = 16 << 20;
 
+/// The log was begun, and its process ended before the first state was beside it.
+pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
+
 /// The version of a snapshot's first bytes.
 const SNAPSHOT_VERSION: u8 = 1;
 
@@ -68,7 +71,7 @@ fn decode_snapshot(mut bytes: Bytes) -> Option<(Checkpoint, Bytes)> {
 /// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
 pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
-        return Ok(Err("it has no snapshot of the cluster's state"));
+        return Ok(Err(NO_STATE));
     };
     let Some((checkpoint, control)) = decode_snapshot(Bytes::from(snapshot)) else {
         return Ok(Err("its snapshot of the cluster's state cannot be read"));

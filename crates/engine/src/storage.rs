@@ -32,6 +32,8 @@ pub struct Storage {
     resumed: Option<Checkpoint>,
     /// What could not be read.
     read_error: RefCell<Option<LogError>>,
+    /// The log that lies there was begun, and never spoken of to anybody.
+    unspoken: bool,
     /// Nothing up to here is served to others: it cannot be read.
     unreadable: Cell<Seqno>,
 }
@@ -50,6 +52,7 @@ impl Storage {
             notes: Vec::new(),
             resumed: None,
             read_error: RefCell::new(None),
+            unspoken: false,
             unreadable: Cell::new(0),
         }
     }
@@ -57,6 +60,12 @@ impl Storage {
     /// The state above which the log of an earlier process was taken up; None if the log began anew.
     pub fn resumed(&self) -> Option<&Checkpoint> {
         self.resumed.as_ref()
+    }
+
+    /// True if an earlier process may have been in a history, as far as the log tells.
+    pub fn has_past(&self) -> Result<bool, LogError> {
+        let identity = Log::identity_on((self.disk)().as_ref())?;
+        Ok(identity.is_some() && !self.unspoken)
     }
 
     /// What an operator should know and was not told yet.
@@ -101,6 +110,7 @@ impl Storage {
         let (recovered, control) = match recovery::read(&log)? {
             Ok(read) => read,
             Err(reason) => {
+                self.unspoken = reason == recovery::NO_STATE && found.damage.is_empty();
                 let dir = (self.disk)().path("");
                 self.notes.push(format!(
                     "the write-set log in {} is not used: {reason}; the other nodes have what is in it",

@@ -106,6 +106,7 @@ impl Node {
             flushes_apart,
             local,
             bootstrap,
+            expect: None,
             server_running: incarnation > 1,
             options: Options::default(),
         }

@@ -1,6 +1,6 @@
 //! A connection from connect() to the final view.
 
-use trireme_group::{Fate, Member, SubmissionId};
+use trireme_group::{Fate, Member, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
@@ -82,6 +82,13 @@ impl Replicator {
             (None, None) => None,
         };
         self.stage = Stage::Admission(SnapshotPull::default());
+    }
+
+    /// The node is to be the first of this history, whose state its database is.
+    pub(crate) fn found(&mut self, history: Uuid) {
+        let max_length = self.options.cert_max_length;
+        self.founding = true;
+        self.control = Some(Control::found(history, 0, Vec::new(), max_length));
     }
 
     /// Where the database stands. One that was to execute a total-order action above its position may

@@ -222,6 +222,7 @@ impl Replicator {
     fn dispatch(&mut self, event: Event, history: &dyn History) {
         match event {
             Event::Connect(connect) => self.connect(*connect),
+            Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.options = options,
             // What is due is seen to in settle().

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Start};
+use trireme_engine::{Engine, Expected, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -120,6 +120,13 @@ impl World {
             ist_chunk_bytes: plan.ist_chunk_bytes,
             ..Options::default()
         };
+        let expect = (plan.founding.as_ref()).map(|founding| {
+            machine.listed = founding.list(now).to_vec();
+            Expected {
+                nodes: founding.nodes as u32,
+                history: fresh,
+            }
+        });
         let disk = machine.disk.clone();
         let connect = Start {
             config: Config {
@@ -141,6 +148,7 @@ impl World {
             flushes_apart: plan.flushes_apart && plan.durability == Durability::Disk,
             local,
             bootstrap: bootstrap.then_some(fresh),
+            expect,
             server_running: process.server.is_running(),
             options,
         };
@@ -197,6 +205,7 @@ impl World {
             (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
         self.settle(node);
+        self.tell_listed(node);
     }
 
     /// What the log of an earlier process holds, for the invariants.

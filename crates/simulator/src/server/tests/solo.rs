@@ -96,6 +96,7 @@ impl Solo {
             disk: Box::new(move || Box::new(disk.clone())),
             local,
             bootstrap: Some(HISTORY),
+            expect: None,
             flushes_apart: false,
             server_running: false,
             options: Options::default(),
