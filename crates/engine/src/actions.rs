@@ -230,10 +230,10 @@ impl Engine {
 
     /// This node founds a history with the support of the others: as if it had been told to bootstrap.
     fn found(&mut self, now_ms: u64, outside: &mut dyn Outside) {
-        let link = self.link.as_mut();
+        let link = self.link.as_mut().filter(|_| !self.replicator.is_leaving());
         let Some((link, history)) = link.and_then(|link| link.to_found.take().map(|id| (link, id)))
         else {
-            return; // the group asks once, and only who is to found
+            return; // on its way out; the next process founds
         };
         let checkpoint = group::Checkpoint {
             history,

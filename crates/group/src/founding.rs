@@ -122,7 +122,10 @@ impl Group {
         let holder = self.promised.replica;
         let free = holder == ReplicaId::default();
         let gave_way = || (self.promised_by(holder)).is_some_and(|other| other > self.promised);
-        free || holder == founder || holder == self.my_replica() || gave_way()
+        free || planted(Mutant::SupportMovesFreely)
+            || holder == founder
+            || holder == self.my_replica()
+            || gave_way()
     }
 
     fn stand_as_founder(&mut self, all: &BTreeSet<ReplicaId>) {
@@ -162,7 +165,7 @@ impl Group {
         let asked = self.promised_by(founder);
         let asked = asked.filter(|asked| asked.replica == founder && *asked > self.promised);
         if let Some(ballot) = asked {
-            if self.may_support(founder) || planted(Mutant::SupportMovesFreely) {
+            if self.may_support(founder) {
                 self.promise_ballot(ballot);
             }
         }

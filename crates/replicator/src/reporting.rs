@@ -106,6 +106,11 @@ impl Replicator {
         self.local_state().0 == LocalState::Synced
     }
 
+    /// True if the node is on its way out, or has left: it takes no new place.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
     fn local_state(&self) -> (LocalState, &'static str) {
         if self.inconsistent {
             return (LocalState::Inconsistent, "Inconsistent");

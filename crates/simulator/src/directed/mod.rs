@@ -76,6 +76,8 @@ schedules! {
     flush_under_way,
     full_disk,
     damaged_voter,
+    second_founder,
+    founder_without_all,
 }
 
 /// The schedule with this name. Err: there is none.
