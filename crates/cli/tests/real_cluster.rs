@@ -9,6 +9,7 @@ mod real {
     mod arbitrator;
     mod blackout;
     mod crash;
+    mod founding;
     mod full_disk;
     mod leave;
     mod load;

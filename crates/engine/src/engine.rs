@@ -9,6 +9,7 @@ use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINE
 
 use crate::beginning::Beginning;
 use crate::outside::{Channel, Outside};
+use crate::recovery::Recovery;
 use crate::storage::{OpenDisk, Storage};
 
 /// What a connection begins with.
@@ -30,6 +31,8 @@ pub struct Start {
     pub flushes_apart: bool,
     /// Position of the database.
     pub local: Gtid,
+    /// The database was asked, and has never been at any position.
+    pub untouched: bool,
     /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
     /// the override that this is.
     pub bootstrap: Option<Uuid>,
@@ -119,7 +122,7 @@ impl Engine {
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
         (self.failed, self.failed_log) = (None, None);
         let flush_appends = start.log.durability == Durability::Disk;
-        let local = start.local;
+        let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id);
         let (last_action, overrides) = storage.recall(local.uuid)?;
@@ -129,6 +132,14 @@ impl Engine {
             true => storage.recover(local.uuid)?.map(Box::new),
             false => None,
         };
+        // Who has founded the history, and died before its database had kept the first view, has all that is
+        // needed.
+        let founded = |recovery: &Recovery| {
+            recovery.history == local.uuid && recovery.was_founded_by(me.replica)
+        };
+        if start.untouched && !local.is_known() && recovery.as_deref().is_some_and(founded) {
+            local.seqno = 0;
+        }
         let mut recovered = Recovered {
             promised: start.promised,
             amnesiac: true,
@@ -147,9 +158,8 @@ impl Engine {
         let replica = connect.me.replica;
         let has_past = start.bootstrap.is_some()
             || start.server_running
-            || !local.uuid.is_nil()
             || recovery.is_some()
-            || storage.has_past()?;
+            || storage.has_past(local)?;
         let expect = start.expect.filter(|_| !has_past);
         let first = match Beginning::of(start.bootstrap, local, last_action, replica, recovery) {
             Beginning::Join => None,

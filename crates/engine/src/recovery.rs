@@ -3,8 +3,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trireme_group::{
-    Checkpoint, Entry, Position, RecoveredLog, Uuid, decode_checkpoint, decode_entry,
-    encode_checkpoint,
+    Body, Checkpoint, Configuration, Entry, Position, RecoveredLog, ReplicaId, Uuid,
+    decode_checkpoint, decode_entry, encode_checkpoint,
 };
 use trireme_log::{Damage, Log, LogError, Lost};
 use trireme_replicator::Seqno;
@@ -35,6 +35,26 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// True if this is the log of the replica that founded the history without any past, from the first
+    /// entry on.
+    pub fn was_founded_by(&self, replica: ReplicaId) -> bool {
+        let in_log = self
+            .log
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                Body::Configuration(configuration) => Some(configuration),
+                _ => None,
+            });
+        let mut all = std::iter::once(&self.log.checkpoint.configuration).chain(in_log);
+        let alone = |c: &Configuration| {
+            c.number == 1
+                && c.override_id.is_none()
+                && matches!(&c.members[..], [member] if member.replica == replica)
+        };
+        self.first_seqno == Some(1) && all.any(alone)
+    }
+
     /// True if a database at this seqno can be brought up to date from this log alone.
     pub fn reaches(&self, seqno: Seqno) -> bool {
         let behind = seqno < self.last_seqno;

@@ -107,6 +107,7 @@ impl Node {
             local,
             bootstrap,
             expect: None,
+            untouched: false,
             server_running: incarnation > 1,
             options: Options::default(),
         }

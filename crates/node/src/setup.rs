@@ -216,6 +216,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         local: Gtid::UNDEFINED,
         bootstrap: None,
         expect: None,
+        untouched: false,
         server_running: false,
         options: replicator::Options::default(),
     }

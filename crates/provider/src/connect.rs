@@ -159,7 +159,7 @@ fn engine_start(
     options: &Options,
     votes: &Votes,
     me: Member,
-    local: Gtid,
+    (local, untouched): (Gtid, bool),
     donor: &str,
     bootstrap: bool,
 ) -> Result<Start, ConnectError> {
@@ -173,6 +173,7 @@ fn engine_start(
     Ok(Start {
         flushes_apart: options.str("repl.durability") == "disk",
         local,
+        untouched,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
         // A database that was in a cluster has a past, also without grastate.dat.
         expect: setup::expected(options)?

@@ -164,6 +164,11 @@ impl Replicator {
             return;
         }
         let at = ist.first - 1;
+        if at == 0 && matches!(first, Task::View(_)) {
+            // The database of who has founded the history: it has seen no view before the first.
+            self.server_running = true;
+            return;
+        }
         let configuration = self
             .control
             .as_ref()

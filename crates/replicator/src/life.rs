@@ -89,6 +89,15 @@ impl Replicator {
         let max_length = self.options.cert_max_length;
         self.founding = true;
         self.control = Some(Control::found(history, 0, Vec::new(), max_length));
+        // From here on the database counts, whenever the process ends.
+        let gtid = Gtid {
+            uuid: history,
+            seqno: 0,
+        };
+        self.out.push(Action::SaveState {
+            gtid,
+            safe_to_bootstrap: true,
+        });
     }
 
     /// Where the database stands. One that was to execute a total-order action above its position may

@@ -149,6 +149,7 @@ impl World {
             local,
             bootstrap: bootstrap.then_some(fresh),
             expect,
+            untouched: passed_position && database == Gtid::UNDEFINED,
             server_running: process.server.is_running(),
             options,
         };

@@ -97,6 +97,7 @@ impl Solo {
             local,
             bootstrap: Some(HISTORY),
             expect: None,
+            untouched: false,
             flushes_apart: false,
             server_running: false,
             options: Options::default(),
