@@ -14,6 +14,7 @@ mod real {
     mod leave;
     mod load;
     mod lone;
+    mod migration;
     mod options;
     mod refusal;
     mod trial;

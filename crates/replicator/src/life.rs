@@ -58,7 +58,7 @@ impl Replicator {
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
-        self.interrupted = None;
+        (self.interrupted, self.course) = (None, None);
         self.delivered_to = 0;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {

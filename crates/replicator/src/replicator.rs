@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
+use crate::progress::Course;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -73,6 +74,8 @@ pub struct Replicator {
     pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
+    /// The database follows the others since then; None: it is in step, or has no position yet.
+    pub(crate) course: Option<Course>,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
@@ -155,6 +158,7 @@ impl Replicator {
             my_member: Member::default(),
             me_before: Incarnation::default(),
             founding: false,
+            course: None,
             local: Gtid::UNDEFINED,
             server_running: false,
             overrides: Vec::new(),

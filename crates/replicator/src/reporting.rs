@@ -95,6 +95,7 @@ impl Replicator {
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
             desync_count: self.my_seat().map_or(0, |seat| u64::from(seat.desyncs)),
+            progress: self.progress(),
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())
                 .unwrap_or_default(),

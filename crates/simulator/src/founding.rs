@@ -57,6 +57,8 @@ impl Plan {
         self.recovers = true;
         for node in &mut self.nodes {
             node.start_us = random.within(0..=FOUNDING_US / 3);
+            // The only database there is, in doubt for want of its end, waits for an operator (rule 13).
+            node.server.load.ddl_per_mille = 0;
         }
         for _ in 0..random.within(0..=7) {
             let mut faults: Vec<(TimeUs, Fault)> = Vec::new();

@@ -24,8 +24,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.part(&[one], &[far]);
     stage.reset(one, far);
     stage.until("the other one supports it", |s| s.has_promised(near, one))?;
+    stage.cut(&[one], &[near, N4]);
     stage.pass_ms(1_000);
-    stage.part(&[one], &[near, N4]);
+    stage.cut(&[near, N4], &[one]);
     stage.reset(one, near);
     replaces(stage, one);
     stage.pass_ms(10_000);

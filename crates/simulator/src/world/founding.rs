@@ -48,14 +48,7 @@ impl World {
             Fault::Crash { .. } => true,
             _ => false,
         };
-        // In the middle of DDL a database is in doubt (rule 13), and there is no other yet.
-        let certain = !self.machines[node]
-            .saved
-            .reopened()
-            .starting_position(None)
-            .uuid
-            .is_nil();
-        keeps && certain || self.is_blank(node)
+        keeps || self.is_blank(node)
     }
 
     /// The operator has seen to it that all configurations are the same.

@@ -181,7 +181,10 @@ impl World {
                 node + 1
             )
         });
-        let Gtid { uuid, seqno } = held;
+        // A founder's database is at 0 before it keeps any position.
+        let local = (self.machines[node].process.as_ref()).map(|p| p.engine.replicator.local());
+        let founded = local.filter(|at| held == Gtid::UNDEFINED && at.is_known() && at.seqno == 0);
+        let Gtid { uuid, seqno } = founded.unwrap_or(held);
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
         self.see_log(node);
