@@ -87,8 +87,7 @@ fn two_of_three_wait_and_say_for_whom() {
         assert!(trial.log_text(i).contains(&absent), "{absent}");
     }
     assert_eq!(founders(&trial), 0);
-    // They end when they are told to.
-    trial.stop(1);
+    trial.kill(1);
     for i in [1, 2] {
         let spawned = trial.spawn_node(i, StartMode::Join);
         spawned.unwrap_or_else(|error| panic!("{error}"));

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use trireme_cli::packages::GALERA_PROVIDER;
 
-use super::crash::gave_snapshot;
 use super::trial::{JOIN, Trial, is_galera, provider};
 
 /// Where a node's database is, by its own account.
@@ -28,7 +27,6 @@ fn galera_to_trireme_and_back_and_again() {
     let (before, theirs) = stopped(&mut trial, is_galeras);
     assert!(!theirs.is_empty(), "Galera leaves its cache");
     started_under(&mut trial, &trireme, &before);
-    assert!(no_snapshot(&trial), "nobody needed a snapshot");
     rows = works(&mut trial, rows);
 
     let (before, ours) = stopped(&mut trial, is_ours);
@@ -140,12 +138,4 @@ fn files(trial: &Trial, of: fn(&str) -> bool) -> BTreeMap<PathBuf, Vec<u8>> {
     };
     let read = |path: PathBuf| (path.clone(), fs::read(path).expect("the file can be read"));
     entries.filter(named).map(read).collect()
-}
-
-fn no_snapshot(trial: &Trial) -> bool {
-    (0..3).all(|i| {
-        let log = trial.log_text(i);
-        let since = log.rfind("Trireme ").unwrap_or(0);
-        !gave_snapshot(&log[since..])
-    })
 }
