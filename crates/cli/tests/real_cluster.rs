@@ -10,10 +10,12 @@ mod real {
     mod blackout;
     mod crash;
     mod ddl_blackout;
+    mod founding;
     mod full_disk;
     mod leave;
     mod load;
     mod lone;
+    mod migration;
     mod options;
     mod refusal;
     mod trial;

@@ -13,7 +13,7 @@ mod recovery;
 mod session;
 mod storage;
 
-pub use engine::{Engine, Link, Start, starting_position};
+pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
 pub use session::Session;
 pub use storage::{OpenDisk, Storage};

@@ -32,6 +32,8 @@ pub struct Storage {
     resumed: Option<Checkpoint>,
     /// What could not be read.
     read_error: RefCell<Option<LogError>>,
+    /// The history of the log that lies there, if it was begun and never spoken of to anybody.
+    unspoken: Option<Uuid>,
     /// Nothing up to here is served to others: it cannot be read.
     unreadable: Cell<Seqno>,
 }
@@ -50,6 +52,7 @@ impl Storage {
             notes: Vec::new(),
             resumed: None,
             read_error: RefCell::new(None),
+            unspoken: None,
             unreadable: Cell::new(0),
         }
     }
@@ -57,6 +60,16 @@ impl Storage {
     /// The state above which the log of an earlier process was taken up; None if the log began anew.
     pub fn resumed(&self) -> Option<&Checkpoint> {
         self.resumed.as_ref()
+    }
+
+    /// True if an earlier process may have been in a history, as far as the log and the database at this
+    /// position tell.
+    pub fn has_past(&self, local: Gtid) -> Result<bool, LogError> {
+        let identity = Log::identity_on((self.disk)().as_ref())?;
+        // A founder that died before it had said anything has left both like this.
+        let just_begun = local.seqno == 0 && self.unspoken == Some(local.uuid);
+        let has_history = !local.uuid.is_nil() && !just_begun;
+        Ok(has_history || identity.is_some() && self.unspoken.is_none())
     }
 
     /// What an operator should know and was not told yet.
@@ -116,6 +129,8 @@ impl Storage {
         let (recovered, control) = match recovery::read(&log)? {
             Ok(read) => read,
             Err(reason) => {
+                let unspoken = reason == recovery::NO_STATE && found.damage.is_empty();
+                self.unspoken = unspoken.then_some(history);
                 let dir = (self.disk)().path("");
                 self.notes.push(format!(
                     "the write-set log in {} is not used: {reason}; the other nodes have what is in it",

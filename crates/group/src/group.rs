@@ -10,6 +10,7 @@ use crate::election::Candidacy;
 use crate::entry::Entry;
 use crate::event::{Action, Event, HardState, Recovered};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::founding::{Expects, Listed};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
 use crate::message::{Message, Standing, Status, WireEntry, Wish};
@@ -47,6 +48,9 @@ pub struct Config {
     pub able: bool,
     /// True if round trips and silences are measured, and the office moves by them.
     pub measures: bool,
+    /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
+    /// 0: it does not take part.
+    pub expect: u32,
 }
 
 impl Config {
@@ -65,6 +69,7 @@ impl Config {
             wish: Wish::Auto,
             able: true,
             measures: true,
+            expect: 0,
         }
     }
 }
@@ -122,6 +127,8 @@ pub(crate) struct Peer {
     pub dead: bool,
     pub heard_at: TimeMs,
     pub status: Option<Status>,
+    /// It has no history, and this is what it waits for.
+    pub expects: Option<Expects>,
     pub round_trips: RoundTrips,
 }
 
@@ -172,6 +179,7 @@ pub struct Group {
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
+    pub(crate) listed: Listed,
     pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: VecDeque<WireEntry>,
@@ -221,6 +229,9 @@ impl Group {
     /// knows its last view, and re-forms it with a majority of it.
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
         let mut group = Group::empty(config, &recovered, now);
+        if group.config.expect > 0 && planted(Mutant::SupportForgotten) {
+            (group.promised, group.persisted) = Default::default();
+        }
         if let Some(log) = recovered.log {
             group.resume(log);
         }
@@ -245,6 +256,7 @@ impl Group {
             agreed: 0,
             known_overrides: Vec::new(),
             peers: BTreeMap::new(),
+            listed: Listed::default(),
             acks: BTreeMap::new(),
             incoming: VecDeque::new(),
             submissions: Submissions::default(),
@@ -312,6 +324,7 @@ impl Group {
                 }
             }
             Event::Read { token } => self.reads.ask(token),
+            Event::Listed { members, missing } => self.listed(members, missing),
         }
     }
 
@@ -394,6 +407,7 @@ impl Group {
             }
             Message::Leave => self.leave_requested(from),
             Message::Weight { weight } => self.weight_requested(from, weight),
+            Message::Expects { nodes, promised } => self.expects(from, nodes, promised),
             Message::LogEnd { round } => self.log_end_asked(from, round),
             Message::LogEndReply { round, ballot, end } => {
                 self.log_end_reply(from, round, ballot, end)
@@ -504,6 +518,9 @@ impl Group {
             }
         }
         self.count_promises();
+        let peers = self.peers.keys().copied().collect();
+        self.tell_expectation(peers);
+        self.pursue_founding();
     }
 
     /// Appends to the own log.

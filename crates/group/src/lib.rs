@@ -19,6 +19,7 @@ mod election;
 mod entry;
 mod event;
 mod follower;
+mod founding;
 mod group;
 mod ids;
 mod membership;

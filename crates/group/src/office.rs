@@ -554,7 +554,8 @@ impl Group {
     pub(crate) fn announce(&mut self) {
         let status = Message::Status(self.own_status());
         let peers: Vec<_> = self.peers.keys().copied().collect();
-        self.send_all(peers, status);
+        self.send_all(peers.clone(), status);
+        self.tell_expectation(peers);
     }
 
     /// Asks a successor to take over, once its log is complete; why, for the log.

@@ -203,6 +203,10 @@ impl Run {
                 }
             }
             Action::Refused { reason } => self.facts.push(breach::ASSERTION.fact(reason)),
+            Action::Found => {
+                let text = "a founder, and nobody has been told to expect others".into();
+                self.facts.push(breach::ASSERTION.fact(text));
+            }
             Action::NonPrimary { .. }
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }

@@ -49,6 +49,9 @@ mutants! {
         uncommitted_delivered: UncommittedDelivered,
         office_restless: OfficeRestless,
         office_to_unable: OfficeToUnable,
+        support_forgotten: SupportForgotten,
+        founder_without_all: FounderWithoutAll,
+        support_moves_freely: SupportMovesFreely,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -1,9 +1,10 @@
 //! What a connection begins with, as the options say.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use trireme_engine::Start;
+use trireme_engine::{Expected, Start};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
@@ -36,6 +37,16 @@ pub enum SetupError {
          options and keep the cluster on a network that you trust"
     )]
     Tls,
+    /// Who is to found the cluster is not clear.
+    #[error(
+        "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes          of the new cluster, this one included, and nobody else (an arbitrator finds them by its own list), on every          node alike; nodes that are added later join without the option, or with the address of the first {nodes}"
+    )]
+    NotAllListed {
+        /// `pc.bootstrap_expect`.
+        nodes: i64,
+        /// Different addresses in the list.
+        listed: usize,
+    },
     /// The system's random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(#[from] getrandom::Error),
@@ -167,6 +178,33 @@ pub fn log_disk(options: &Options) -> OsDisk {
     OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
 }
 
+/// `pc.bootstrap_expect`, for a node with a database.
+pub fn expected(options: &Options) -> Result<Option<Expected>, SetupError> {
+    let nodes = options.int("pc.bootstrap_expect").clamp(0, 1_024) as u32;
+    match nodes {
+        0 => Ok(None),
+        nodes => Ok(Some(Expected {
+            nodes,
+            history: random_uuid()?,
+        })),
+    }
+}
+
+/// A cluster can only be founded without choosing a node if the list of addresses is all of its nodes.
+pub fn check_expected(options: &Options, cluster: &ClusterUrl) -> Result<(), SetupError> {
+    let base_port = options.base_port();
+    let at = |address: &HostPort| (address.host.clone(), address.port_or(base_port));
+    let listed: BTreeSet<_> = cluster.peers.iter().map(at).collect();
+    let nodes = options.int("pc.bootstrap_expect");
+    match i64::try_from(listed.len()) == Ok(nodes) {
+        true => Ok(()),
+        false => Err(SetupError::NotAllListed {
+            nodes,
+            listed: listed.len(),
+        }),
+    }
+}
+
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     let durability = match options.choice("repl.durability") {
@@ -191,6 +229,8 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         flushes_apart: false,
         local: Gtid::UNDEFINED,
         bootstrap: None,
+        expect: None,
+        untouched: false,
         server_running: false,
         options: replicator::Options::default(),
     }

@@ -12,7 +12,8 @@ use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::AllowAddress;
 
-use crate::core::Core;
+use crate::convert::gtid_from_abi;
+use crate::core::{Core, Progress};
 use crate::flusher::Flusher;
 use crate::node::Node;
 use crate::options::Options;
@@ -111,8 +112,10 @@ pub fn connect(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
     node.with(|core| core.flusher = flusher);
-    let started = begin(node, Line::new(mesh, votes), start, donor);
-    if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
+    let started = begin(node, Line::new(mesh, votes), start, donor)
+        .and_then(|()| check_expected(node, &cluster, &options))
+        .and_then(|()| wait_for_view(node, &cluster, &options));
+    if let Err(error) = started {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
         node.with(|core| core.node(Event::Left));
@@ -137,7 +140,7 @@ fn engine_start(
     options: &Options,
     votes: &Votes,
     me: Member,
-    local: Gtid,
+    (local, untouched): (Gtid, bool),
     donor: &str,
     bootstrap: bool,
 ) -> Result<Start, ConnectError> {
@@ -152,7 +155,11 @@ fn engine_start(
     Ok(Start {
         flushes_apart: start.log.durability == Durability::Disk,
         local,
+        untouched,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
+        // A database that was in a cluster has a past, also without grastate.dat.
+        expect: setup::expected(options)?
+            .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),
         server_running: node.server_running.load(Ordering::SeqCst),
         options: crate::runtime::replicator_options(options, donor),
         ..start
@@ -172,6 +179,18 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
     Ok(())
 }
 
+/// A node that is to found a cluster with others must know all of them, and them only.
+fn check_expected(
+    node: &Node,
+    cluster: &ClusterUrl,
+    options: &Options,
+) -> Result<(), ConnectError> {
+    match node.peek(Core::is_blank) {
+        true => Ok(setup::check_expected(options, cluster)?),
+        false => Ok(()),
+    }
+}
+
 fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result<(), ConnectError> {
     let timeout_ms = options.duration_ms("pc.wait_prim_timeout");
     let wait = options.bool("pc.wait_prim");
@@ -189,7 +208,9 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
             return Err(ConnectError::Failed(text));
         }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
-        if admitted || node.peek(Core::is_resumed) && refused.is_none() {
+        // Likewise who founds a cluster when all are there.
+        let waits = |core: &Core| core.is_resumed() || core.is_blank();
+        if admitted || node.peek(waits) && refused.is_none() {
             return Ok(());
         }
         if let Some(reason) = refused {

@@ -68,6 +68,11 @@ impl Core {
         (self.engine.link()).is_some_and(|link| link.group.is_resumed())
     }
 
+    /// True while a node without a history may found a cluster with others.
+    pub fn is_blank(&self) -> bool {
+        (self.engine.link()).is_some_and(|link| link.group.is_blank())
+    }
+
     /// An event for the replicator.
     pub fn node(&mut self, event: replicator::Event) {
         self.engine.node(now_ms(), event);

@@ -72,8 +72,8 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
 
 impl Node {
     /// Position that the database held when the process started. After a crash it is asked of the
-    /// database itself, unless the service has done so.
-    pub fn local_position(&self) -> Gtid {
+    /// database itself, unless the service has done so. The second: it was asked, and has never been at any.
+    pub fn local_position(&self) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
         let passed = gtid_from_abi(&self.settings.state_id);
         let interrupted = self.interrupted_action();
@@ -81,7 +81,7 @@ impl Node {
         let is_lost = state.uuid.is_nil() && !interrupted.is_known();
         let is_known = local.seqno >= 0 || is_lost;
         if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
-            return local;
+            return (local, false);
         }
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
@@ -91,13 +91,14 @@ impl Node {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                starting_position(state, recovered, interrupted)
+                let untouched = recovered == Gtid::UNDEFINED;
+                (starting_position(state, recovered, interrupted), untouched)
             }
             Err(error) => {
                 self.logger.warn(format!(
                     "the database's position stays unknown, a full state transfer may be needed: {error}"
                 ));
-                local
+                (local, false)
             }
         }
     }

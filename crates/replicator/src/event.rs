@@ -30,6 +30,11 @@ pub enum Event {
     /// connect() was called. Everything of an earlier connection is forgotten, except how far
     /// this process has applied (when `server_running`).
     Connect(Box<Connect>),
+    /// This node founds this history; as if it had been connected to. Its database has none.
+    Found {
+        /// The cluster's uuid.
+        history: Uuid,
+    },
     /// disconnect() was called: every waiting client is answered at once, then
     /// [`crate::Action::Leave`] follows; the provider sends [`Event::Left`] when the group has
     /// let go or its patience ended.

@@ -17,6 +17,8 @@ use crate::work::Task;
 
 /// A member that does not answer a pull for so long is given up for now.
 const PATIENCE_MS: u64 = 1000;
+/// How much has come in is told so often at most.
+const REPORT_MS: u64 = 10_000;
 /// No more is pulled while so many write-sets wait for the appliers.
 const MAX_QUEUED: usize = 256;
 /// So many pulls in a row without any answer, per member, end the attempt.
@@ -166,6 +168,11 @@ impl Replicator {
             return;
         }
         let at = ist.first - 1;
+        if at == 0 && matches!(first, Task::View(_)) {
+            // The database of who has founded the history: it has seen no view before the first.
+            self.server_running = true;
+            return;
+        }
         let control = self.control.as_ref();
         let here = control.and_then(|c| c.view_at(at)).map(|(_, c)| c.clone());
         let here = here.unwrap_or_default();
@@ -291,7 +298,7 @@ impl Replicator {
             return;
         };
         let (done, total) = (ist.next - first, upto - first + 1);
-        if done == total || self.now_ms >= ist.reported_ms + PATIENCE_MS {
+        if done == total || self.now_ms >= ist.reported_ms + REPORT_MS {
             ist.reported_ms = self.now_ms;
             let percent = done as f64 * 100.0 / total as f64;
             self.log(

@@ -13,6 +13,7 @@ use crate::gtid::Gtid;
 use crate::history::History;
 use crate::ist::Ist;
 use crate::order::Order;
+use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 pub(crate) use crate::snapshot::SnapshotPull;
 use crate::work::Task;
@@ -99,6 +100,7 @@ impl Replicator {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.founding = false;
+        self.course = None;
         self.primary = false;
         self.joined_told = None;
         self.delivered_to = checkpoint.position;
@@ -156,6 +158,7 @@ impl Replicator {
                 self.order = Order::new(local.seqno);
                 self.applied_history = history;
             }
+            self.course = Some(Course::new(local.seqno, self.now_ms));
             let mut ist = Ist::new(local.seqno + 1, sources, self.now_ms);
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
@@ -193,6 +196,7 @@ impl Replicator {
 
     /// Moves on whatever transfer is under way.
     pub(crate) fn pursue_state(&mut self, history: &dyn History) {
+        self.tell_progress();
         self.pursue_snapshot();
         self.process_backlog();
         self.retry_state_request();

@@ -1,6 +1,6 @@
 //! A connection from connect() to the final view.
 
-use trireme_group::{Fate, Member, SubmissionId};
+use trireme_group::{Fate, Member, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
@@ -62,7 +62,7 @@ impl Replicator {
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
-        self.interrupted = None;
+        (self.interrupted, self.course) = (None, None);
         self.delivered_to = 0;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
@@ -86,6 +86,22 @@ impl Replicator {
             (None, None) => None,
         };
         self.stage = Stage::Admission(SnapshotPull::default());
+    }
+
+    /// The node is to be the first of this history, whose state its database is.
+    pub(crate) fn found(&mut self, history: Uuid) {
+        let max_length = self.options.cert_max_length;
+        self.founding = true;
+        self.control = Some(Control::found(history, 0, Vec::new(), max_length));
+        // From here on the database counts, whenever the process ends.
+        let gtid = Gtid {
+            uuid: history,
+            seqno: 0,
+        };
+        self.out.push(Action::SaveState {
+            gtid,
+            safe_to_bootstrap: true,
+        });
     }
 
     /// Where the database stands. One that was to execute a total-order action above its position may

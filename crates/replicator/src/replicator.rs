@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
+use crate::progress::Course;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -73,6 +74,8 @@ pub struct Replicator {
     pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
+    /// The database follows the others since then; None: it is in step, or has no position yet.
+    pub(crate) course: Option<Course>,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
     /// What is not certain about that.
@@ -160,6 +163,7 @@ impl Replicator {
             my_member: Member::default(),
             me_before: Incarnation::default(),
             founding: false,
+            course: None,
             local: Gtid::UNDEFINED,
             doubt: crate::doubt::Doubt::default(),
             server_running: false,
@@ -229,6 +233,7 @@ impl Replicator {
     fn dispatch(&mut self, event: Event, history: &dyn History) {
         match event {
             Event::Connect(connect) => self.connect(*connect),
+            Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.options = options,
             // What is due is seen to in settle().

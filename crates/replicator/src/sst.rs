@@ -16,6 +16,7 @@ use crate::ist::Ist;
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::order::Order;
+use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
@@ -359,5 +360,6 @@ impl Replicator {
         let mut ist = Ist::new(seqno + 1 + skipped, sources, now_ms);
         ist.after_snapshot = true;
         transfer.phase = TransferPhase::Ist(ist);
+        self.course = Some(Course::new(seqno, now_ms));
     }
 }

@@ -141,6 +141,26 @@ impl Trial {
         );
     }
 
+    /// Stops all in order, the first node last.
+    pub fn cluster_stop(&mut self) {
+        if let Err(error) = self.cluster.stop() {
+            panic!("the cluster does not stop: {error}");
+        }
+        let killed = self
+            .cluster
+            .nodes()
+            .iter()
+            .find(|node| node.pid().is_some());
+        assert!(killed.is_none(), "a node still runs");
+    }
+
+    /// Starts all: the one that left last as the first, then the others one by one.
+    pub fn cluster_start(&mut self) {
+        if let Err(error) = self.cluster.start() {
+            panic!("the cluster does not start: {error}");
+        }
+    }
+
     /// Kills node `i` with -9.
     pub fn kill(&mut self, i: usize) {
         self.cluster

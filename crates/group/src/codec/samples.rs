@@ -239,6 +239,13 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 end: 103,
             },
         ),
+        (
+            "expects",
+            Message::Expects {
+                nodes: 3,
+                promised: ballot(),
+            },
+        ),
     ]);
     samples
 }

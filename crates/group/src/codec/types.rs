@@ -32,6 +32,7 @@ wire_enum!(Message, "kind of message" {
     16 => Weight { weight },
     17 => LogEnd { round },
     18 => LogEndReply { round, ballot, end },
+    19 => Expects { nodes, promised },
 });
 wire_enum!(Standing, "standing" {
     0 => Outside,

@@ -112,11 +112,15 @@ impl Cores {
 
     /// A process starts and is connected with all others.
     pub fn start(&mut self, me: Member, recovered: Recovered) -> usize {
+        self.start_with(Config::new(me), recovered)
+    }
+
+    pub fn start_with(&mut self, config: Config, recovered: Recovered) -> usize {
         let node = self.nodes.len();
         let log = recovered.log.as_ref();
         let entries = log.map_or(Vec::new(), |log| log.entries.clone());
         self.nodes.push(Node {
-            group: Group::new(Config::new(me), recovered, self.now),
+            group: Group::new(config, recovered, self.now),
             log: Log(entries),
             alive: true,
             actions: Vec::new(),

@@ -3,6 +3,7 @@
 mod admission;
 mod cores;
 mod feeding;
+mod founding;
 mod moving;
 mod office;
 mod restarts;

@@ -84,6 +84,8 @@ schedules! {
     donor_diverges,
     fork_below_tail,
     snapshot_of_old_branch,
+    second_founder,
+    founder_without_all,
 }
 
 /// The schedule with this name. Err: there is none.

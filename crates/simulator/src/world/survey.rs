@@ -279,6 +279,7 @@ impl World {
                 process.server.calm();
             }
         }
+        self.agree_on_the_list();
     }
 
     /// Clients of these nodes begin nothing more for now.
