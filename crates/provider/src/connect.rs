@@ -13,7 +13,7 @@ use trireme_replicator::{Event, Gtid};
 use trireme_transport::AllowAddress;
 
 use crate::convert::gtid_from_abi;
-use crate::core::{Core, Progress};
+use crate::core::Core;
 use crate::flusher::Flusher;
 use crate::node::Node;
 use crate::options::Options;

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use trireme_cli::StartMode;
 use trireme_cli::config::cluster_address;
+use trireme_cli::packages;
 use trireme_cli::ports::NodePorts;
 
 use super::lone::Lone;
-use super::trial::{JOIN, SOON, Trial, is_galera, pause, provider};
+use super::trial::{JOIN, SOON, Trial, pause, provider};
 
 const FOUNDED: &str = "founding a cluster with the support of all 3 nodes";
 
 /// Four nodes that are laid out alike, with the addresses of the first three in their configuration.
 fn prepared() -> Option<Trial> {
     let path = provider()?;
-    if is_galera(&path) {
+    if packages::is_galera(&path) {
         return None; // its users choose a node
     }
     let mut trial = Trial::prepare(path, 4, |settings| {
@@ -27,7 +28,7 @@ fn prepared() -> Option<Trial> {
 }
 
 fn founders(trial: &Trial) -> usize {
-    let logs = (0..4).map(|i| trial.log_text(i));
+    let logs = (0..4).map(|i| trial.node(i).log_text());
     logs.map(|log| log.matches(FOUNDED).count()).sum()
 }
 
@@ -85,7 +86,7 @@ fn two_of_three_wait_and_say_for_whom() {
     let absent = format!("nobody answers at 127.0.0.1:{}", trial.node(2).ports.group);
     for i in 0..2 {
         assert!(trial.node(i).pid().is_some(), "it waits");
-        assert!(trial.log_text(i).contains(&absent), "{absent}");
+        assert!(trial.node(i).log_text().contains(&absent), "{absent}");
     }
     assert_eq!(founders(&trial), 0);
     trial.kill(1);
@@ -101,7 +102,7 @@ fn two_of_three_wait_and_say_for_whom() {
 #[test]
 fn a_list_that_is_not_all_nodes_is_refused() {
     let Some(path) = provider() else { return };
-    if is_galera(&path) {
+    if packages::is_galera(&path) {
         return;
     }
     let address = "gcomm://127.0.0.1:4567,127.0.0.1:5567";

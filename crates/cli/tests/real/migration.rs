@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trireme_cli::packages::GALERA_PROVIDER;
+use trireme_cli::packages::{self, GALERA_PROVIDER};
 
-use super::trial::{JOIN, Trial, is_galera, provider};
+use super::trial::{JOIN, Trial, provider};
 
 /// Where a node's database is, by its own account.
 type Position = (String, i64);
@@ -15,7 +15,7 @@ type Position = (String, i64);
 fn galera_to_trireme_and_back_and_again() {
     let Some(trireme) = provider() else { return };
     let galera = PathBuf::from(GALERA_PROVIDER);
-    if is_galera(&trireme) || !galera.exists() {
+    if packages::is_galera(&trireme) || !galera.exists() {
         eprintln!("skipped: needs both providers");
         return;
     }
