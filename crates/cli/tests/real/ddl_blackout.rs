@@ -107,5 +107,5 @@ fn is_unsafe(trial: &Trial, i: usize) -> bool {
 
 fn random_below(limit: u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    u64::from(now.expect("it is past 1970").subsec_nanos() / 1000) % limit
+    u64::from(now.expect("it is past 1970").subsec_micros()) % limit
 }
