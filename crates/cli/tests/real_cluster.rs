@@ -12,6 +12,7 @@ mod real {
     mod ddl_blackout;
     mod founding;
     mod full_disk;
+    mod large;
     mod leave;
     mod load;
     mod lone;

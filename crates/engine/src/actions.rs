@@ -147,7 +147,11 @@ impl Engine {
         };
         match action {
             Action::Send { to, message } => {
-                outside.send(&to, Channel::Group, group::encode(&message))
+                let channel = match message {
+                    group::Message::Part { .. } => Channel::Bulk,
+                    _ => Channel::Group,
+                };
+                outside.send(&to, channel, group::encode(&message))
             }
             Action::Append { entry } => {
                 outside.appended(&entry);
@@ -215,6 +219,7 @@ impl Engine {
             Action::Failed { id, fate } => {
                 self.node(now_ms, replicator::Event::Failed { id, fate })
             }
+            Action::Spread { parcel } => self.node(now_ms, replicator::Event::Spread { parcel }),
             Action::ReadPoint { token, position } => {
                 self.node(now_ms, replicator::Event::ReadPoint { token, position })
             }
@@ -307,6 +312,9 @@ impl Engine {
             match action {
                 Action::Leave => self.node(now_ms, replicator::Event::Left),
                 Action::Submit { .. }
+                | Action::Spread { .. }
+                | Action::Recall { .. }
+                | Action::SubmitParcel { .. }
                 | Action::SendTo { .. }
                 | Action::Read { .. }
                 | Action::SetJoined { .. }
@@ -320,6 +328,27 @@ impl Engine {
             Action::Submit { number, payload } => {
                 self.group_dirty = true;
                 link.group.submit(now_ms, number, payload);
+            }
+            Action::Spread {
+                parcel,
+                payload,
+                head,
+                digest,
+            } => {
+                self.group_dirty = true;
+                link.group.spread(now_ms, parcel, payload, head, digest);
+            }
+            Action::Recall { parcel } => {
+                self.group_dirty = true;
+                link.group.recall(parcel);
+            }
+            Action::SubmitParcel {
+                number,
+                parcel,
+                head,
+            } => {
+                self.group_dirty = true;
+                link.group.submit_parcel(now_ms, number, parcel, head);
             }
             Action::SendTo { to, bytes } => outside.send(&[to], Channel::Replicator, bytes),
             Action::Read { token } => self.group(now_ms, group::Event::Read { token }),

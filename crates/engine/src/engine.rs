@@ -282,7 +282,7 @@ impl Engine {
     /// A frame from a peer. Err: malformed, the peer is not to be listened to any more.
     pub fn frame(&mut self, now_ms: u64, from: Incarnation, frame: &Bytes) -> Result<(), String> {
         match frame.first().and_then(|byte| Channel::of(*byte)) {
-            Some(Channel::Group) => {
+            Some(Channel::Group | Channel::Bulk) => {
                 let message = group::decode(frame.slice(1..))
                     .map_err(|error| format!("sent a malformed group message: {error}"))?;
                 self.group(now_ms, group::Event::Message { from, message });

@@ -12,6 +12,8 @@ pub enum Channel {
     Group,
     /// From replicator to replicator.
     Replicator,
+    /// From group to group: parts of large payloads, which all other messages may overtake.
+    Bulk,
 }
 
 impl Channel {
@@ -20,12 +22,13 @@ impl Channel {
         match self {
             Channel::Group => 0,
             Channel::Replicator => 1,
+            Channel::Bulk => 2,
         }
     }
 
     /// The channel of a frame's first byte.
     pub fn of(byte: u8) -> Option<Channel> {
-        [Channel::Group, Channel::Replicator]
+        [Channel::Group, Channel::Replicator, Channel::Bulk]
             .into_iter()
             .find(|channel| channel.byte() == byte)
     }

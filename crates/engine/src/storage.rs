@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, Position, Uuid, decode_entry, encode_entry,
+    Body, Checkpoint, Delivery, Entry, LogReader, Position, Uuid, decode_entry, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
@@ -278,7 +278,10 @@ impl Storage {
     /// Buffers an entry; [`Storage::write_out`] makes it survive the process.
     pub fn append(&mut self, entry: &Entry) -> Result<(), LogError> {
         match &mut self.log {
-            Some(log) => log.append(entry.position, &[&encode_entry(entry)]),
+            Some(log) => {
+                let (head, payload) = encode_entry_parts(entry);
+                log.append(entry.position, &[&head, &payload])
+            }
             None => Ok(()),
         }
     }

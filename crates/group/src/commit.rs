@@ -179,6 +179,7 @@ impl Group {
         };
         if let Some(id) = entry.submission() {
             self.submissions.ordered(id);
+            self.fetching.ordered(id);
             if id.incarnation == self.me() {
                 self.submissions.delivered(id.number);
             }
@@ -202,9 +203,9 @@ impl Group {
         self.configured_at = self.committed.position;
         self.joined.retain(|joined| now.member(*joined).is_some());
         let latest = self.latest().clone();
-        self.submissions.retain_origins(|origin| {
-            now.member(origin).is_some() || latest.member(origin).is_some()
-        });
+        let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();
+        self.submissions.retain_origins(is_member);
+        self.fetching.retain_origins(is_member);
         if let Role::Sequencer(office) = &mut self.role {
             office.configured(now);
             self.announce();

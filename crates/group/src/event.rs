@@ -185,6 +185,12 @@ pub enum Action {
         /// How sure that is.
         fate: Fate,
     },
+    /// A majority and the sequencer hold this parcel, or the majority is lost: it may be submitted
+    /// ([`crate::Group::submit_parcel`]).
+    Spread {
+        /// Its number.
+        parcel: u64,
+    },
     /// Everything acknowledged before the read was asked for lies at or below this position.
     ReadPoint {
         /// The reader's token.

@@ -163,7 +163,7 @@ impl Group {
                     match self.submissions.payload(self.config.me.incarnation, *id) {
                         Some(payload)
                             if payload.len() == *len as usize
-                                && crc32c::crc32c(payload) == *digest =>
+                                && self.submissions.digest(*id, payload) == *digest =>
                         {
                             Body::Submission {
                                 id: *id,
@@ -182,6 +182,7 @@ impl Group {
             self.incoming.pop_front();
             if let Some(id) = entry.submission() {
                 self.submissions.ordered(id);
+                self.fetching.ordered(id);
             }
             self.append(entry);
             self.summary_sent_at = None;
@@ -197,7 +198,8 @@ impl Group {
     pub(crate) fn pull_holes(&mut self) {
         let hole = self
             .hole_since
-            .is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS);
+            .is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS)
+            && !self.awaits_large();
         if hole || !self.matched {
             if let Some(sequencer) = self.sequencer_in_office() {
                 self.ask_catch_up(sequencer);

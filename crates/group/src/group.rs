@@ -9,6 +9,7 @@ use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
 use crate::entry::Entry;
 use crate::event::{Action, Event, HardState, Recovered};
+use crate::fetching::Fetching;
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::founding::{Expects, Listed};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
@@ -17,6 +18,7 @@ use crate::message::{Message, Standing, Status, WireEntry, Wish};
 use crate::office::Office;
 use crate::read::Reads;
 use crate::round_trips::RoundTrips;
+use crate::spreading::Spreading;
 use crate::submissions::Submissions;
 use crate::tail::Tail;
 
@@ -42,6 +44,12 @@ pub struct Config {
     pub tail_bytes: usize,
     /// Bytes sent ahead of a member's acknowledgements while it catches up.
     pub window_bytes: usize,
+    /// A submission beyond this size is to be spread before it is submitted ([`Group::spread`]).
+    pub large_bytes: usize,
+    /// Such a one is fetched in parts of this size, at most 1 MiB.
+    pub part_bytes: u32,
+    /// What others have not submitted yet takes so much memory at most, but for one payload.
+    pub parcels_bytes: u64,
     /// `repl.sequencer`.
     pub wish: Wish,
     /// True while this member may be given the office: it is synced.
@@ -66,6 +74,9 @@ impl Config {
             append_is_durable: true,
             tail_bytes: 16 << 20,
             window_bytes: 8 << 20,
+            large_bytes: 1 << 20,
+            part_bytes: 128 << 10,
+            parcels_bytes: 2 << 30,
             wish: Wish::Auto,
             able: true,
             measures: true,
@@ -116,6 +127,10 @@ pub struct Counters {
     pub installs: u64,
     /// Withdrawn submissions replaced by voids.
     pub voided: u64,
+    /// Large payloads fetched from their origins.
+    pub parcels: u64,
+    /// Large payloads fetched from a sequencer's log.
+    pub logged: u64,
 }
 
 /// A peer process, connected now or once.
@@ -184,6 +199,10 @@ pub struct Group {
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: VecDeque<WireEntry>,
     pub(crate) submissions: Submissions,
+    /// Own payloads that the others are to hold before they are submitted.
+    pub(crate) spreading: Spreading,
+    /// Such payloads of the others.
+    pub(crate) fetching: Fetching,
     pub(crate) reads: Reads,
     /// Members that the replicated state calls joined.
     pub(crate) joined: BTreeSet<Incarnation>,
@@ -260,6 +279,8 @@ impl Group {
             acks: BTreeMap::new(),
             incoming: VecDeque::new(),
             submissions: Submissions::default(),
+            spreading: Spreading::default(),
+            fetching: Fetching::default(),
             reads: Reads::default(),
             joined: BTreeSet::new(),
             configured_at: 0,
@@ -331,6 +352,7 @@ impl Group {
     /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
     pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
         self.take_payloads();
+        self.fetch_logged();
         // Committing a configuration can unlock ordering, and ordering in a group of one commits.
         loop {
             let before = (self.tail.end(), self.committed.position);
@@ -341,6 +363,9 @@ impl Group {
             }
         }
         self.feed(log);
+        self.serve_fetches(log);
+        // Nothing refers to a payload any more by the time that it is submitted.
+        self.pursue_spreading();
         self.offer_office();
         self.acknowledge();
         self.start_reads();
@@ -352,7 +377,7 @@ impl Group {
     pub fn next_deadline(&self) -> TimeMs {
         let mut deadline = self.heartbeat_at + self.config.heartbeat_ms;
         let asked = self.summary_sent_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
-        if let Some(since) = self.hole_since {
+        if let Some(since) = self.hole_since.filter(|_| !self.awaits_large()) {
             deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
         }
         if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
@@ -412,6 +437,23 @@ impl Group {
             Message::LogEndReply { round, ballot, end } => {
                 self.log_end_reply(from, round, ballot, end)
             }
+            Message::Offer { oldest, parcel } => self.offered(from, oldest, parcel),
+            Message::Fetch {
+                source,
+                offset,
+                len,
+            } => self.fetch_asked(from, source, offset, len),
+            Message::Part {
+                source,
+                offset,
+                bytes,
+            } => self.part(from, source, offset, &bytes),
+            Message::Held { parcel } => self.held(from, parcel),
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            } => self.take_parcel(from, number, parcel, head),
         }
     }
 

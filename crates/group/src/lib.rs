@@ -9,7 +9,8 @@
 //! gives it a position and sends the order (office) -> members append it and acknowledge
 //! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
 //! (commit). Who the sequencer is: election; where it would sit better: moving. Who is a member:
-//! membership.
+//! membership. A large payload is with a majority before it is submitted: spreading (its origin),
+//! fetching (the others).
 
 mod checkpoint;
 mod codec;
@@ -18,6 +19,7 @@ mod configuration;
 mod election;
 mod entry;
 mod event;
+mod fetching;
 mod follower;
 mod founding;
 mod group;
@@ -34,6 +36,7 @@ mod read;
 mod resume;
 mod round_trips;
 mod silence;
+mod spreading;
 mod standing;
 mod submissions;
 mod tail;
@@ -43,6 +46,7 @@ mod tests;
 pub use checkpoint::{Checkpoint, Numbers};
 pub use codec::{
     DecodeError, decode, decode_checkpoint, decode_entry, encode, encode_checkpoint, encode_entry,
+    encode_entry_parts,
 };
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
@@ -50,6 +54,6 @@ pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLo
 pub use group::{Config, Counters, Group, LogReader};
 pub use ids::{Ballot, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 pub use message::{
-    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
-    Wish,
+    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
+    WireBody, WireEntry, Wish,
 };

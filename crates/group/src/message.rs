@@ -114,6 +114,75 @@ pub enum Message {
         /// Its log's end.
         end: Position,
     },
+    /// A large payload is to be fetched from its origin, which sends this.
+    Offer {
+        /// The sender's parcels below this number are not wanted any more, unless submitted.
+        oldest: u64,
+        /// None: nothing is offered now.
+        parcel: Option<Parcel>,
+    },
+    /// Asks for a piece of a large payload.
+    Fetch {
+        /// Of which.
+        source: Source,
+        /// From here on.
+        offset: u32,
+        /// So many bytes.
+        len: u32,
+    },
+    /// A piece of a large payload.
+    Part {
+        /// Of which.
+        source: Source,
+        /// Where it begins.
+        offset: u32,
+        /// Empty: the sender does not have that payload.
+        bytes: Bytes,
+    },
+    /// The sender has all of a parcel that the recipient has offered.
+    Held {
+        /// The parcel's number.
+        parcel: u64,
+    },
+    /// A [`Message::Submit`] whose payload is a parcel of the sender's.
+    SubmitParcel {
+        /// The origin's count.
+        number: u64,
+        /// The payload.
+        parcel: Parcel,
+        /// The first bytes of the payload.
+        head: Bytes,
+    },
+}
+
+/// A large payload on its way from its origin to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Parcel {
+    /// The origin's count of its parcels.
+    pub number: u64,
+    /// Bytes of the payload.
+    pub len: u32,
+    /// The first of them, which are told when it is submitted.
+    pub head: u32,
+    /// CRC-32C of the others.
+    pub digest: u32,
+}
+
+/// Where a large payload is fetched from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// Its origin has offered it.
+    Offered {
+        /// Number of the parcel.
+        parcel: u64,
+    },
+    /// It is in the log of whom is asked.
+    Logged {
+        /// Where.
+        position: Position,
+        /// What is expected there.
+        id: SubmissionId,
+    },
 }
 
 /// Heartbeat.

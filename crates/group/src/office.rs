@@ -472,47 +472,52 @@ impl Group {
         }
     }
 
-    /// A run of entries from `next` on, out of memory or out of the log; those that their origins disseminate right
-    /// now by reference.
+    /// A run of entries from `next` on, out of memory or out of the log, and how much is sent with it.
     fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
         let most = next + APPEND_ENTRIES_MAX as Position - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);
             let entries = log.read_run(next, last, LOG_SLICE_BYTES);
-            let bytes = entries
-                .iter()
-                .map(|entry| entry.size_bytes() + WIRE_OVERHEAD_BYTES);
-            return (entries.iter().map(WireEntry::full).collect(), bytes.sum());
+            let (wires, bytes): (_, Vec<usize>) =
+                entries.iter().map(|entry| self.wire(entry, false)).unzip();
+            return (wires, bytes.into_iter().sum());
         }
-        let me = self.me();
         let mut entries = Vec::new();
         let mut bytes = 0;
         for entry in self.tail.above(next - 1) {
-            if entry.position > most || bytes >= APPEND_BYTES_MAX {
+            let (wire, size_bytes) = self.wire(entry, fresh);
+            let is_full = bytes + size_bytes > APPEND_BYTES_MAX;
+            if entry.position > most || is_full && !entries.is_empty() {
                 break;
             }
-            let wire = match &entry.body {
-                Body::Submission { id, payload } if fresh && id.incarnation != me => WireEntry {
+            bytes += size_bytes;
+            entries.push(wire);
+        }
+        (entries, bytes)
+    }
+
+    /// An entry as it is sent, and its size: by reference if its origin disseminates it right now, or it is large.
+    fn wire(&self, entry: &Entry, fresh: bool) -> (WireEntry, usize) {
+        match &entry.body {
+            Body::Submission { id, payload }
+                if fresh && id.incarnation != self.me() || self.is_large(payload.len()) =>
+            {
+                let wire = WireEntry {
                     position: entry.position,
                     ballot: entry.ballot,
                     body: WireBody::Reference {
                         id: *id,
                         len: payload.len() as u32,
-                        digest: crc32c::crc32c(payload),
+                        digest: self.submissions.digest(*id, payload),
                     },
-                },
-                _ => {
-                    if !entries.is_empty() && bytes + entry.size_bytes() > APPEND_BYTES_MAX {
-                        break;
-                    }
-                    bytes += entry.size_bytes();
-                    WireEntry::full(entry)
-                }
-            };
-            bytes += WIRE_OVERHEAD_BYTES;
-            entries.push(wire);
+                };
+                (wire, WIRE_OVERHEAD_BYTES)
+            }
+            _ => (
+                WireEntry::full(entry),
+                entry.size_bytes() + WIRE_OVERHEAD_BYTES,
+            ),
         }
-        (entries, bytes)
     }
 
     fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Option<Ballot> {

@@ -1,9 +1,10 @@
 //! Messages that decode but that no correct member sends are ignored: without TLS anybody on the
 //! network can send them, and the core's assertions are for its own mistakes.
 
+use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
-use crate::message::{Append, Message};
+use crate::message::{Append, Message, Parcel};
 
 /// Positions and ballot numbers beyond these are not reached by counting.
 const POSITION_MAX: Position = 1 << 62;
@@ -55,7 +56,14 @@ impl Group {
                 (1..=LINKS_MAX as u32).contains(nodes) && ballot(promised) && other()
             }
             Message::LogEndReply { end, .. } => *end < POSITION_MAX,
+            Message::Offer { parcel, .. } => parcel.as_ref().is_none_or(fits),
+            Message::SubmitParcel { parcel, head, .. } => {
+                fits(parcel) && head.len() == parcel.head as usize
+            }
+            Message::Fetch { len, .. } => (1..=PART_MAX).contains(len),
+            Message::Part { bytes, .. } => bytes.len() <= PART_MAX as usize,
             Message::Submit { .. }
+            | Message::Held { .. }
             | Message::Join(_)
             | Message::JoinRefused { .. }
             | Message::Leave
@@ -63,6 +71,11 @@ impl Group {
             | Message::LogEnd { .. } => true,
         }
     }
+}
+
+/// No longer than any write-set is.
+fn fits(parcel: &Parcel) -> bool {
+    (1..=PAYLOAD_MAX).contains(&parcel.len) && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
 /// Entries are contiguous, and their ballots never fall nor exceed the sequencer's.

@@ -56,6 +56,7 @@ impl Group {
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
         self.tell_expectation(vec![incarnation]);
+        self.offer_anew(incarnation);
     }
 
     pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
@@ -85,6 +86,7 @@ impl Group {
         self.send(incarnation, status);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
+        self.offer_anew(incarnation);
         self.resend_own(0);
     }
 
@@ -250,6 +252,8 @@ impl Group {
             self.forget_silence();
             self.announce();
             self.resend_overdue();
+            self.offer_again();
+            self.fetch_again();
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();

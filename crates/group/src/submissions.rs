@@ -1,6 +1,6 @@
 //! Submissions on their way: own ones until they are delivered, everybody's until they are ordered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
@@ -8,7 +8,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::event::{Action, Fate};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
-use crate::message::{Message, Standing};
+use crate::message::{Message, Parcel, Standing};
 
 /// An origin that runs further ahead of the order than this is not believed.
 const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
@@ -16,12 +16,32 @@ const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
 /// How many at a time.
 const RESEND_BATCH: usize = 256;
+/// Digests of payloads that are remembered.
+const DIGESTS_MAX: usize = 16;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Own {
     /// None: withdrawn, its number is to be used up by a void (rule 9).
     payload: Option<Bytes>,
+    /// The others have fetched it, all but its head, or do so: it is not sent as a whole.
+    parcel: Option<(Parcel, Bytes)>,
     pub sent_at: TimeMs,
+}
+
+impl Own {
+    fn message(&self, number: u64) -> Message {
+        match &self.parcel {
+            Some((parcel, head)) if self.payload.is_some() => Message::SubmitParcel {
+                number,
+                parcel: *parcel,
+                head: head.clone(),
+            },
+            _ => Message::Submit {
+                number,
+                payload: self.payload.clone(),
+            },
+        }
+    }
 }
 
 /// Submissions not yet delivered.
@@ -31,6 +51,8 @@ pub(crate) struct Submissions {
     pub own: BTreeMap<u64, Own>,
     /// Payloads by origin and number, from their origins, not in the own log yet.
     pending: BTreeMap<Incarnation, BTreeMap<u64, Option<Bytes>>>,
+    /// CRC-32C of large payloads, lest they be read once more.
+    digests: VecDeque<(SubmissionId, u32)>,
 }
 
 impl Submissions {
@@ -46,6 +68,26 @@ impl Submissions {
             }
         }
         self.pending.get(&id.incarnation)?.get(&id.number)?.as_ref()
+    }
+
+    /// The payload of an own parcel that was submitted.
+    pub fn own_parcel(&self, number: u64) -> Option<&Bytes> {
+        let is_it = |own: &&Own| own.parcel.as_ref().is_some_and(|(p, _)| p.number == number);
+        self.own.values().find(is_it)?.payload.as_ref()
+    }
+
+    /// The digest of a payload is known.
+    pub fn note_digest(&mut self, id: SubmissionId, digest: u32) {
+        if self.digests.len() == DIGESTS_MAX {
+            self.digests.pop_front();
+        }
+        self.digests.push_back((id, digest));
+    }
+
+    /// The digest of a payload.
+    pub fn digest(&self, id: SubmissionId, payload: &[u8]) -> u32 {
+        let known = self.digests.iter().find(|(known, _)| *known == id);
+        known.map_or_else(|| crc32c::crc32c(payload), |(_, digest)| *digest)
     }
 
     /// Keeps a payload that came in from its origin.
@@ -100,6 +142,17 @@ impl Group {
     /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
     /// comes back as a delivery or as [`Action::Failed`].
     pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
+        self.submit_own(now, number, Some(payload), None);
+    }
+
+    /// None: a parcel that was forgotten with the majority.
+    pub(crate) fn submit_own(
+        &mut self,
+        now: TimeMs,
+        number: u64,
+        payload: Option<Bytes>,
+        parcel: Option<(Parcel, Bytes)>,
+    ) {
         self.now = self.now.max(now);
         assert_eq!(
             number,
@@ -111,44 +164,29 @@ impl Group {
             incarnation: self.me(),
             number,
         };
-        if self.standing != Standing::Primary {
-            self.submissions.own.insert(
-                number,
-                Own {
-                    payload: None,
-                    sent_at: self.now,
-                },
-            );
+        let payload = payload.filter(|_| self.standing == Standing::Primary);
+        let own = Own {
+            payload: payload.clone(),
+            parcel,
+            sent_at: self.now,
+        };
+        let message = own.message(number);
+        let is_parcel = own.parcel.is_some();
+        self.submissions.own.insert(number, own);
+        let Some(payload) = payload else {
             self.out.push(Action::Failed {
                 id,
                 fate: Fate::Withdrawn,
             });
             return;
-        }
-        self.submissions.own.insert(
-            number,
-            Own {
-                payload: Some(payload.clone()),
-                sent_at: self.now,
-            },
-        );
-        if matches!(self.role, Role::Sequencer(_)) {
+        };
+        let orders = matches!(self.role, Role::Sequencer(_));
+        if orders {
             // Travels with its order record.
             self.submissions.keep(id.incarnation, number, Some(payload));
-        } else {
-            let others = self
-                .latest()
-                .members
-                .iter()
-                .map(|m| m.incarnation)
-                .filter(|m| *m != self.me());
-            self.send_all(
-                others.collect(),
-                Message::Submit {
-                    number,
-                    payload: Some(payload),
-                },
-            );
+        }
+        if !orders || is_parcel {
+            self.send_all(self.others(), message);
         }
     }
 
@@ -158,15 +196,20 @@ impl Group {
         number: u64,
         payload: Option<Bytes>,
     ) {
+        if self.is_expected(from, number) {
+            self.submissions.keep(from, number, payload);
+        }
+    }
+
+    /// True for a submission of a member that is not ordered yet, as far as is known.
+    pub(crate) fn is_expected(&self, from: Incarnation, number: u64) -> bool {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return; // `message` has looked it up
+            return false; // `message` has looked it up
         };
         let ordered = self.committed.last_number(replica, from).unwrap_or(0);
         let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
         let seated = self.latest().member(from).is_some();
-        if believable && (seated || planted(Mutant::EvictedDelivered)) {
-            self.submissions.keep(from, number, payload);
-        }
+        believable && (seated || planted(Mutant::EvictedDelivered))
     }
 
     /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
@@ -175,7 +218,7 @@ impl Group {
         let me = self.me();
         let now = self.now;
         let in_log = self.tail_number(me);
-        let due: Vec<(u64, Option<Bytes>)> = self
+        let due: Vec<(u64, Own)> = self
             .submissions
             .own
             .iter_mut()
@@ -187,19 +230,19 @@ impl Group {
             })
             .map(|(number, own)| {
                 own.sent_at = now;
-                (*number, own.payload.clone())
+                (*number, own.clone())
             })
             .collect();
         if due.is_empty() {
             return;
         }
         if matches!(self.role, Role::Sequencer(_)) {
-            for (number, payload) in due {
-                self.submissions.keep(me, number, payload);
+            for (number, own) in due {
+                self.submissions.keep(me, number, own.payload);
             }
         } else if let Some(sequencer) = self.sequencer() {
-            for (number, payload) in due {
-                self.send(sequencer, Message::Submit { number, payload });
+            for (number, own) in due {
+                self.send(sequencer, own.message(number));
             }
         }
     }
@@ -209,7 +252,7 @@ impl Group {
     }
 
     /// The last of `origin`'s numbers in the own log.
-    fn tail_number(&self, origin: Incarnation) -> u64 {
+    pub(crate) fn tail_number(&self, origin: Incarnation) -> u64 {
         let committed = self
             .committed
             .last_number(self.my_replica(), origin)
@@ -244,6 +287,7 @@ impl Group {
         for number in number + 1..=self.submissions.last_number {
             let void = Own {
                 payload: None,
+                parcel: None,
                 sent_at: self.now,
             };
             self.submissions.own.entry(number).or_insert(void);
@@ -287,6 +331,9 @@ impl Group {
             }
         }
         self.submissions.pending.remove(&me);
+        for parcel in self.spreading.give_up() {
+            self.out.push(Action::Spread { parcel });
+        }
         if withdrawn {
             // The sequencer may have ordered it all the same: only a new ballot, whose promises
             // tell of the withdrawal, may go on from here.

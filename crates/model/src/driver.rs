@@ -208,6 +208,7 @@ impl Run {
                 self.facts.push(breach::ASSERTION.fact(text));
             }
             Action::NonPrimary { .. }
+            | Action::Spread { .. }
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }
             | Action::Left

@@ -52,6 +52,8 @@ mutants! {
         support_forgotten: SupportForgotten,
         founder_without_all: FounderWithoutAll,
         support_moves_freely: SupportMovesFreely,
+        large_not_awaited: LargeNotAwaited,
+        lost_part_not_asked_again: LostPartNotAskedAgain,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

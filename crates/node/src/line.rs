@@ -35,7 +35,10 @@ impl Line {
         };
         for peer in to {
             // Dropped frames are made up for by the protocol: the peer asks again, or Drained comes.
-            let _: SendOutcome = self.mesh.send(peer.0.0, frame.clone());
+            let _: SendOutcome = match channel {
+                Channel::Bulk => self.mesh.send_bulk(peer.0.0, frame.clone()),
+                Channel::Group | Channel::Replicator => self.mesh.send(peer.0.0, frame.clone()),
+            };
         }
     }
 }

@@ -97,6 +97,9 @@ impl Outside for Outlet<'_> {
             Action::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
             Action::MarkUncorrupt => self.grastate.mark_uncorrupt(),
             Action::Submit { .. }
+            | Action::Spread { .. }
+            | Action::Recall { .. }
+            | Action::SubmitParcel { .. }
             | Action::SendTo { .. }
             | Action::Read { .. }
             | Action::SetJoined { .. }

@@ -30,6 +30,32 @@ pub enum Action {
         /// Its bytes.
         payload: Bytes,
     },
+    /// Give this to the group, to be handed to a majority before it is submitted; answered by
+    /// [`crate::Event::Spread`].
+    Spread {
+        /// Its number: ascending.
+        parcel: u64,
+        /// Its bytes.
+        payload: Bytes,
+        /// How many of them, at the begin, come with [`Action::SubmitParcel`].
+        head: u32,
+        /// CRC-32C of the others.
+        digest: u32,
+    },
+    /// It is not to be submitted any more.
+    Recall {
+        /// Its number.
+        parcel: u64,
+    },
+    /// As [`Action::Submit`], of what a majority holds.
+    SubmitParcel {
+        /// Number of the submission.
+        number: u64,
+        /// Number of the parcel.
+        parcel: u64,
+        /// Its first bytes.
+        head: Bytes,
+    },
     /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
     SendTo {
         /// Whom.

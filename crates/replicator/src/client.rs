@@ -38,7 +38,8 @@ impl Replicator {
         if !self.rollbacks_are_sent() {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
-        let waits = !self.may_go();
+        let large = self.is_large(&draft);
+        let waits = large || !self.may_go();
         let phase = if waits {
             Phase::Held { ticket }
         } else {
@@ -52,7 +53,9 @@ impl Replicator {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let sent = Sent::Trx(trx);
-        if waits {
+        if large {
+            self.spread(sent, draft)
+        } else if waits {
             self.held.push_back(Held { sent, draft })
         } else {
             self.replicate(sent, draft)
@@ -77,8 +80,17 @@ impl Replicator {
         } else {
             self.order.low().max(previous)
         };
+        let parcel = draft.parcel();
         let payload = draft.finish(last_seen, self.submissions.epoch, previous);
-        self.submit_bytes(sent, payload, last_seen);
+        let Some(parcel) = parcel else {
+            return self.submit_bytes(sent, payload, last_seen);
+        };
+        let number = self.submissions.send(sent, last_seen);
+        self.out.push(Action::SubmitParcel {
+            number,
+            parcel,
+            head: payload,
+        });
     }
 
     /// commit_order_enter()
@@ -194,7 +206,7 @@ impl Replicator {
             self.submissions.epoch += 1;
         }
         if let Some((waiter, code)) = abort.wake {
-            self.held.retain(|held| held.sent != Sent::Trx(victim));
+            self.recall(Sent::Trx(victim));
             let answer = match code {
                 Code::BfAbort | Code::TrxFail => Answer::at(code, self.gtid_of(abort.seqno), -1),
                 _ => Answer::unordered(code),
@@ -266,9 +278,13 @@ impl Replicator {
         );
         draft.add_flags(flags::ISOLATION);
         let sent = Sent::Toi(conn);
-        if !self.may_go() {
+        let large = self.is_large(&draft);
+        if large || !self.may_go() {
             self.isolations.insert(conn, Isolation::Held { ticket });
-            self.held.push_back(Held { sent, draft });
+            match large {
+                true => self.spread(sent, draft),
+                false => self.held.push_back(Held { sent, draft }),
+            }
         } else {
             self.isolations
                 .insert(conn, Isolation::Replicating { ticket });

@@ -64,6 +64,11 @@ pub enum Event {
         /// How sure that is.
         fate: Fate,
     },
+    /// Answer to [`crate::Action::Spread`]: a majority holds it, or its submission will fail.
+    Spread {
+        /// Its number.
+        parcel: u64,
+    },
     /// Answer to [`crate::Action::Read`].
     ReadPoint {
         /// The reader's token.

@@ -44,6 +44,7 @@ mod replicator;
 mod reporting;
 mod seqno_runs;
 mod snapshot;
+mod spreads;
 mod sst;
 mod status;
 mod streaming;

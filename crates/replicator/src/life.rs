@@ -52,6 +52,7 @@ impl Replicator {
         self.presumed.clear();
         self.dummies.clear();
         self.held.clear();
+        self.spreads.clear();
         self.asking.forget(self.now_ms);
         self.held_reads.clear();
         self.lost_rollbacks.clear();
@@ -216,9 +217,7 @@ impl Replicator {
         self.asking.forget(self.now_ms);
         self.flow.forget(self.now_ms);
         self.patience.forget();
-        for held in std::mem::take(&mut self.held) {
-            self.give_up(held.sent, false);
-        }
+        self.give_up_held();
         for ticket in self.causal.give_up(false) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
@@ -326,9 +325,7 @@ impl Replicator {
 
     /// Nobody may be left waiting for what will not come.
     fn wake_clients(&mut self, last_call: bool) {
-        for held in std::mem::take(&mut self.held) {
-            self.give_up(held.sent, false);
-        }
+        self.give_up_held();
         for (number, sent) in self.submissions.take_all() {
             // What is ordered before the group lets go is still applied here.
             if !last_call && self.must_be_decided(sent) {

@@ -20,6 +20,9 @@ pub struct Options {
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
     pub sst_donor: String,
+    /// A write-set above this size is handed to a majority before it is submitted (rule 8): what the group
+    /// calls large.
+    pub large_bytes: usize,
     /// How many bytes of entries go into one IST chunk.
     pub ist_chunk_bytes: usize,
 }
@@ -34,6 +37,7 @@ impl Default for Options {
             vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),
+            large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,
         }
     }

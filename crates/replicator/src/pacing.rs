@@ -3,7 +3,7 @@
 use trireme_group::{Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::Level;
+use crate::action::{Action, Level};
 use crate::asking::{Limits, Part, Tell, Wish};
 use crate::control::{Control, NodeState};
 use crate::direct::Direct;
@@ -77,13 +77,18 @@ impl Replicator {
             }
             match self.held.pop_front() {
                 Some(held) if self.may_write() => self.let_go(held),
-                Some(held) => self.give_up(held.sent, false),
+                Some(held) => {
+                    if let Some(parcel) = held.draft.parcel() {
+                        self.out.push(Action::Recall { parcel });
+                    }
+                    self.give_up(held.sent, false)
+                }
                 None => {}
             }
         }
     }
 
-    fn let_go(&mut self, held: Held) {
+    pub(crate) fn let_go(&mut self, held: Held) {
         match held.sent {
             Sent::Trx(id) => {
                 // Whoever forgets a held transaction takes it from the list as well (`abort`).

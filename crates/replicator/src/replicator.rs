@@ -27,6 +27,7 @@ use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
 use crate::progress::Course;
+use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -50,7 +51,7 @@ pub(crate) enum Stage {
     Final,
 }
 
-/// A write-set that waits for flow control.
+/// A write-set that waits for flow control, or until a majority holds it.
 pub(crate) struct Held {
     pub sent: Sent,
     pub draft: WriteSetDraft,
@@ -129,6 +130,7 @@ pub struct Replicator {
     /// dummy. All else that has passed commit order was applied.
     pub(crate) dummies: BTreeSet<Seqno>,
     pub(crate) held: VecDeque<Held>,
+    pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
     pub(crate) asking: Asking,
     /// Reads that ask for their point when this submission is ordered.
@@ -193,6 +195,7 @@ impl Replicator {
             presumed: Presumed::default(),
             dummies: BTreeSet::new(),
             held: VecDeque::new(),
+            spreads: Spreads::default(),
             causal: Causal::default(),
             asking: Asking::default(),
             held_reads: Vec::new(),
@@ -242,6 +245,7 @@ impl Replicator {
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.failed(id, fate),
+            Event::Spread { parcel } => self.is_spread(parcel),
             Event::ReadPoint { token, position } => {
                 self.causal.read_point(token, position);
             }

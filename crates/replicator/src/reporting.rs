@@ -44,7 +44,7 @@ impl Replicator {
         let control = self.control.as_ref();
         let elapsed_ms = self.now_ms.saturating_sub(counters.since_ms).max(1);
         let paused_ms = self.flow.total_paused_ms(self.now_ms);
-        let held = self.held.len() as u64;
+        let held = (self.held.len() + self.spreads.len()) as u64;
         let members = control
             .map(|c| c.configuration.members.as_slice())
             .unwrap_or_default();

@@ -33,11 +33,18 @@ const CONN_AT: usize = 30;
 const PREVIOUS_AT: usize = 38;
 const KEYS_AT: usize = 46;
 
+/// Beyond this size the checksum takes so long that it is made outside of every lock.
+const SUMMED_BYTES: usize = 1 << 20;
+
 /// A write-set of this node, complete but for what only the order knows: `last_seen`, `epoch` and
 /// `previous` are filled in, in place, at the moment it is sent (contract trap 42).
 #[derive(Clone, Debug)]
 pub struct WriteSetDraft {
+    /// Only the header, if the rest was handed to the others already.
     bytes: Vec<u8>,
+    parcel: Option<u64>,
+    /// Of what follows the header; only of a large one.
+    digest: Option<u32>,
     keys: usize,
     keys_bytes: usize,
     data_bytes: usize,
@@ -61,8 +68,11 @@ impl WriteSetDraft {
         for piece in data {
             bytes.extend_from_slice(piece);
         }
+        let digest = (bytes.len() > SUMMED_BYTES).then(|| crc32c::crc32c(&bytes[KEYS_AT..]));
         WriteSetDraft {
             bytes,
+            parcel: None,
+            digest,
             keys: keys.len(),
             keys_bytes,
             data_bytes,
@@ -71,7 +81,22 @@ impl WriteSetDraft {
 
     /// Size on the wire.
     pub fn len_bytes(&self) -> usize {
-        self.bytes.len()
+        KEYS_AT + self.keys_bytes + self.data_bytes
+    }
+
+    /// Gives the write-set away as a parcel of this number, to be handed to the others before it is finished:
+    /// its bytes, how many of them at the begin are not final, the CRC-32C of the rest.
+    pub(crate) fn split(&mut self, parcel: u64) -> (Bytes, u32, u32) {
+        let header = self.bytes[..KEYS_AT].to_vec();
+        let whole = std::mem::replace(&mut self.bytes, header);
+        let digest = (self.digest).unwrap_or_else(|| crc32c::crc32c(&whole[KEYS_AT..]));
+        self.parcel = Some(parcel);
+        (Bytes::from(whole), KEYS_AT as u32, digest)
+    }
+
+    /// The parcel that it was given away as.
+    pub(crate) fn parcel(&self) -> Option<u64> {
+        self.parcel
     }
 
     pub(crate) fn flags(&self) -> u32 {
@@ -89,12 +114,11 @@ impl WriteSetDraft {
 
     /// (keys, bytes of keys, bytes of data, other bytes)
     pub(crate) fn sizes(&self) -> [u64; 4] {
-        let other = self.bytes.len() - self.keys_bytes - self.data_bytes;
         [
             self.keys as u64,
             self.keys_bytes as u64,
             self.data_bytes as u64,
-            other as u64,
+            KEYS_AT as u64,
         ]
     }
 
@@ -104,7 +128,7 @@ impl WriteSetDraft {
         WriteSetDraft::new(flags, trx, ConnId::MAX, &KeySetBuilder::new(), &[])
     }
 
-    /// The finished write-set; copies nothing. `previous`: see [`WriteSet::previous`].
+    /// The finished write-set, or of a parcel the bytes at its begin; copies nothing. `previous`: see [`WriteSet::previous`].
     pub(crate) fn finish(mut self, last_seen: Seqno, epoch: u64, previous: Seqno) -> Bytes {
         self.bytes[PREVIOUS_AT..KEYS_AT].copy_from_slice(&previous.to_le_bytes());
         self.bytes[LAST_SEEN_AT..EPOCH_AT].copy_from_slice(&last_seen.to_le_bytes());

@@ -42,6 +42,8 @@ counters! {
     truncations: "truncations",
     installs: "checkpoints installed",
     voided: "voids",
+    parcels: "large write-sets fetched",
+    logged: "large write-sets fetched from a log",
     transfers: "snapshots",
     transfers_broken: "snapshots broken off",
     ists: "incremental transfers",
@@ -81,6 +83,8 @@ impl Coverage {
         self.needless += group.offices_needless;
         self.installs += group.installs;
         self.voided += group.voided;
+        self.parcels += group.parcels;
+        self.logged += group.logged;
     }
 
     /// Adds a run's counts.

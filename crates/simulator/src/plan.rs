@@ -50,6 +50,12 @@ pub struct Plan {
     pub cert_max_length: u64,
     /// Entries of one IST message.
     pub ist_chunk_bytes: usize,
+    /// A write-set beyond this size is held by a majority before it is ordered.
+    pub large_bytes: usize,
+    /// It travels in parts of this size.
+    pub part_bytes: u32,
+    /// Others' take so much memory, but for one.
+    pub parcels_bytes: u64,
     /// Restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
     /// Faults, by the time at which they begin.
@@ -151,6 +157,9 @@ impl Plan {
             fc_desync_after_ms: Options::default().fc_desync_after_ms,
             cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
+            large_bytes: Options::default().large_bytes,
+            part_bytes: 128 << 10,
+            parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
             unrecovered_percent: 10,
@@ -160,6 +169,12 @@ impl Plan {
             founding: None,
             bad_seat: None,
         };
+        if profile.parcels {
+            let random = &mut Random::new(seed, 7);
+            plan.large_bytes = random.pick(&[100, 150, 250]);
+            plan.part_bytes = random.pick(&[5, 20, 100]);
+            plan.parcels_bytes = random.pick(&[300, 1_000, 2 << 30]);
+        }
         if profile.bad_seat {
             plan.seat_badly(&mut Random::new(seed, 6));
         }

@@ -104,6 +104,8 @@ pub struct Profile {
     pub streaming_percent: u64,
     /// Nobody is told to bootstrap (`pc.bootstrap_expect`).
     pub founds_together: bool,
+    /// Many write-sets count as large: a majority fetches them before they are ordered.
+    pub parcels: bool,
 }
 
 use Kind::*;
@@ -132,6 +134,7 @@ const PLAIN: Profile = Profile {
     arbitrators: 0,
     streaming_percent: 0,
     founds_together: false,
+    parcels: false,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -419,30 +422,40 @@ pub const ALL: &[Profile] = &[
 ];
 
 /// Those that do not take their turn yet: not clean in long runs, or new.
-const APART: &[Profile] = &[Profile {
-    name: "founding",
-    sizes: &[2, 3, 3, 4, 4, 5],
-    faults: (0, 4),
-    mix: &[
-        (6, Crash),
-        (2, PowerLoss),
-        (5, Partition),
-        (3, OneWay),
-        (1, Flapping),
-        (3, Reset),
-        (1, Overflow),
-        (1, Duplicate),
-        (2, Delay),
-        (2, Pause),
-        (2, Leave),
-        (1, CrashInTransfer),
-        (1, Blackout),
-    ],
-    durability: &[Durability::Os, Durability::Disk],
-    flushes_apart_percent: 50,
-    founds_together: true,
-    ..PLAIN
-}];
+const APART: &[Profile] = &[
+    Profile {
+        name: "founding",
+        sizes: &[2, 3, 3, 4, 4, 5],
+        faults: (0, 4),
+        mix: &[
+            (6, Crash),
+            (2, PowerLoss),
+            (5, Partition),
+            (3, OneWay),
+            (1, Flapping),
+            (3, Reset),
+            (1, Overflow),
+            (1, Duplicate),
+            (2, Delay),
+            (2, Pause),
+            (2, Leave),
+            (1, CrashInTransfer),
+            (1, Blackout),
+        ],
+        durability: &[Durability::Os, Durability::Disk],
+        flushes_apart_percent: 50,
+        founds_together: true,
+        ..PLAIN
+    },
+    Profile {
+        name: "parcels",
+        sizes: &[2, 3, 3, 4, 5],
+        faults: (3, 14),
+        mix: EVERYTHING,
+        parcels: true,
+        ..PLAIN
+    },
+];
 
 /// Those that take turns, and the others.
 pub fn all() -> impl Iterator<Item = &'static Profile> {

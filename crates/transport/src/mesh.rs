@@ -8,6 +8,7 @@ use mio::{Registry, Token};
 use crate::book::{AddressBook, Pace};
 use crate::connection::{Connection, State};
 use crate::poller::FIRST_CONNECTION;
+use crate::queue::SendQueue;
 use crate::rejections::Rejections;
 use crate::resolver::Resolver;
 use crate::stream::Stream;
@@ -184,6 +185,21 @@ impl Mesh {
 
     /// Queues a frame for a peer. No system call: [`Mesh::flush`] writes.
     pub fn send(&mut self, to: PeerId, frame: Frame) -> SendOutcome {
+        self.queue(to, frame, SendQueue::push)
+    }
+
+    /// As [`Mesh::send`], for a frame that all others may overtake, until it has begun. What finds no room
+    /// is dropped by itself: no gap is told of.
+    pub fn send_bulk(&mut self, to: PeerId, frame: Frame) -> SendOutcome {
+        self.queue(to, frame, SendQueue::push_bulk)
+    }
+
+    fn queue(
+        &mut self,
+        to: PeerId,
+        frame: Frame,
+        push: impl FnOnce(&mut SendQueue, Frame) -> bool,
+    ) -> SendOutcome {
         if frame.payload_bytes() > self.max_frame_bytes as usize {
             return SendOutcome::TooLarge;
         }
@@ -194,7 +210,7 @@ impl Mesh {
         else {
             return SendOutcome::NotConnected;
         };
-        if !connection.queue.push(frame) {
+        if !push(&mut connection.queue, frame) {
             return SendOutcome::Overflow;
         }
         if !std::mem::replace(&mut connection.dirty, true) {

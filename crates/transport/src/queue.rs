@@ -11,11 +11,13 @@ use crate::stream::Stream;
 /// Slices handed to one sendmsg (the system takes up to 1024).
 const MAX_SLICES: usize = 64;
 
-/// A bounded queue of outgoing bytes.
+/// A bounded queue of outgoing bytes, with a lane for bulk frames: one of these begins when nothing else waits.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     chunks: VecDeque<Bytes>,
     queued_bytes: usize,
+    bulk: VecDeque<Frame>,
+    bulk_bytes: usize,
     limit_bytes: usize,
     /// Set by the first frame that found no room; frames are then refused until the queue is empty,
     /// so that the receiver sees one gap and not many.
@@ -27,6 +29,8 @@ impl SendQueue {
         Self {
             chunks: VecDeque::new(),
             queued_bytes: 0,
+            bulk: VecDeque::new(),
+            bulk_bytes: 0,
             limit_bytes,
             overflowed: false,
         }
@@ -45,6 +49,17 @@ impl SendQueue {
         true
     }
 
+    /// Appends a frame to the bulk lane; false if that is full. Nothing else is refused for it.
+    pub fn push_bulk(&mut self, frame: Frame) -> bool {
+        let bytes = self.bulk_bytes.saturating_add(frame.wire_bytes());
+        if self.bulk_bytes > 0 && bytes > self.limit_bytes {
+            return false;
+        }
+        self.bulk_bytes = bytes;
+        self.bulk.push_back(frame);
+        true
+    }
+
     /// Appends a frame of the mesh's own, which are few and small.
     pub fn push_unbounded(&mut self, frame: Frame) {
         self.push_raw(frame.head);
@@ -60,21 +75,28 @@ impl SendQueue {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.chunks.is_empty() && self.bulk.is_empty()
     }
 
     pub fn queued_bytes(&self) -> usize {
-        self.queued_bytes
+        self.queued_bytes + self.bulk_bytes
     }
 
     /// True once, when the queue has overflowed and is empty again.
     pub fn take_drained(&mut self) -> bool {
-        self.is_empty() && std::mem::take(&mut self.overflowed)
+        self.chunks.is_empty() && std::mem::take(&mut self.overflowed)
     }
 
     /// Writes until the queue is empty or the stream is full (`WouldBlock`).
     pub fn write_to(&mut self, stream: &mut Stream) -> io::Result<()> {
-        while !self.chunks.is_empty() {
+        loop {
+            if self.chunks.is_empty() {
+                let Some(frame) = self.bulk.pop_front() else {
+                    return Ok(());
+                };
+                self.bulk_bytes -= frame.wire_bytes();
+                self.push_unbounded(frame);
+            }
             let mut slices = [IoSlice::new(&[]); MAX_SLICES];
             let mut count = 0;
             for (slice, chunk) in slices.iter_mut().zip(&self.chunks) {
@@ -88,7 +110,6 @@ impl SendQueue {
                 Err(e) => return Err(e),
             }
         }
-        Ok(())
     }
 
     fn advance(&mut self, mut written: usize) {
@@ -123,5 +144,44 @@ mod tests {
         queue.advance(1);
         assert!(queue.is_empty() && queue.take_drained() && !queue.take_drained());
         assert!(queue.push(frame(1)) && queue.push(frame(900)) && !queue.push(frame(900)));
+    }
+
+    #[test]
+    fn bulk_frames_are_overtaken_and_refuse_nobody_else() {
+        let mut queue = SendQueue::new(1000);
+        assert!(
+            queue.push_bulk(frame(5000)),
+            "an empty lane takes any frame"
+        );
+        assert!(!queue.push_bulk(frame(1)));
+        assert!(queue.push(frame(900)));
+        let frame_bytes = |len| len + crate::HEADER_BYTES;
+        assert_eq!(queue.queued_bytes(), frame_bytes(5000) + frame_bytes(900));
+        // A full socket that takes a little at a time.
+        let (mut stream, mut peer) = pair();
+        queue.push(frame(7));
+        while !queue.is_empty() {
+            let _ = queue.write_to(&mut stream);
+        }
+        let mut decoder = crate::FrameDecoder::new(10_000);
+        decoder.push(&crate::PREAMBLE);
+        let mut bytes = vec![0; 10_000];
+        let mut lengths = Vec::new();
+        while lengths.len() < 3 {
+            let read = std::io::Read::read(&mut peer, &mut bytes).unwrap();
+            decoder.push(&bytes[..read]);
+            while let Some((_, payload)) = decoder.next_frame().unwrap() {
+                lengths.push(payload.len());
+            }
+        }
+        assert_eq!(lengths, [900, 7, 5000]);
+    }
+
+    fn pair() -> (Stream, std::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nonblocking(true).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        (Stream::Plain(mio::net::TcpStream::from_std(near)), far)
     }
 }

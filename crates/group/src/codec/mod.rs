@@ -91,6 +91,25 @@ pub fn encode_entry(entry: &Entry) -> Bytes {
     out.freeze()
 }
 
+/// The bytes of an entry for the log in two pieces: the second is its payload, not a copy.
+pub fn encode_entry_parts(entry: &Entry) -> (Bytes, Bytes) {
+    let Body::Submission { id, payload } = &entry.body else {
+        return (encode_entry(entry), Bytes::new());
+    };
+    let without = Entry {
+        body: Body::Submission {
+            id: *id,
+            payload: Bytes::new(),
+        },
+        ..*entry
+    };
+    // The payload comes last, behind its length.
+    let mut out = BytesMut::from(&encode_entry(&without)[..]);
+    out.truncate(out.len() - size_of::<u32>());
+    (payload.len() as u32).put(&mut out);
+    (out.freeze(), payload.clone())
+}
+
 /// The entry in these bytes; a payload is a slice of them.
 pub fn decode_entry(bytes: Bytes) -> Result<Entry, DecodeError> {
     read_all(check_kind(

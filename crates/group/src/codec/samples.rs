@@ -9,8 +9,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
-    Wish,
+    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
+    WireBody, WireEntry, Wish,
 };
 
 fn uuid(fill: u8) -> Uuid {
@@ -82,6 +82,15 @@ fn summary() -> Summary {
 
 fn payload() -> Bytes {
     Bytes::from_static(b"payload")
+}
+
+fn parcel() -> Parcel {
+    Parcel {
+        number: 4,
+        len: 2_000_000,
+        head: 46,
+        digest: 0x0102_0304,
+    }
 }
 
 /// One message of each kind, with the name of its golden file.
@@ -244,6 +253,60 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             Message::Expects {
                 nodes: 3,
                 promised: ballot(),
+            },
+        ),
+    ]);
+    let offered = Source::Offered { parcel: 4 };
+    let logged = Source::Logged {
+        position: 103,
+        id: submission(),
+    };
+    samples.extend([
+        (
+            "offer",
+            Message::Offer {
+                oldest: 3,
+                parcel: Some(parcel()),
+            },
+        ),
+        (
+            "offer-none",
+            Message::Offer {
+                oldest: 5,
+                parcel: None,
+            },
+        ),
+        (
+            "fetch",
+            Message::Fetch {
+                source: offered,
+                offset: 131_072,
+                len: 65_536,
+            },
+        ),
+        (
+            "fetch-logged",
+            Message::Fetch {
+                source: logged,
+                offset: 131_072,
+                len: 65_536,
+            },
+        ),
+        (
+            "part",
+            Message::Part {
+                source: offered,
+                offset: 131_072,
+                bytes: payload(),
+            },
+        ),
+        ("held", Message::Held { parcel: 4 }),
+        (
+            "submit-parcel",
+            Message::SubmitParcel {
+                number: 9,
+                parcel: parcel(),
+                head: payload(),
             },
         ),
     ]);

@@ -12,8 +12,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
-    Wish,
+    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
+    WireBody, WireEntry, Wish,
 };
 
 const FEW: RangeInclusive<usize> = 0..=4;
@@ -252,6 +252,22 @@ fn join() -> impl Strategy<Value = Join> {
     )
 }
 
+fn parcel() -> impl Strategy<Value = Parcel> {
+    (any::<u64>(), any::<[u32; 3]>()).prop_map(|(number, [len, head, digest])| Parcel {
+        number,
+        len,
+        head,
+        digest,
+    })
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![
+        any::<u64>().prop_map(|parcel| Source::Offered { parcel }),
+        (any::<u64>(), submission()).prop_map(|(position, id)| Source::Logged { position, id }),
+    ]
+}
+
 /// Any message, each kind equally often.
 pub fn message() -> impl Strategy<Value = Message> {
     let number = any::<u64>;
@@ -287,6 +303,26 @@ pub fn message() -> impl Strategy<Value = Message> {
         Just(Message::Leave),
         any::<u8>().prop_map(|weight| Message::Weight { weight }),
         number().prop_map(|round| Message::LogEnd { round }),
+        (number(), option::of(parcel()))
+            .prop_map(|(oldest, parcel)| Message::Offer { oldest, parcel }),
+        (source(), any::<[u32; 2]>()).prop_map(|(source, [offset, len])| Message::Fetch {
+            source,
+            offset,
+            len
+        }),
+        (source(), any::<u32>(), payload()).prop_map(|(source, offset, bytes)| Message::Part {
+            source,
+            offset,
+            bytes
+        }),
+        number().prop_map(|parcel| Message::Held { parcel }),
+        (number(), parcel(), payload()).prop_map(|(number, parcel, head)| {
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            }
+        }),
         (number(), ballot(), number()).prop_map(|(round, ballot, end)| Message::LogEndReply {
             round,
             ballot,

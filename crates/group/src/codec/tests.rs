@@ -75,6 +75,18 @@ fn what_the_log_holds_is_as_in_the_golden_files() {
 }
 
 #[test]
+fn the_parts_of_an_entry_are_the_entry() {
+    let void = Entry {
+        body: Body::BallotStart,
+        ..entry()
+    };
+    for entry in [entry(), void] {
+        let (head, payload) = encode_entry_parts(&entry);
+        assert_eq!([head, payload].concat(), encode_entry(&entry));
+    }
+}
+
+#[test]
 fn payloads_are_not_copied() {
     let bytes = encode_entry(&entry());
     let range = bytes.as_ptr_range();

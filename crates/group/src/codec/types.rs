@@ -9,8 +9,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Promise, Standing, Status, Summary, WireBody, WireEntry,
-    Wish,
+    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
+    WireBody, WireEntry, Wish,
 };
 
 wire_enum!(Message, "kind of message" {
@@ -32,7 +32,16 @@ wire_enum!(Message, "kind of message" {
     16 => Weight { weight },
     17 => LogEnd { round },
     18 => LogEndReply { round, ballot, end },
-    19 => Expects { nodes, promised },
+    19 => Offer { oldest, parcel },
+    20 => Fetch { source, offset, len },
+    21 => Part { source, offset, bytes },
+    22 => Held { parcel },
+    23 => SubmitParcel { number, parcel, head },
+    24 => Expects { nodes, promised },
+});
+wire_enum!(Source, "source of a payload" {
+    0 => Offered { parcel },
+    1 => Logged { position, id },
 });
 wire_enum!(Standing, "standing" {
     0 => Outside,
@@ -123,6 +132,12 @@ wire_struct!(Promise {
     configurations: Vec<(u64, Configuration)>,
     amnesiac: bool,
     withdrawn: Vec<SubmissionId>,
+});
+wire_struct!(Parcel {
+    number: u64,
+    len: u32,
+    head: u32,
+    digest: u32
 });
 wire_struct!(Join { member: Member, history: Uuid, known_number: u64, overrides: Vec<Uuid> });
 

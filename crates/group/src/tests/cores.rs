@@ -33,7 +33,7 @@ pub struct Node {
 }
 
 pub struct Cores {
-    now: TimeMs,
+    pub now: TimeMs,
     pub nodes: Vec<Node>,
     /// Ways (from, to) on which everything is lost.
     pub cut: BTreeSet<(usize, usize)>,

@@ -4,6 +4,7 @@ mod admission;
 mod cores;
 mod feeding;
 mod founding;
+mod large;
 mod moving;
 mod office;
 mod restarts;

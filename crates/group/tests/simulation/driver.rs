@@ -242,7 +242,8 @@ impl World {
                 self.at(now + delay, Some(node), Happening::Exit { process: me });
             }
             Action::Refused { reason } => panic!("{} is refused: {reason}", process.name),
-            Action::Note { .. } => {}
+            // Nothing large is submitted here, and nobody expects others.
+            Action::Spread { .. } | Action::Found | Action::Note { .. } => {}
         }
     }
 

@@ -15,6 +15,9 @@ use crate::node::Node;
 use crate::recv;
 use crate::transaction::{Handle, Transaction};
 
+/// What the log and the frames take, less what comes around a write-set.
+const LARGEST_BYTES: usize = (2 << 30) - (64 << 10);
+
 /// The transaction behind a handle, made at its first use.
 ///
 /// # Safety
@@ -102,6 +105,7 @@ pub unsafe extern "C" fn append_data(
                 return WsrepStatus::OK;
             }
             let limit = node.max_ws_bytes.load(std::sync::atomic::Ordering::Relaxed) as usize;
+            let limit = limit.min(LARGEST_BYTES);
             for buffer in slice_or_empty(data, count) {
                 let bytes = buffer.bytes();
                 if let Err(over) = transaction.append_data(bytes, limit) {

@@ -65,6 +65,8 @@ pub struct Node {
     /// Where it stands, in the group: it gets only what is above.
     pub base: Position,
     pub inbox: VecDeque<(Incarnation, Bytes)>,
+    /// What the others are to hold before it is submitted.
+    pub parcels: BTreeMap<u64, Bytes>,
     /// Fails what it submits, when it has no majority.
     pub primary: bool,
     pub logs: Vec<String>,
@@ -148,6 +150,7 @@ impl Cluster {
             next: 0,
             base: 0,
             inbox: VecDeque::new(),
+            parcels: BTreeMap::new(),
             primary: true,
             logs: Vec::new(),
             fatal: None,
@@ -286,6 +289,24 @@ impl Cluster {
                         payload: payload.clone(),
                     });
                 }
+            }
+            Action::Spread {
+                parcel, payload, ..
+            } => {
+                self.nodes[node].parcels.insert(*parcel, payload.clone());
+            }
+            Action::Recall { parcel } => {
+                self.nodes[node].parcels.remove(parcel);
+            }
+            Action::SubmitParcel {
+                number,
+                parcel,
+                head,
+            } => {
+                let rest = self.nodes[node].parcels.remove(parcel).expect("handed in");
+                let payload = [head, &rest[head.len()..]].concat().into();
+                let number = *number;
+                self.carry_out(node, Action::Submit { number, payload });
             }
             Action::SendTo { to, bytes } => {
                 if let Some(peer) = self.nodes.iter_mut().find(|n| n.incarnation == *to) {

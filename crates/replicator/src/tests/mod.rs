@@ -10,6 +10,7 @@ mod doubt;
 mod driver;
 mod flow;
 mod joining;
+mod large;
 mod life;
 mod pacing;
 mod random;

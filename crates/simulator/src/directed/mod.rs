@@ -86,6 +86,8 @@ schedules! {
     snapshot_of_old_branch,
     second_founder,
     founder_without_all,
+    small_beside_large,
+    parts_lost,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -18,6 +18,8 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 60_000;
         (plan.window_bytes, plan.tail_bytes) = (1_000, 1);
         plan.segment_bytes = 4 << 20;
+        // It is to be ordered before anybody else has it.
+        plan.large_bytes = usize::MAX;
         let speed = &mut plan.nodes[N1].server.speed;
         (speed.statement_us, speed.stage_us) = (Span(1, 1), Span(1, 1));
         plan

@@ -108,6 +108,9 @@ impl Outside for Outlet<'_> {
             Action::MarkCorrupt => self.saved.mark_corrupt(),
             Action::MarkUncorrupt => self.saved.mark_uncorrupt(),
             Action::Submit { .. }
+            | Action::Spread { .. }
+            | Action::Recall { .. }
+            | Action::SubmitParcel { .. }
             | Action::SendTo { .. }
             | Action::Read { .. }
             | Action::SetJoined { .. }

@@ -119,6 +119,7 @@ impl World {
             fc_desync_after_ms: plan.fc_desync_after_ms,
             cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
+            large_bytes: plan.large_bytes,
             ..Options::default()
         };
         let expect = (plan.founding.as_ref()).map(|founding| {
@@ -134,6 +135,9 @@ impl World {
                 suspect_timeout_ms: plan.suspect_timeout_ms,
                 tail_bytes: plan.tail_bytes,
                 window_bytes: plan.window_bytes,
+                large_bytes: plan.large_bytes,
+                part_bytes: plan.part_bytes,
+                parcels_bytes: plan.parcels_bytes,
                 wish: plan.nodes[node].wish,
                 measures: plan.office_moves,
                 ..Config::new(me)

@@ -10,6 +10,7 @@ mod durability;
 mod failover;
 mod fault;
 mod figures;
+mod large;
 mod load;
 mod namespace;
 mod network;
@@ -61,6 +62,8 @@ pub enum Part {
     Trace,
     /// Conflicts per commit of four nodes on 10,000 rows (sysbench oltp_read_write). Needs sysbench.
     Windows,
+    /// Small commits beside one large transaction.
+    Large,
 }
 
 /// Lost, far, slow and returning members: longest gap in the commits, commit latency, conflicts; what durability costs.
@@ -78,7 +81,7 @@ pub struct Plan {
         long = "part",
         value_enum,
         value_delimiter = ',',
-        default_value = "failover,far,regions,slow,away,durability,trace,windows"
+        default_value = "failover,far,regions,slow,away,durability,trace,windows,large"
     )]
     pub parts: Vec<Part>,
     /// What to compare: trireme, galera or NAME=PROVIDER_PATH.
@@ -95,7 +98,7 @@ pub struct Plan {
         default_value = "kill,pause,cut,lock,backup"
     )]
     pub faults: Vec<Fault>,
-    /// Whom the fault or the slowness strikes; Galera has no sequencer and runs only the first of these.
+    /// Whom the fault or the slowness strikes, or who commits the large transaction; Galera has no sequencer and runs only the first of these.
     #[arg(
         long,
         value_enum,
@@ -109,6 +112,9 @@ pub struct Plan {
     /// For how long the node of part away is away.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub away_seconds: u64,
+    /// Sizes of the large transaction of part large, in MiB.
+    #[arg(long, value_delimiter = ',', default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub large_mib: Vec<u32>,
     /// Provider option NAME=VALUE set on the sequencer before part failover strikes it, to keep the office there.
     #[arg(long, value_name = "OPTION")]
     pub office_option: Option<String>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::away::{self, Departure};
 use super::failover::{self, Victim};
 use super::fault::Fault;
+use super::large::{self, Large};
 use super::report::{self, Figure, Measure, Record};
 use super::site::Ground;
 use super::slow::{self, Hindrance};
@@ -29,6 +30,7 @@ enum Case {
     Trace,
     Regions,
     Slow(Hindrance, Victim),
+    Large(Large, Victim),
 }
 
 /// Runs the plan: prints each trial, then a table per part. What was measured before a failure is in the file.
@@ -85,6 +87,15 @@ fn cases(plan: &Plan) -> Vec<Case> {
                     cases.extend(victims.map(|victim| Case::Slow(hindrance, *victim)));
                 }
             }
+            Part::Large => {
+                for streaming in [false, true] {
+                    for mib in plan.large_mib.iter().copied() {
+                        let large = Large { mib, streaming };
+                        let victims = plan.victims.iter();
+                        cases.extend(victims.map(|victim| Case::Large(large, *victim)));
+                    }
+                }
+            }
             Part::Durability | Part::Windows => {}
         }
     }
@@ -100,6 +111,7 @@ impl Case {
             Self::Trace => "trace",
             Self::Regions => "regions",
             Self::Slow(..) => "slow",
+            Self::Large(..) => "large",
         }
     }
 
@@ -111,13 +123,14 @@ impl Case {
             Self::Trace => "flushes".to_string(),
             Self::Regions => "40 ms apart".to_string(),
             Self::Slow(hindrance, victim) => format!("{}, {}", hindrance.name(), victim.name()),
+            Self::Large(large, victim) => format!("{}, {}", large.name(), victim.name()),
         }
     }
 
     /// Whether `system` is tried in this case: Galera has no sequencer, so that one victim is as good as another.
     fn concerns(self, system: &System, plan: &Plan) -> bool {
         match self {
-            Self::Failover(_, victim) | Self::Slow(_, victim) => {
+            Self::Failover(_, victim) | Self::Slow(_, victim) | Self::Large(_, victim) => {
                 !system.is_galera() || plan.victims.first() == Some(&victim)
             }
             Self::Far | Self::Away(_) | Self::Trace | Self::Regions => true,
@@ -149,6 +162,7 @@ impl Case {
             Self::Slow(hindrance, victim) => {
                 slow::trial(ground, system, hindrance, victim, length)?
             }
+            Self::Large(large, victim) => large::trial(ground, system, large, victim)?,
         };
         Ok(vec![(self.name(), figures)])
     }
@@ -302,7 +316,10 @@ mod tests {
                 Case::Far,
             ]
         );
-        assert_eq!(cases(&plan(&[])).len(), 5 * 2 + 1 + 1 + 2 * 2 + 2 + 1);
+        assert_eq!(
+            cases(&plan(&[])).len(),
+            5 * 2 + 1 + 1 + 2 * 2 + 2 + 1 + 2 * 2
+        );
         assert_eq!(cases(&plan(&["--part=windows"])), []);
     }
 
@@ -315,8 +332,8 @@ mod tests {
                 .filter(|c| c.concerns(&system(name), &both))
                 .count()
         };
-        assert_eq!(times("trireme"), 19);
-        assert_eq!(times("galera"), 12);
+        assert_eq!(times("trireme"), 23);
+        assert_eq!(times("galera"), 14);
         let only = plan(&["--victims", "sequencer"]);
         let case = Case::Failover(Fault::Kill, Victim::Sequencer);
         assert!(case.concerns(&system("galera"), &only));

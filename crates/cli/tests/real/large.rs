@@ -1,0 +1,82 @@
+//! A large transaction beside small ones (rule 8).
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trireme_cli::Sql;
+
+use super::load::Load;
+use super::trial::{JOIN, SOON, Trial, pause};
+
+const MIB: usize = 96;
+
+/// Time for a large transaction on a busy machine.
+const LONG: Duration = Duration::from_secs(180);
+
+/// A connection to node `i` in which the large transaction is ready to be committed.
+fn ready(trial: &Trial, i: usize) -> Sql {
+    trial.exec(0, "CREATE TABLE d.large (id INT PRIMARY KEY, v LONGTEXT)");
+    let client = Sql::connect_socket(&trial.node(i).socket(), LONG);
+    let mut client = client.expect("the node runs");
+    let rows = MIB << 7;
+    let insert = format!(
+        "INSERT INTO d.large SELECT seq, REPEAT(CHAR(33 + seq % 90), 8192) FROM d.seq_1_to_{rows}"
+    );
+    for statement in ["BEGIN", &insert] {
+        let done = client.exec(statement);
+        done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    client
+}
+
+#[test]
+fn small_commits_pass_a_large_one() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    let mut client = ready(&trial, 1);
+    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let load = Load::start(&trial, &[0, 1, 2]);
+    pause(Duration::from_secs(1));
+    let begun = Instant::now();
+    client.exec("COMMIT").expect("it does not conflict");
+    let took = begun.elapsed();
+    trial.await_status(2, "wsrep_local_recv_queue", "0", LONG);
+    pause(Duration::from_secs(1));
+    let record = load.stop();
+    record.assert_undisturbed();
+    let meanwhile = record
+        .commits
+        .iter()
+        .filter(|at| (begun..begun + took).contains(at));
+    let meanwhile = meanwhile.count();
+    eprintln!("  {meanwhile} small commits in the {took:?} of a commit of {MIB} MiB");
+    assert!(meanwhile > 10, "only {meanwhile} small commits in {took:?}");
+    assert_eq!(trial.status(0, "wsrep_cluster_conf_id"), views);
+    trial.assert_equal();
+}
+
+/// The others go on without it, with all of it or nothing, and it comes back.
+#[test]
+fn a_node_dies_while_it_commits_a_large_transaction() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    let mut client = ready(&trial, 1);
+    let commit = thread::spawn(move || client.exec("COMMIT"));
+    pause(Duration::from_millis(120));
+    trial.kill(1);
+    let _ = commit.join().expect("a client does not panic");
+    trial.await_size(0, 2, SOON);
+    trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
+    trial.exec(2, "INSERT INTO d.t VALUES (2, 2)");
+    let count = trial.value(0, "SELECT COUNT(*) FROM d.large");
+    assert!(
+        ["0".to_string(), (MIB << 7).to_string()].contains(&count),
+        "{count}"
+    );
+    trial.assert_equal();
+    trial.restart(1);
+    trial.await_size(0, 3, JOIN);
+    trial.assert_equal();
+}

@@ -1,0 +1,206 @@
+//! Large payloads of this member, until the others have them: ordered before that, one would hold up
+//! everything behind it (rule 8). One is offered at a time; the others fetch it at their own pace.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, TimeMs};
+use crate::message::{Message, Parcel, Standing};
+
+/// An offer is repeated after this time to those who have not fetched everything.
+const OFFER_AGAIN_MS: TimeMs = 1_000;
+
+/// A parcel that is not submitted yet.
+#[derive(Clone, Debug, Hash)]
+struct Spread {
+    parcel: Parcel,
+    payload: Bytes,
+    held_by: BTreeSet<Incarnation>,
+    /// When it was offered last; None: its turn has not come.
+    offered_at: Option<TimeMs>,
+    /// The replicator knows that it may be submitted.
+    told: bool,
+}
+
+/// Own parcels, in the order in which they were handed in.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Spreading {
+    queue: VecDeque<Spread>,
+    last_number: u64,
+}
+
+impl Spreading {
+    pub fn payload(&self, parcel: u64) -> Option<&Bytes> {
+        let spread = self.queue.iter().find(|s| s.parcel.number == parcel)?;
+        Some(&spread.payload)
+    }
+
+    /// The majority is lost: forgets all, and gives the numbers of those that may not be submitted yet.
+    pub fn give_up(&mut self) -> Vec<u64> {
+        let queue = std::mem::take(&mut self.queue).into_iter();
+        let waiting = queue.filter(|spread| !spread.told);
+        waiting.map(|spread| spread.parcel.number).collect()
+    }
+
+    fn take(&mut self, number: u64) -> Option<Spread> {
+        let index = (self.queue.iter()).position(|s| s.parcel.number == number)?;
+        self.queue.remove(index)
+    }
+}
+
+impl Group {
+    /// Hands in a large payload, which the others are to hold before it is submitted: this member's
+    /// parcel `number` (ascending). Its first `head` bytes come with the submission; `digest` is the
+    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
+    /// lost; then it is forgotten, and its submission fails.
+    pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
+        self.now = self.now.max(now);
+        assert!(
+            number > self.spreading.last_number,
+            "parcels are numbered in ascending order"
+        );
+        self.spreading.last_number = number;
+        if self.standing != Standing::Primary {
+            self.out.push(Action::Spread { parcel: number });
+            return;
+        }
+        let parcel = Parcel {
+            number,
+            len: u32::try_from(payload.len()).expect("wsrep bounds a write-set at 2 GiB"),
+            head,
+            digest,
+        };
+        self.spreading.queue.push_back(Spread {
+            parcel,
+            payload,
+            held_by: BTreeSet::new(),
+            offered_at: None,
+            told: false,
+        });
+    }
+
+    /// A parcel is not to be submitted any more.
+    pub fn recall(&mut self, number: u64) {
+        if self.spreading.take(number).is_some() {
+            self.offer_to(self.others());
+        }
+    }
+
+    /// Submits a parcel as this member's submission `number` (see [`Group::submit`]). `head` is what
+    /// was missing of it.
+    pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
+        let Some(Spread {
+            parcel, payload, ..
+        }) = self.spreading.take(parcel)
+        else {
+            // Forgotten with the majority.
+            return self.submit_own(now, number, None, None);
+        };
+        let payload = fill_in(payload, &head);
+        self.submit_own(now, number, Some(payload), Some((parcel, head)));
+    }
+
+    /// Says what may be submitted, and offers the next.
+    pub(crate) fn pursue_spreading(&mut self) {
+        loop {
+            let waiting = (self.spreading.queue.iter()).position(|spread| !spread.told);
+            let Some(index) = waiting else {
+                return;
+            };
+            let spread = &self.spreading.queue[index];
+            if self.is_held(&spread.held_by) || planted(Mutant::LargeNotAwaited) {
+                let spread = &mut self.spreading.queue[index];
+                spread.told = true;
+                let parcel = spread.parcel.number;
+                self.out.push(Action::Spread { parcel });
+                continue;
+            }
+            if spread.offered_at.is_none() {
+                self.spreading.queue[index].offered_at = Some(self.now);
+                self.offer_to(self.others());
+            }
+            return;
+        }
+    }
+
+    /// More than half of the votes, and the sequencer, who would have to wait for it.
+    fn is_held(&self, held_by: &BTreeSet<Incarnation>) -> bool {
+        let me = self.me();
+        let holds = |m: &&Member| m.incarnation == me || held_by.contains(&m.incarnation);
+        let is_majority = |configuration: &Configuration| {
+            let holders = configuration.members.iter().filter(holds);
+            configuration.is_majority(holders.map(|m| u64::from(m.weight)).sum())
+        };
+        let sequencer = match self.role {
+            Role::Sequencer(_) => true,
+            _ => (self.sequencer_in_office()).is_some_and(|office| held_by.contains(&office)),
+        };
+        sequencer && self.in_every_configuration(is_majority)
+    }
+
+    /// Called by the tick: offers and what came of them may be lost.
+    pub(crate) fn offer_again(&mut self) {
+        let now = self.now;
+        let due =
+            |s: &&mut Spread| !s.told && s.offered_at.is_some_and(|at| now >= at + OFFER_AGAIN_MS);
+        let Some(spread) = self.spreading.queue.iter_mut().find(due) else {
+            return;
+        };
+        spread.offered_at = Some(now);
+        let held_by = spread.held_by.clone();
+        let others = self.others().into_iter();
+        self.offer_to(others.filter(|m| !held_by.contains(m)).collect());
+    }
+
+    /// A connection is new, or lost something.
+    pub(crate) fn offer_anew(&mut self, peer: Incarnation) {
+        if self.spreading.last_number > 0 && self.latest().member(peer).is_some() {
+            self.offer_to(vec![peer]);
+        }
+    }
+
+    fn offer_to(&mut self, to: Vec<Incarnation>) {
+        let queue = &self.spreading.queue;
+        let oldest = queue.front().map(|spread| spread.parcel.number);
+        let offered = queue
+            .iter()
+            .find(|s| s.offered_at.is_some() && !s.told)
+            .map(|s| s.parcel);
+        let message = Message::Offer {
+            oldest: oldest.unwrap_or(self.spreading.last_number + 1),
+            parcel: offered,
+        };
+        self.send_all(to, message);
+    }
+
+    /// A member has all of a parcel.
+    pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
+        let mut queue = self.spreading.queue.iter_mut();
+        if let Some(spread) = queue.find(|spread| spread.parcel.number == parcel) {
+            spread.held_by.insert(from);
+        }
+    }
+
+    /// Members beside this one.
+    pub(crate) fn others(&self) -> Vec<Incarnation> {
+        let members = self.latest().members.iter();
+        members
+            .map(|m| m.incarnation)
+            .filter(|m| *m != self.me())
+            .collect()
+    }
+}
+
+/// The payload with its first bytes. Copies it only if a part of it is still about to be sent.
+pub(crate) fn fill_in(payload: Bytes, head: &[u8]) -> Bytes {
+    let mut bytes = payload
+        .try_into_mut()
+        .unwrap_or_else(|shared| shared[..].into());
+    bytes[..head.len()].copy_from_slice(head);
+    bytes.freeze()
+}
