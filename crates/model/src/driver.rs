@@ -207,6 +207,7 @@ impl Run {
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }
             | Action::Left
+            | Action::Found
             | Action::Note { .. } => {}
         }
     }

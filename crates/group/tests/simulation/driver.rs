@@ -242,7 +242,7 @@ impl World {
                 self.at(now + delay, Some(node), Happening::Exit { process: me });
             }
             Action::Refused { reason } => panic!("{} is refused: {reason}", process.name),
-            Action::Note { .. } => {}
+            Action::Found | Action::Note { .. } => {}
         }
     }
 
