@@ -203,10 +203,6 @@ impl Run {
                 }
             }
             Action::Refused { reason } => self.facts.push(breach::ASSERTION.fact(reason)),
-            Action::Found => {
-                let text = "a founder, and nobody has been told to expect others".to_owned();
-                self.facts.push(breach::ASSERTION.fact(text));
-            }
             Action::NonPrimary { .. }
             | Action::Spread { .. }
             | Action::ReadPoint { .. }
