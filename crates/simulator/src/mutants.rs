@@ -95,7 +95,7 @@ fn hunt_directed(mutant: Mutant) -> Option<Caught> {
 /// By random schedules, at most `limit`.
 fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Option<Caught> {
     // Those, too, that take no turn in other runs.
-    let profiles: Vec<_> = profile::all().collect();
+    let profiles: Vec<_> = profile::ALL.iter().collect();
     (0..limit)
         .zip(profiles.iter().cycle())
         .find_map(|(seed, turn)| {

@@ -419,10 +419,6 @@ pub const ALL: &[Profile] = &[
         streaming_percent: 50,
         ..PLAIN
     },
-];
-
-/// Those that do not take their turn yet: not clean in long runs, or new.
-const APART: &[Profile] = &[
     Profile {
         name: "founding",
         sizes: &[2, 3, 3, 4, 4, 5],
@@ -457,14 +453,9 @@ const APART: &[Profile] = &[
     },
 ];
 
-/// Those that take turns, and the others.
-pub fn all() -> impl Iterator<Item = &'static Profile> {
-    ALL.iter().chain(APART)
-}
-
 /// The profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
-    all().find(|profile| profile.name == name)
+    ALL.iter().find(|profile| profile.name == name)
 }
 
 /// The profile whose turn it is, if all take turns.
