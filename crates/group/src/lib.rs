@@ -19,6 +19,7 @@ mod configuration;
 mod election;
 mod entry;
 mod event;
+mod feeding;
 mod fetching;
 mod follower;
 mod founding;
