@@ -141,7 +141,7 @@ impl Replicator {
             self.donation_result = None;
         } else if self.primary
             && !self.leaving
-            && (self.rollbacks_are_sent() || planted(Mutant::DonatedBeforeRollbacks))
+            && (planted(Mutant::DonatedBeforeRollbacks) || self.rollbacks_are_sent())
         {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }
