@@ -112,7 +112,6 @@ mutants! {
         first_fragment_repeated: FirstFragmentRepeated,
         rollback_not_sent: RollbackNotSent,
         abandoned_fragment_applied: AbandonedFragmentApplied,
-        donated_before_rollbacks: DonatedBeforeRollbacks,
         joins_before_donated: JoinsBeforeDonated,
         repeated_view_hidden: RepeatedViewHidden,
         closed_stream_goes_on: ClosedStreamGoesOn,

@@ -139,10 +139,7 @@ impl Replicator {
         };
         if self.donates_to().is_none() {
             self.donation_result = None;
-        } else if self.primary
-            && !self.leaving
-            && (planted(Mutant::DonatedBeforeRollbacks) || self.rollbacks_are_sent())
-        {
+        } else if self.primary && !self.leaving && self.rollbacks_are_sent() {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }
     }
