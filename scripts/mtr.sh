@@ -66,7 +66,6 @@ free_kib=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)
 base=/tmp
 if [ -w /dev/shm ] && [ "${free_kib:-0}" -ge "$need_kib" ]; then base=/dev/shm; fi
 work=$(mktemp -d "$base/mtr-XXXXXX")
-chmod 755 "$work"
 mkdir "$work/lib"
 cp "$provider" "$work/lib/"
 # The suites look for an arbitrator there.
@@ -75,8 +74,7 @@ if [ -x "$program" ] && [ "$(basename "$provider")" = libtrireme.so ]; then
     mkdir "$work/lib/garb"
     cp "$program" "$work/lib/garb/garbd"
 fi
-chmod -R a+rX "$work/lib"
-chmod 755 "$work/lib/"*
+chmod -R a+rX "$work"
 
 # mariadbd refuses to run as root, and mtr as root does not test what users run.
 run_as=()

@@ -19,6 +19,6 @@ mod station;
 
 pub use directory::{Directory, DirectoryError};
 pub use error::ArbitratorError;
-pub use log::{Log, LogError, Target};
+pub use log::{Log, LogError};
 pub use run::{Arbitrator, run};
 pub use settings::Settings;

@@ -31,7 +31,7 @@ pub enum LogError {
 
 /// Where lines go.
 #[derive(Debug)]
-pub enum Target {
+enum Target {
     /// Standard error.
     Stderr,
     /// A file, appended to.

@@ -4,11 +4,10 @@ use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
-use trireme_node::Line;
+use trireme_node::{Line, Progress};
 use trireme_replicator::{Action, Level};
 
 use crate::log::Log;
-use crate::station::Progress;
 
 /// The parts of the arbitrator that the engine's requests concern.
 pub(crate) struct Outlet<'a> {

@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use trireme_group::{Member, Standing};
-use trireme_log::LogError;
-use trireme_node::options::{Options, Phase};
+use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
-use trireme_node::{Line, Station, now_ms, setup};
+use trireme_node::{LEAVE_PATIENCE, Line, Station, now_ms, setup};
 use trireme_replicator::{Event, Level};
 use trireme_transport::{Poller, Ready};
 
@@ -16,8 +15,6 @@ use crate::log::Log;
 use crate::settings::Settings;
 use crate::station::Core;
 
-/// A leave that the cluster does not answer is given up after this time, as by a node.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -76,7 +73,7 @@ impl Arbitrator {
                         crash of several members at once with all that was acknowledged gives it one";
             core.log(Level::Warn, text);
         }
-        (core.engine.connect(now_ms(), start)).map_err(|error: LogError| error)?;
+        core.engine.connect(now_ms(), start)?;
         let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
         let patience_ms = options.duration_ms("pc.wait_prim_timeout");
         Ok(Arbitrator {
@@ -210,11 +207,7 @@ fn options_of(
     directory: &Directory,
 ) -> Result<Options, ArbitratorError> {
     let dir = directory.path().display().to_string();
-    let mut options = Options::new(&dir, "", &settings.options)?;
-    options.show_connected();
-    let pairs = cluster.options.iter();
-    let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
-    options.apply_pairs(pairs, Phase::Connect)?;
+    let options = Options::new(&dir, "", &settings.options)?.for_connection(cluster)?;
     setup::check(&options)?;
     Ok(options)
 }

@@ -1,24 +1,11 @@
 //! The arbitrator's engine and its line to the others.
 
 use trireme_engine::Engine;
-use trireme_node::{Line, Station};
+use trireme_node::{Line, Progress, Station};
 use trireme_replicator::{Level, Options, Replicator};
 
 use crate::log::Log;
 use crate::outlet::Outlet;
-
-/// How far it has come.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// In a view.
-    pub admitted: bool,
-    /// The cluster will not have it, and why.
-    pub refused: Option<String>,
-    /// It has left.
-    pub closed: bool,
-    /// It cannot go on, and why.
-    pub failed: Option<String>,
-}
 
 /// What is driven.
 pub(crate) struct Core {

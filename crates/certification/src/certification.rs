@@ -118,7 +118,10 @@ impl Certification {
         let outcome = if request.rollback {
             Outcome {
                 verdict: Verdict::Pass,
-                depends_on: request.seqno - 1,
+                depends_on: match planted(Mutant::RollbackOvertakes) {
+                    true => self.barrier,
+                    false => request.seqno - 1,
+                },
             }
         } else {
             self.test(request)

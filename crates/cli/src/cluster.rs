@@ -120,6 +120,14 @@ impl Cluster {
         })
     }
 
+    /// Removes `dir` with all below it, after having killed the servers that another invocation left running there.
+    pub fn clear(dir: &Path) -> Result<(), ClusterError> {
+        if let Ok(mut left) = Self::open(dir, |_| {}) {
+            left.kill()?;
+        }
+        remove_dir(dir)
+    }
+
     /// Whether a cluster was laid out in `dir`.
     pub fn exists(dir: &Path) -> bool {
         cluster_file::path(dir).exists()
@@ -305,6 +313,11 @@ impl Cluster {
         Ok(self.nodes[i].kill()?)
     }
 
+    /// Kills all nodes with -9.
+    pub fn kill(&mut self) -> Result<(), ClusterError> {
+        Ok(self.nodes.iter_mut().try_for_each(Node::kill)?)
+    }
+
     /// Freezes node `i` (SIGSTOP).
     pub fn pause_node(&self, i: usize) -> Result<(), ClusterError> {
         Ok(self.nodes[i].pause()?)
@@ -349,12 +362,7 @@ impl Cluster {
             .into());
         }
         for node in &self.nodes {
-            match fs::remove_dir_all(&node.dir) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(io_error("remove", &node.dir)(e));
-                }
-                _ => {}
-            }
+            remove_dir(&node.dir)?;
         }
         let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));
         let file = cluster_file::path(&self.settings.dir);
@@ -404,6 +412,16 @@ impl Drop for Cluster {
                 let _ = node.kill();
             }
         }
+    }
+}
+
+/// Removes `dir` with all below it, if it is there.
+fn remove_dir(dir: &Path) -> Result<(), ClusterError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", dir)(error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -21,6 +21,7 @@ mod node_error;
 pub mod output;
 pub mod packages;
 pub mod ports;
+mod preload;
 pub mod process;
 pub mod recovery;
 mod rsync_as_root;

@@ -21,6 +21,15 @@ use crate::rsync_as_root;
 use crate::sql::{Sql, SqlError};
 use crate::status::NodeStatus;
 
+/// Snapshots that a donor's log tells of; with `--bypass` a script copies nothing.
+pub fn snapshots_given(log: &str) -> usize {
+    let runs = log
+        .lines()
+        .filter(|line| line.contains("Running: 'wsrep_sst_"));
+    let gives = |line: &&str| line.contains("donor") && !line.contains("--bypass");
+    runs.filter(gives).count()
+}
+
 /// How a node comes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartMode {
@@ -74,6 +83,11 @@ impl Node {
     /// The server's log.
     pub fn log(&self) -> PathBuf {
         self.dir.join("error.log")
+    }
+
+    /// All that the server has logged.
+    pub fn log_text(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log()).unwrap_or_default()).into_owned()
     }
 
     /// Its data directory.

@@ -8,6 +8,11 @@ use crate::settings::SstMethod;
 /// Where Galera's provider lies in Debian's and Ubuntu's `galera-4`.
 pub const GALERA_PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
+/// Whether the library at this path is Galera's.
+pub fn is_galera(provider: &Path) -> bool {
+    provider.ends_with("libgalera_smm.so")
+}
+
 /// A program or library is missing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::packages;
+
 /// How a full state snapshot travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -64,6 +66,11 @@ impl Settings {
             template: None,
             hosts: Vec::new(),
         }
+    }
+
+    /// Whether the provider is Galera, which is not held to what only we promise.
+    pub fn is_galera(&self) -> bool {
+        self.provider.as_deref().is_some_and(packages::is_galera)
     }
 }
 

@@ -9,13 +9,17 @@ mod real {
     mod arbitrator;
     mod blackout;
     mod crash;
+    mod ddl_blackout;
+    mod founding;
     mod full_disk;
     mod large;
     mod leave;
     mod load;
     mod lone;
+    mod migration;
     mod options;
     mod refusal;
     mod trial;
+    mod verify;
     mod writes;
 }

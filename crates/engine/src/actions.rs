@@ -225,6 +225,7 @@ impl Engine {
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Delivered { position, delivery });
             }
+            Action::Found => self.found(now_ms, outside),
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
             }
@@ -245,6 +246,33 @@ impl Engine {
         }
     }
 
+    /// This node founds a history with the support of the others: as if it had been told to bootstrap.
+    fn found(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        let link = self.link.as_mut().filter(|_| !self.replicator.is_leaving());
+        let Some((link, history)) = link.and_then(|link| link.to_found.take().map(|id| (link, id)))
+        else {
+            return; // on its way out; the next process founds
+        };
+        let checkpoint = group::Checkpoint {
+            history,
+            ..group::Checkpoint::default()
+        };
+        link.just_founded = true;
+        let begun = link.storage.begin(&checkpoint, false);
+        self.must_write(begun);
+        if self.failed.is_some() {
+            return;
+        }
+        outside.founds(history);
+        self.node(now_ms, replicator::Event::Found { history });
+        let event = group::Event::Bootstrap {
+            history,
+            overrides: Vec::new(),
+            override_id: None,
+        };
+        self.group(now_ms, event);
+    }
+
     /// Notes beside the log what a restart must know.
     pub(crate) fn note_standing(&mut self) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
@@ -255,6 +283,10 @@ impl Engine {
             if let Some(control) = self.replicator.control_snapshot() {
                 let state = link.group.checkpoint();
                 result = link.storage.put_snapshot(state, &control);
+                // A log without it was never spoken of.
+                if std::mem::take(&mut link.just_founded) && result.is_ok() {
+                    result = link.storage.flush();
+                }
             }
         }
         self.must_write(result);
@@ -277,9 +309,9 @@ impl Engine {
     ) {
         use replicator::Action;
         let action = match action {
-            Action::NoteAction { gtid } => {
+            Action::NoteAction { gtid, ended } => {
                 let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_action(gtid));
+                let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
                 return self.must_note(result, outside);
             }
             Action::NoteOverrides { overrides } => {

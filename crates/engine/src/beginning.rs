@@ -1,7 +1,7 @@
 //! What a connection begins with: others, the log of an earlier process, or this node alone.
 
 use trireme_group::{Body, Configuration, ReplicaId, Uuid};
-use trireme_replicator::Gtid;
+use trireme_replicator::{Gtid, LastAction};
 
 use crate::recovery::Recovery;
 
@@ -29,7 +29,7 @@ impl Beginning {
     pub fn of(
         bootstrap: Option<Uuid>,
         local: Gtid,
-        last_action: Gtid,
+        last_action: LastAction,
         me: ReplicaId,
         recovery: Option<Box<Recovery>>,
     ) -> Beginning {
@@ -46,7 +46,9 @@ impl Beginning {
         // position, goes on alone only from where it stands (rules 5, 13).
         let goes_on = |recovery: &Recovery| {
             let has_seat = last_view(recovery).replica(me).is_some();
-            recovery.reaches(local.seqno) && !local.precedes(last_action) && has_seat
+            let is_behind = local.precedes(last_action.gtid);
+            let is_doubtful = is_behind && last_action.leaves_in_doubt(local);
+            recovery.reaches(local.seqno) && !is_doubtful && has_seat
         };
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {

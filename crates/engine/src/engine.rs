@@ -9,6 +9,7 @@ use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINE
 
 use crate::beginning::Beginning;
 use crate::outside::{Channel, Outside};
+use crate::recovery::Recovery;
 use crate::storage::{OpenDisk, Storage};
 
 /// What a connection begins with.
@@ -30,13 +31,26 @@ pub struct Start {
     pub flushes_apart: bool,
     /// Position of the database.
     pub local: Gtid,
+    /// The database was asked, and has never been at any position.
+    pub untouched: bool,
     /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
     /// the override that this is.
     pub bootstrap: Option<Uuid>,
+    /// A cluster may be founded with others, if this node has no history at all (`pc.bootstrap_expect`).
+    pub expect: Option<Expected>,
     /// True if the server's storage engines are up.
     pub server_running: bool,
     /// The replicator's settings.
     pub options: replicator::Options,
+}
+
+/// A cluster that is to be founded without choosing a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// By so many nodes.
+    pub nodes: u32,
+    /// Names the new history, if this node is the founder.
+    pub history: Uuid,
 }
 
 /// What lives as long as a connection.
@@ -57,6 +71,10 @@ pub struct Link {
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
     pub(crate) history_told: bool,
+    /// The history that this node founds, if the others support it.
+    pub(crate) to_found: Option<Uuid>,
+    /// It has founded, and the state beside the log is not flushed yet.
+    pub(crate) just_founded: bool,
 }
 
 /// Why a node cannot go on in its cluster.
@@ -104,7 +122,7 @@ impl Engine {
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
         (self.failed, self.failed_log) = (None, None);
         let flush_appends = start.log.durability == Durability::Disk;
-        let local = start.local;
+        let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id);
         let (last_action, overrides) = storage.recall(local.uuid)?;
@@ -114,6 +132,14 @@ impl Engine {
             true => storage.recover(local.uuid)?.map(Box::new),
             false => None,
         };
+        // Who has founded the history, and died before its database had kept the first view, has all that is
+        // needed.
+        let founded = |recovery: &Recovery| {
+            recovery.history == local.uuid && recovery.was_founded_by(me.replica)
+        };
+        if start.untouched && !local.is_known() && recovery.as_deref().is_some_and(founded) {
+            local.seqno = 0;
+        }
         let mut recovered = Recovered {
             promised: start.promised,
             amnesiac: true,
@@ -130,6 +156,11 @@ impl Engine {
             me,
         };
         let replica = connect.me.replica;
+        let has_past = start.bootstrap.is_some()
+            || start.server_running
+            || recovery.is_some()
+            || storage.has_past(local)?;
+        let expect = start.expect.filter(|_| !has_past);
         let first = match Beginning::of(start.bootstrap, local, last_action, replica, recovery) {
             Beginning::Join => None,
             Beginning::Resume {
@@ -166,6 +197,7 @@ impl Engine {
         self.notes.extend(storage.take_notes());
         let config = group::Config {
             append_is_durable: !flush_appends,
+            expect: expect.map_or(0, |expected| expected.nodes),
             ..start.config
         };
         self.link = Some(Link {
@@ -178,6 +210,8 @@ impl Engine {
             unflushed: None,
             flushing: None,
             history_told: false,
+            to_found: expect.map(|expected| expected.history),
+            just_founded: false,
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));
@@ -326,10 +360,16 @@ impl Engine {
 }
 
 /// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
-/// the server has recovered from the database itself counts more than the file's number.
-pub fn starting_position(state: Gtid, server: Gtid) -> Gtid {
+/// the server has recovered from the database itself counts more than the file's number. A file without a
+/// history says that the position is not to be believed; if that is only for a total-order action that was
+/// `interrupted` ([`Storage::interrupted_action`]), the position holds, and rule 13 with it.
+pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
     if state.uuid.is_nil() {
-        return Gtid::UNDEFINED;
+        let is_explained = interrupted.is_known() && server.uuid == interrupted.uuid;
+        return match is_explained && server.is_known() {
+            true => server,
+            false => Gtid::UNDEFINED,
+        };
     }
     if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
         return server;

@@ -14,7 +14,7 @@ mod session;
 mod staging;
 mod storage;
 
-pub use engine::{Engine, Link, Start, starting_position};
+pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
 pub use session::Session;
 pub use storage::{OpenDisk, Storage};

@@ -73,6 +73,8 @@ pub trait Outside {
     fn truncated(&mut self, _after: Position) {}
     /// The log began anew.
     fn began_anew(&mut self, _checkpoint: &Checkpoint) {}
+    /// The node founds this history, with the support of all that were expected.
+    fn founds(&mut self, _history: Uuid) {}
     /// The group delivered a committed entry.
     fn delivered(&mut self, _position: Position, _delivery: &Delivery) {}
 }

@@ -3,14 +3,17 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trireme_group::{
-    Checkpoint, Entry, Position, RecoveredLog, Uuid, decode_checkpoint, decode_entry,
-    encode_checkpoint,
+    Body, Checkpoint, Configuration, Entry, Position, RecoveredLog, ReplicaId, Uuid,
+    decode_checkpoint, decode_entry, encode_checkpoint,
 };
 use trireme_log::{Damage, Log, LogError, Lost};
 use trireme_replicator::Seqno;
 
 /// So much of the log is read at a time.
 const RUN_BYTES: u64 = 16 << 20;
+
+/// The log was begun, and its process ended before the first state was beside it.
+pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
 /// The version of a snapshot's first bytes.
 const SNAPSHOT_VERSION: u8 = 1;
@@ -32,6 +35,26 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// True if this is the log of the replica that founded the history without any past, from the first
+    /// entry on.
+    pub fn was_founded_by(&self, replica: ReplicaId) -> bool {
+        let in_log = self
+            .log
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                Body::Configuration(configuration) => Some(configuration),
+                _ => None,
+            });
+        let mut all = std::iter::once(&self.log.checkpoint.configuration).chain(in_log);
+        let alone = |c: &Configuration| {
+            c.number == 1
+                && c.override_id.is_none()
+                && matches!(&c.members[..], [member] if member.replica == replica)
+        };
+        self.first_seqno == Some(1) && all.any(alone)
+    }
+
     /// True if a database at this seqno can be brought up to date from this log alone.
     pub fn reaches(&self, seqno: Seqno) -> bool {
         let behind = seqno < self.last_seqno;
@@ -68,7 +91,7 @@ fn decode_snapshot(mut bytes: Bytes) -> Option<(Checkpoint, Bytes)> {
 /// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
 pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
-        return Ok(Err("it has no snapshot of the cluster's state"));
+        return Ok(Err(NO_STATE));
     };
     let Some((checkpoint, control)) = decode_snapshot(Bytes::from(snapshot)) else {
         return Ok(Err("its snapshot of the cluster's state cannot be read"));

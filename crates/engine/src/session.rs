@@ -2,7 +2,7 @@
 
 use trireme_group::Uuid;
 use trireme_log::Durability;
-use trireme_replicator::{Gtid, Seqno};
+use trireme_replicator::{Gtid, LastAction, Seqno};
 
 /// The version written; every lower one is read.
 const VERSION: u8 = 1;
@@ -22,8 +22,8 @@ pub struct Session {
     /// Boot of the machine: `os` forgets with it (rule 4).
     pub boot_id: [u8; 16],
     /// The last total-order action that began to execute here: the database may hold it although its
-    /// position is lower (rule 13). [`Gtid::UNDEFINED`]: none.
-    pub action: Gtid,
+    /// position is lower (rule 13).
+    pub action: LastAction,
     /// Operator's overrides that the database's history includes, with the last seqno before each
     /// (rule 11).
     pub overrides: Vec<(Uuid, Seqno)>,
@@ -31,6 +31,8 @@ pub struct Session {
 
 const CLEAN: u8 = 1;
 const AMNESIAC: u8 = 2;
+const ACTION_ENDED: u8 = 4;
+const ACTION_OF_EARLIER_BOOT: u8 = 8;
 
 impl Session {
     /// Of a process that begins, with nothing in the database's past.
@@ -40,8 +42,16 @@ impl Session {
             amnesiac: false,
             durability,
             boot_id,
-            action: Gtid::UNDEFINED,
+            action: LastAction::NONE,
             overrides: Vec::new(),
+        }
+    }
+
+    /// The action, as a process knows it that runs in this boot of the machine.
+    pub fn action_as_of(&self, boot_id: [u8; 16]) -> LastAction {
+        LastAction {
+            same_boot: self.action.same_boot && self.boot_id == boot_id,
+            ..self.action
         }
     }
 
@@ -49,15 +59,22 @@ impl Session {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
         out.push(VERSION);
-        out.push((u8::from(self.clean) * CLEAN) | (u8::from(self.amnesiac) * AMNESIAC));
+        let flags = [
+            (self.clean, CLEAN),
+            (self.amnesiac, AMNESIAC),
+            (self.action.ended, ACTION_ENDED),
+            (!self.action.same_boot, ACTION_OF_EARLIER_BOOT),
+        ];
+        let set = flags.iter().filter(|(is_set, _)| *is_set);
+        out.push(set.map(|(_, flag)| flag).sum());
         out.push(match self.durability {
             Durability::Memory => 0,
             Durability::Os => 1,
             Durability::Disk => 2,
         });
         out.extend_from_slice(&self.boot_id);
-        out.extend_from_slice(&self.action.uuid.0);
-        out.extend_from_slice(&self.action.seqno.to_le_bytes());
+        out.extend_from_slice(&self.action.gtid.uuid.0);
+        out.extend_from_slice(&self.action.gtid.seqno.to_le_bytes());
         for (id, seqno) in &self.overrides {
             out.extend_from_slice(&id.0);
             out.extend_from_slice(&seqno.to_le_bytes());
@@ -69,7 +86,7 @@ impl Session {
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, overrides) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, flags @ 0..=3, durability, boot_id @ ..] = head else {
+        let [VERSION, flags @ 0..=15, durability, boot_id @ ..] = head else {
             return None;
         };
         let overrides = overrides.chunks(OVERRIDE_BYTES).map(gtid);
@@ -84,7 +101,11 @@ impl Session {
                 _ => return None,
             },
             boot_id: boot_id.try_into().ok()?,
-            action: gtid(action)?,
+            action: LastAction {
+                gtid: gtid(action)?,
+                ended: flags & ACTION_ENDED != 0,
+                same_boot: flags & ACTION_OF_EARLIER_BOOT == 0,
+            },
             overrides: (overrides?.iter()).map(|at| (at.uuid, at.seqno)).collect(),
         })
     }
@@ -118,9 +139,13 @@ mod tests {
             amnesiac: true,
             durability: Durability::Disk,
             boot_id: [7; 16],
-            action: Gtid {
-                uuid: Uuid([9; 16]),
-                seqno: 0x0102_0304,
+            action: LastAction {
+                gtid: Gtid {
+                    uuid: Uuid([9; 16]),
+                    seqno: 0x0102_0304,
+                },
+                ended: false,
+                same_boot: false,
             },
             overrides: vec![(Uuid([5; 16]), 6), (Uuid([4; 16]), 0x0908)],
         }
@@ -129,7 +154,7 @@ mod tests {
     #[test]
     fn the_bytes_are_as_documented() {
         let golden = [
-            &[1, 3, 2][..],
+            &[1, 1 + 2 + 8, 2][..],
             &[7; 16],
             &[9; 16],
             &[4, 3, 2, 1, 0, 0, 0, 0],
@@ -149,9 +174,32 @@ mod tests {
     }
 
     #[test]
+    fn an_action_is_of_an_earlier_boot_for_ever() {
+        let noted = Session {
+            action: LastAction {
+                ended: true,
+                same_boot: true,
+                ..sample().action
+            },
+            ..sample()
+        };
+        assert_eq!(Session::decode(&noted.encode()), Some(noted.clone()));
+        assert!(noted.action_as_of([7; 16]).same_boot);
+        let later = noted.action_as_of([8; 16]);
+        assert_eq!((later.ended, later.same_boot), (true, false));
+        // Saved by the process that came next, in that boot.
+        let saved = Session {
+            action: later,
+            boot_id: [8; 16],
+            ..sample()
+        };
+        assert!(!saved.action_as_of([8; 16]).same_boot);
+    }
+
+    #[test]
     fn other_bytes_are_no_note() {
         let golden = sample().encode();
-        for (at, byte) in [(0, 2), (1, 4), (2, 3)] {
+        for (at, byte) in [(0, 2), (1, 16), (2, 3)] {
             let mut bytes = golden.clone();
             bytes[at] = byte;
             assert_eq!(Session::decode(&bytes), None, "byte {at}");

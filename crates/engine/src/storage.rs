@@ -9,7 +9,7 @@ use trireme_group::{
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, History, Recorded, Seqno};
+use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
@@ -36,6 +36,8 @@ pub struct Storage {
     resumed: Option<Checkpoint>,
     /// What could not be read.
     read_error: RefCell<Option<LogError>>,
+    /// The history of the log that lies there, if it was begun and never spoken of to anybody.
+    unspoken: Option<Uuid>,
     /// Nothing up to here is served to others: it cannot be read.
     unreadable: Cell<Seqno>,
 }
@@ -55,6 +57,7 @@ impl Storage {
             notes: Vec::new(),
             resumed: None,
             read_error: RefCell::new(None),
+            unspoken: None,
             unreadable: Cell::new(0),
         }
     }
@@ -64,6 +67,16 @@ impl Storage {
         self.resumed.as_ref()
     }
 
+    /// True if an earlier process may have been in a history, as far as the log and the database at this
+    /// position tell.
+    pub fn has_past(&self, local: Gtid) -> Result<bool, LogError> {
+        let identity = Log::identity_on((self.disk)().as_ref())?;
+        // A founder that died before it had said anything has left both like this.
+        let just_begun = local.seqno == 0 && self.unspoken == Some(local.uuid);
+        let has_history = !local.uuid.is_nil() && !just_begun;
+        Ok(has_history || identity.is_some() && self.unspoken.is_none())
+    }
+
     /// What an operator should know and was not told yet.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
@@ -71,14 +84,29 @@ impl Storage {
 
     /// What earlier processes noted of a database in this history: the last total-order action that
     /// began, and the overrides in its past.
-    pub fn recall(&mut self, history: Uuid) -> Result<(Gtid, Vec<(Uuid, Seqno)>), LogError> {
+    pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
         if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
-            self.session.action = session.action;
+            self.session.action = session.action_as_of(self.session.boot_id);
             self.session.overrides = session.overrides;
             self.noted_in = history;
         }
         Ok((self.session.action, self.session.overrides.clone()))
+    }
+
+    /// The total-order action that an earlier process had begun and not ended, which is why it left no
+    /// position in grastate.dat; [`Gtid::UNDEFINED`]: there is none.
+    pub fn interrupted_action(disk: &dyn Disk) -> Result<Gtid, LogError> {
+        let Some(history) = Log::identity_on(disk)? else {
+            return Ok(Gtid::UNDEFINED);
+        };
+        let state = Log::state_on(disk, history)?;
+        let session = state.and_then(|bytes| Session::decode(&bytes));
+        let action = session.map_or(LastAction::NONE, |session| session.action);
+        Ok(match action.ended {
+            true => Gtid::UNDEFINED,
+            false => action.gtid,
+        })
     }
 
     /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
@@ -106,6 +134,8 @@ impl Storage {
         let (recovered, control) = match recovery::read(&log)? {
             Ok(read) => read,
             Err(reason) => {
+                let unspoken = reason == recovery::NO_STATE && found.damage.is_empty();
+                self.unspoken = unspoken.then_some(history);
                 let dir = (self.disk)().path("");
                 self.notes.push(format!(
                     "the write-set log in {} is not used: {reason}; the other nodes have what is in it",
@@ -144,17 +174,22 @@ impl Storage {
         self.noted_in = history;
         self.session.amnesiac = recovery.amnesiac;
         if let Some(last) = last {
-            (self.session.action, self.session.overrides) = (last.action, last.overrides);
+            self.session.action = last.action_as_of(self.session.boot_id);
+            self.session.overrides = last.overrides;
         }
         self.log = Some(log);
         self.save_session()?;
         Ok(Some(recovery))
     }
 
-    /// Notes, flushed, that a total-order action begins to execute (rule 13);
-    /// [`Gtid::UNDEFINED`]: the database holds none above its position.
-    pub fn note_action(&mut self, action: Gtid) -> Result<(), LogError> {
-        self.session.action = action;
+    /// Notes, flushed, that a total-order action begins to execute, or has ended (rule 13);
+    /// [`Gtid::UNDEFINED`]: nothing is to be concluded from one.
+    pub fn note_action(&mut self, gtid: Gtid, ended: bool) -> Result<(), LogError> {
+        self.session.action = LastAction {
+            gtid,
+            ended,
+            same_boot: true,
+        };
         self.save_session()
     }
 
@@ -347,6 +382,24 @@ impl LogReader for Storage {
             }
         };
         decode_entry(Bytes::from(bytes)).ok()
+    }
+
+    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+        let Some(log) = &self.log else {
+            return Vec::new();
+        };
+        match log.read_between(from, last, max_bytes as u64) {
+            Ok(run) => {
+                let entries = run.into_iter().map(|item| Bytes::from(item.payload));
+                entries
+                    .map_while(|bytes| decode_entry(bytes).ok())
+                    .collect()
+            }
+            Err(error) => {
+                self.read_error.replace(Some(error));
+                Vec::new()
+            }
+        }
     }
 }
 

@@ -106,6 +106,8 @@ impl Node {
             flushes_apart,
             local,
             bootstrap,
+            expect: None,
+            untouched: false,
             server_running: incarnation > 1,
             options: Options::default(),
         }

@@ -17,6 +17,9 @@ use crate::message::{Message, Promise, Standing, Summary, Wish};
 
 /// Candidates of different rank start this far apart.
 pub(crate) const STAGGER_MS: TimeMs = 60;
+/// The first of them starts so much later than its patience ends: the sequencer's last word may have reached the others
+/// a little later than this one.
+const FIRST_MS: TimeMs = 20;
 /// An attempt that has not succeeded by then has failed.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
 /// An override takes whoever has promised by then.
@@ -58,7 +61,7 @@ impl Group {
             }
             Role::Follower => {}
         }
-        if self.now < self.election_at || !self.may_stand() || self.now < self.missed_at() {
+        if self.stands_at().is_none_or(|at| self.now < at) {
             return;
         }
         let number = self.promised.number.max(self.number_seen) + 1;
@@ -80,17 +83,26 @@ impl Group {
         self.count_pre_votes();
     }
 
+    /// When this follower stands for the office, if nothing is heard of the sequencer until then; None: never.
+    pub(crate) fn stands_at(&self) -> Option<TimeMs> {
+        let follows = matches!(self.role, Role::Follower);
+        (follows && self.may_stand()).then(|| self.missed_at().max(self.election_at))
+    }
+
     /// When this member's patience with the sequencer ends.
     fn missed_at(&self) -> TimeMs {
-        let rank = self.rank();
         let holder = self.promised.replica;
         let dead = self
             .peers
             .values()
             .any(|peer| peer.replica == holder && peer.dead)
             || self.latest().replica(holder).is_none();
-        let patience_ms = if dead { 0 } else { self.patience_ms() };
-        self.sequencer_heard_at + patience_ms + rank * STAGGER_MS
+        let patience_ms = if dead {
+            0
+        } else {
+            self.patience_ms() + FIRST_MS
+        };
+        self.sequencer_heard_at + patience_ms + self.rank() * STAGGER_MS
     }
 
     /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
@@ -101,15 +113,19 @@ impl Group {
             && self.own_seat().is_some_and(|m| m.weight > 0)
     }
 
-    /// Candidates try one after another, in this order.
+    /// Candidates try one after another, in this order; who is missed is not among them.
     fn rank(&self) -> TimeMs {
-        let seat = self.own_seat().map(|seat| seat.incarnation);
-        let index = seat.and_then(|incarnation| self.latest().index_of(incarnation));
+        let (own, holder) = (self.own_seat(), self.promised.replica);
+        let members = &self.latest().members;
+        let before = members
+            .iter()
+            .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
+        let index = before.filter(|m| m.replica != holder).count();
         let last = match self.config.wish {
-            Wish::Never => self.latest().members.len(),
+            Wish::Never => members.len(),
             Wish::Auto | Wish::Prefer => 0,
         };
-        (index.unwrap_or(0) + last) as TimeMs
+        (index + last) as TimeMs
     }
 
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.

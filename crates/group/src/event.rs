@@ -114,6 +114,14 @@ pub enum Event {
         /// All members that are joined, synced or donors.
         members: Vec<Incarnation>,
     },
+    /// Who answers at the addresses of the configuration's list. Of use to a node without a history that
+    /// may found a cluster with others; whenever it changes.
+    Listed {
+        /// Connected processes, this one included if it is at one of them.
+        members: Vec<Incarnation>,
+        /// The addresses where nobody has answered, or somebody who is not connected.
+        missing: Vec<String>,
+    },
     /// A reader asks for a position that no acknowledged commit lies beyond (rule 17).
     Read {
         /// Comes back in [`Action::ReadPoint`] or [`Action::ReadFailed`].
@@ -228,6 +236,9 @@ pub enum Action {
     },
     /// The leave is complete: a view without this member is committed, or nobody is left to ask.
     Left,
+    /// This node is to found a history, with the support of all that are expected: answer with
+    /// [`Event::Bootstrap`], and let nothing leave before the log of it has been begun and flushed.
+    Found,
     /// This node may not join (foreign history, fork, duplicate replica id); the text says what to do.
     Refused {
         /// For the log.

@@ -237,9 +237,11 @@ impl Group {
         self.durable = checkpoint.position;
         self.incoming.clear();
         self.summary_sent_at = None;
-        if forked {
-            self.left_number = 0; // numbers of the branch that was left mean nothing here
-        }
+        self.left_number = match forked {
+            true => 0, // numbers of the branch that was left mean nothing here
+            // A view that was never committed was not left.
+            false => self.left_number.min(checkpoint.configuration.number),
+        };
         self.committed = checkpoint.clone();
         self.configured_at = checkpoint.position;
         self.joined.clear();
@@ -298,10 +300,10 @@ impl Group {
         if self.matched && self.intact_at.is_some_and(|at| position >= at) {
             self.amnesiac = false;
         }
-        if matches!(self.role, Role::Sequencer(_))
-            || !self.matched
-            || self.last_ack_sent == (self.promised, position)
-        {
+        if matches!(self.role, Role::Sequencer(_)) {
+            return self.tell_own_ack();
+        }
+        if !self.matched || self.last_ack_sent == (self.promised, position) {
             return;
         }
         let Some(sequencer) = self.sequencer() else {

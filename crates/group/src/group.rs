@@ -11,6 +11,7 @@ use crate::entry::Entry;
 use crate::event::{Action, Event, HardState, Recovered};
 use crate::fetching::Fetching;
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::founding::{Expects, Listed};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::membership::Leaving;
 use crate::message::{Message, Standing, Status, WireEntry, Wish};
@@ -58,6 +59,9 @@ pub struct Config {
     pub able: bool,
     /// True if round trips and silences are measured, and the office moves by them.
     pub measures: bool,
+    /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
+    /// 0: it does not take part.
+    pub expect: u32,
 }
 
 impl Config {
@@ -80,14 +84,32 @@ impl Config {
             wish: Wish::Auto,
             able: true,
             measures: true,
+            expect: 0,
         }
     }
 }
+
+/// Entries dropped from memory at a time: the rest can wait for the next event.
+const TRIMMED_AT_ONCE: Position = 4096;
 
 /// The committed part of the log that the core no longer holds in memory.
 pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
     fn read(&self, position: Position) -> Option<Entry>;
+
+    /// Entries from `from` to `last` at most, in order, until they exceed `max_bytes`; at least one if the log
+    /// reaches back to `from`.
+    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+        let (mut run, mut bytes) = (Vec::new(), 0);
+        for entry in (from..=last).map_while(|position| self.read(position)) {
+            bytes += entry.size_bytes();
+            if bytes > max_bytes && !run.is_empty() {
+                break;
+            }
+            run.push(entry);
+        }
+        run
+    }
 }
 
 /// Counts for status variables and the simulator's coverage.
@@ -124,6 +146,8 @@ pub(crate) struct Peer {
     pub dead: bool,
     pub heard_at: TimeMs,
     pub status: Option<Status>,
+    /// It has no history, and this is what it waits for.
+    pub expects: Option<Expects>,
     pub round_trips: RoundTrips,
 }
 
@@ -174,6 +198,7 @@ pub struct Group {
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
+    pub(crate) listed: Listed,
     pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: VecDeque<WireEntry>,
@@ -227,6 +252,9 @@ impl Group {
     /// knows its last view, and re-forms it with a majority of it.
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
         let mut group = Group::empty(config, &recovered, now);
+        if group.config.expect > 0 && planted(Mutant::SupportForgotten) {
+            (group.promised, group.persisted) = Default::default();
+        }
         if let Some(log) = recovered.log {
             group.resume(log);
         }
@@ -251,6 +279,7 @@ impl Group {
             agreed: 0,
             known_overrides: Vec::new(),
             peers: BTreeMap::new(),
+            listed: Listed::default(),
             acks: BTreeMap::new(),
             incoming: VecDeque::new(),
             submissions: Submissions::default(),
@@ -285,7 +314,7 @@ impl Group {
 
     /// Takes an event. Call [`Group::flush`] after a batch of events.
     pub fn handle(&mut self, now: TimeMs, event: Event) {
-        let late_ms = now.saturating_sub(self.next_deadline());
+        let late_ms = now.saturating_sub(self.heartbeat_at + self.config.heartbeat_ms);
         self.now = self.now.max(now);
         match event {
             Event::Bootstrap {
@@ -320,6 +349,7 @@ impl Group {
                 }
             }
             Event::Read { token } => self.reads.ask(token),
+            Event::Listed { members, missing } => self.listed(members, missing),
         }
     }
 
@@ -354,7 +384,13 @@ impl Group {
         if let Some(since) = self.hole_since.filter(|_| !self.awaits_large()) {
             deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
         }
-        deadline
+        if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
+            deadline = deadline.min(at);
+        }
+        match self.feeds_from_log() {
+            true => deadline.min(self.now + 1),
+            false => deadline,
+        }
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
@@ -400,6 +436,7 @@ impl Group {
             }
             Message::Leave => self.leave_requested(from),
             Message::Weight { weight } => self.weight_requested(from, weight),
+            Message::Expects { nodes, promised } => self.expects(from, nodes, promised),
             Message::LogEnd { round } => self.log_end_asked(from, round),
             Message::LogEndReply { round, ballot, end } => {
                 self.log_end_reply(from, round, ballot, end)
@@ -527,6 +564,9 @@ impl Group {
             }
         }
         self.count_promises();
+        let peers = self.peers.keys().copied().collect();
+        self.tell_expectation(peers);
+        self.pursue_founding();
     }
 
     /// Appends to the own log.
@@ -569,8 +609,9 @@ impl Group {
             _ => None,
         };
         let committed = self.committed.position;
+        let upto = lacking.map_or(committed, |acked| acked.min(committed));
         self.tail
-            .trim(lacking.map_or(committed, |acked| acked.min(committed)));
+            .trim(upto.min(self.tail.first() + TRIMMED_AT_ONCE));
     }
 
     // ---- what the driver and status may ask ----

@@ -209,7 +209,10 @@ impl Group {
             return;
         }
         if let Err(reason) = self.admissible(&join) {
-            self.send(from, Message::JoinRefused { reason });
+            // Without a majority nobody can say which branch is the cluster's (rule 11).
+            if self.standing == Standing::Primary || planted(Mutant::MinorityRefuses) {
+                self.send(from, Message::JoinRefused { reason });
+            }
             return;
         }
         let latest = self.latest();

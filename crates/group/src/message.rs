@@ -93,6 +93,13 @@ pub enum Message {
         /// The weight.
         weight: u8,
     },
+    /// "I have no history, and wait for a cluster to be founded."
+    Expects {
+        /// By so many nodes (`pc.bootstrap_expect`).
+        nodes: u32,
+        /// The sender's promise, on disk: its support for the founder whose ballot it is.
+        promised: Ballot,
+    },
     /// "What is your log's end?" (rule 17)
     LogEnd {
         /// Comes back.

@@ -1,4 +1,4 @@
-//! The sequencer's office: gives positions, and feeds every member from where its log ends.
+//! The sequencer's office: gives positions.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,12 @@ use crate::checkpoint::{Numbers, count, seat};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::Action;
-use crate::group::{Group, LogReader, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
+use crate::feeding::Progress;
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
-use crate::message::{Append, Message, Standing, Summary, WireBody, WireEntry};
+use crate::message::{Message, Standing, Summary};
 use crate::moving::Moving;
-
-/// Entries and bytes of one order record at most.
-const APPEND_ENTRIES_MAX: usize = 512;
-const APPEND_BYTES_MAX: usize = 1 << 20;
-
-/// How far a member has been fed.
-#[derive(Clone, Debug, Hash)]
-struct Progress {
-    replica: ReplicaId,
-    /// Next position to send.
-    next: Position,
-    /// Acknowledged.
-    acked: Position,
-    /// Bytes sent above `acked`, roughly.
-    ahead_bytes: usize,
-}
-
-impl Progress {
-    fn from(replica: ReplicaId, next: Position) -> Progress {
-        Progress {
-            replica,
-            next,
-            acked: 0,
-            ahead_bytes: 0,
-        }
-    }
-}
 
 /// What only the sequencer of a ballot has.
 #[derive(Clone, Debug, Hash)]
@@ -49,13 +23,15 @@ pub(crate) struct Office {
     start: Position,
     /// Submission numbers at the log's end.
     numbers: Numbers,
-    progress: BTreeMap<Incarnation, Progress>,
+    pub progress: BTreeMap<Incarnation, Progress>,
     /// Logs of processes that are no members yet.
-    waiting: BTreeMap<Incarnation, Summary>,
+    pub waiting: BTreeMap<Incarnation, Summary>,
     /// Membership changes wished for.
     pub changes: Changes,
     /// First position whose submissions their origins are sending right now.
-    fresh: Position,
+    pub fresh: Position,
+    /// When somebody was last fed from the log.
+    pub log_read_at: TimeMs,
     /// The office is being handed over: nothing is ordered any more.
     pub closing: bool,
     /// Who had it before and was missed.
@@ -67,10 +43,7 @@ pub(crate) struct Office {
 impl Office {
     pub fn acknowledged(&mut self, from: Incarnation, position: Position) {
         if let Some(progress) = self.progress.get_mut(&from) {
-            if position > progress.acked {
-                progress.acked = position;
-                progress.ahead_bytes = 0;
-            }
+            progress.acknowledged(position);
         }
     }
 
@@ -143,6 +116,7 @@ impl Group {
             waiting: BTreeMap::new(),
             changes: Changes::default(),
             fresh: Position::MAX,
+            log_read_at: 0,
             closing: false,
             missed: None,
             moving: Moving::resting_until(rest_until),
@@ -265,233 +239,12 @@ impl Group {
         }
     }
 
-    /// A member says what its log holds: it is fed from where both agree.
-    pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
-        if ballot != self.promised {
-            if ballot > self.promised {
-                self.refused(from, ballot);
-            }
-            return;
-        }
-        self.start_feeding(from, summary);
-    }
-
-    pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
-        let Some(peer) = self.peers.get(&member) else {
-            return; // whoever sent a summary has been looked up
-        };
-        let forked = peer
-            .status
-            .as_ref()
-            .is_some_and(|status| status.overrides != self.committed.overrides)
-            && !planted(Mutant::OverridesIgnored);
-        // Nothing that both logs have for certain: the member gets a checkpoint.
-        let next = if summary.end == 0 || forked {
-            0
-        } else {
-            self.tail.matching(summary) + 1
-        };
-        let replica = peer.replica;
-        if self.has_seated_twin(replica, member) {
-            return;
-        }
-        // A seat may need the word of its restarted process before that one is admitted (rule 14).
-        let seated = self.has_seat(replica);
-        if let Role::Sequencer(office) = &mut self.role {
-            if seated {
-                let known = self.acks.get(&replica);
-                let known = known.filter(|a| a.incarnation == member && a.ballot == self.promised);
-                let acked = known.map_or(0, |ack| ack.position);
-                let progress = Progress {
-                    acked,
-                    ..Progress::from(replica, next)
-                };
-                office.progress.insert(member, progress);
-                if next > self.tail.end() {
-                    self.confirm(member);
-                }
-            } else {
-                office.waiting.insert(member, summary.clone());
-            }
-        }
-    }
-
-    /// Tells a member that lacks nothing, a restarted process for example, that its log is this one.
-    fn confirm(&mut self, member: Incarnation) {
-        let append = Append {
-            ballot: self.promised,
-            prev_position: self.tail.end(),
-            prev_ballot: self.tail.end_ballot(),
-            entries: Vec::new(),
-            ack: self.own_ack(),
-            commit: self.committed.position,
-        };
-        self.send(member, Message::Append(append));
-    }
-
-    /// Sends every member what it lacks, within its window.
-    pub(crate) fn feed(&mut self, log: &dyn LogReader) {
-        let Role::Sequencer(office) = &mut self.role else {
-            return;
-        };
-        let fresh = std::mem::replace(&mut office.fresh, Position::MAX);
-        // A second round for those that were given a checkpoint in the first.
-        for _ in 0..2 {
-            for (next, members) in self.members_to_feed() {
-                self.feed_from(next, members, fresh, log);
-            }
-        }
-    }
-
-    /// Members within their window that lack something, by where they stand.
-    fn members_to_feed(&self) -> BTreeMap<Position, Vec<Incarnation>> {
-        let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
-        if let Role::Sequencer(office) = &self.role {
-            for (member, progress) in &office.progress {
-                if progress.next <= self.tail.end()
-                    && progress.ahead_bytes < self.config.window_bytes
-                {
-                    due.entry(progress.next).or_default().push(*member);
-                }
-            }
-        }
-        due
-    }
-
-    fn feed_from(
-        &mut self,
-        mut next: Position,
-        members: Vec<Incarnation>,
-        fresh: Position,
-        log: &dyn LogReader,
-    ) {
-        let mut sent_bytes = 0;
-        while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
-            let Some(prev_ballot) = next
-                .checked_sub(1)
-                .and_then(|prev| self.ballot_of(prev, log))
-            else {
-                self.install_at(members);
-                return;
-            };
-            let (entries, bytes) = self.collect(next, next >= fresh, log);
-            let Some(last) = entries.last().map(|entry| entry.position) else {
-                // Not without a gap: the log holds the one before.
-                self.install_at(members);
-                return;
-            };
-            let message = Message::Append(Append {
-                ballot: self.promised,
-                prev_position: next - 1,
-                prev_ballot,
-                entries,
-                ack: self.own_ack(),
-                commit: self.committed.position,
-            });
-            self.send_all(members.clone(), message);
-            next = last + 1;
-            sent_bytes += bytes;
-        }
-        if let Role::Sequencer(office) = &mut self.role {
-            for member in &members {
-                if let Some(progress) = office.progress.get_mut(member) {
-                    progress.next = next;
-                    progress.ahead_bytes += sent_bytes;
-                }
-            }
-        }
-    }
-
-    /// A run of entries from `next` on; those that their origins disseminate right now by reference.
-    fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
-        let me = self.me();
-        let mut entries = Vec::new();
-        let mut bytes = 0;
-        let mut position = next;
-        while position <= self.tail.end()
-            && entries.len() < APPEND_ENTRIES_MAX
-            && bytes < APPEND_BYTES_MAX
-        {
-            let stored;
-            let entry = match self.tail.get(position) {
-                Some(entry) => entry,
-                None => match log.read(position) {
-                    Some(entry) => {
-                        stored = entry;
-                        &stored
-                    }
-                    None => break,
-                },
-            };
-            let wire = match &entry.body {
-                Body::Submission { id, payload }
-                    if fresh && id.incarnation != me || self.is_large(payload.len()) =>
-                {
-                    WireEntry {
-                        position,
-                        ballot: entry.ballot,
-                        body: WireBody::Reference {
-                            id: *id,
-                            len: payload.len() as u32,
-                            digest: self.submissions.digest(*id, payload),
-                        },
-                    }
-                }
-                _ => {
-                    if !entries.is_empty() && bytes + entry.size_bytes() > APPEND_BYTES_MAX {
-                        break;
-                    }
-                    bytes += entry.size_bytes();
-                    WireEntry::full(entry)
-                }
-            };
-            bytes += 64;
-            entries.push(wire);
-            position += 1;
-        }
-        (entries, bytes)
-    }
-
-    fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Option<Ballot> {
-        if position == self.committed.position {
-            return Some(self.committed.ballot);
-        }
-        self.tail
-            .ballot_at(position)
-            .or_else(|| log.read(position).map(|entry| entry.ballot))
-    }
-
-    /// Members whose logs end below everything that can be read here begin anew at the commit point.
-    fn install_at(&mut self, members: Vec<Incarnation>) {
-        if self.committed.position == 0 {
-            return; // nothing is committed: every log begins at the start
-        }
-        let checkpoint = self.committed.clone();
-        let intact_at = self.tail.end();
-        let Role::Sequencer(office) = &mut self.role else {
-            return;
-        };
-        for member in &members {
-            if let Some(progress) = office.progress.get_mut(member) {
-                *progress = Progress::from(progress.replica, checkpoint.position + 1);
-            }
-        }
-        let ballot = self.promised;
-        self.send_all(
-            members,
-            Message::Install {
-                ballot,
-                checkpoint,
-                intact_at,
-            },
-        );
-    }
-
     /// Tells everybody at once who holds the office.
     pub(crate) fn announce(&mut self) {
         let status = Message::Status(self.own_status());
         let peers: Vec<_> = self.peers.keys().copied().collect();
-        self.send_all(peers, status);
+        self.send_all(peers.clone(), status);
+        self.tell_expectation(peers);
     }
 
     /// Asks a successor to take over, once its log is complete; why, for the log.

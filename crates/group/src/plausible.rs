@@ -52,6 +52,9 @@ impl Group {
             Message::Promise(promise) => ballot(&promise.ballot) && other(),
             Message::Refuse { promised } => ballot(promised),
             Message::TakeOffice { number: n, .. } => number(*n),
+            Message::Expects { nodes, promised } => {
+                (1..=LINKS_MAX as u32).contains(nodes) && ballot(promised) && other()
+            }
             Message::LogEndReply { end, .. } => *end < POSITION_MAX,
             Message::Offer { parcel, .. } => parcel.as_ref().is_none_or(fits),
             Message::SubmitParcel { parcel, head, .. } => {

@@ -37,6 +37,7 @@ impl Group {
             dead: false,
             heard_at: self.now,
             status: None,
+            expects: None,
             round_trips: Default::default(),
         };
         self.peers.insert(incarnation, peer);
@@ -54,6 +55,7 @@ impl Group {
             .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
+        self.tell_expectation(vec![incarnation]);
         self.offer_anew(incarnation);
     }
 
@@ -61,6 +63,7 @@ impl Group {
         if let Some(peer) = self.peers.get_mut(&incarnation) {
             peer.up = false;
             peer.status = None;
+            peer.expects = None;
         }
         if self.latest().member(incarnation).is_none() {
             self.peers.remove(&incarnation);
@@ -96,6 +99,9 @@ impl Group {
             known.ballot != status.ballot || known.sequencer != status.sequencer
         });
         peer.status = Some(status.clone());
+        if !status.history.is_nil() {
+            peer.expects = None;
+        }
         self.ack(from, status.ballot, status.ack);
         self.measure(from, &status.outlook);
         let same_history =
@@ -251,6 +257,8 @@ impl Group {
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();
+            self.tell_what_founding_waits_for();
+            self.pursue_founding();
         }
         self.pull_holes();
         self.watch_majority();

@@ -76,6 +76,17 @@ impl Index {
         self.segments.back().map_or(0, Segment::end)
     }
 
+    /// Bytes of segment `number`; 0 if there is none.
+    pub(crate) fn segment_len(&self, number: u64) -> u64 {
+        let at = self.segments.partition_point(|s| s.number < number);
+        self.segments
+            .get(at)
+            .map_or(0, |segment| match segment.number {
+                found if found == number => segment.len,
+                _ => 0,
+            })
+    }
+
     /// Takes in an entry at `offset` of the last segment; its position is the next one.
     pub(crate) fn push_entry(&mut self, header: &RecordHeader, offset: u64) {
         if self.next_position.is_none() {

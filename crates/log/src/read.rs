@@ -18,14 +18,35 @@ pub struct RunItem {
     pub payload: Vec<u8>,
 }
 
-/// The file read last, so that a run opens each segment once.
-type Opened = Option<(u64, Box<dyn DiskFile>)>;
+/// Bytes read from a file at once where a run of entries is wanted.
+const AHEAD_BYTES: u64 = 256 << 10;
+
+/// What a run has read of the segment that it is in: each is opened once, and read in pieces that hold many records.
+#[derive(Default)]
+struct Ahead {
+    /// Bytes that the run may yet take; 0: a single record is read.
+    wanted: u64,
+    segment: u64,
+    /// None: it is the active one.
+    file: Option<Box<dyn DiskFile>>,
+    /// A piece of the file, and its offset there.
+    piece: Vec<u8>,
+    piece_at: u64,
+}
+
+impl Ahead {
+    fn record(&self, place: Place, record_bytes: u64) -> Option<&[u8]> {
+        let at = place.offset.checked_sub(self.piece_at)? as usize;
+        let piece = self.piece.get(at..at + record_bytes as usize)?;
+        (self.segment == place.segment).then_some(piece)
+    }
+}
 
 impl Log {
     /// The payload at `position`; `None` if the log does not hold it.
     pub fn read(&self, position: u64) -> Result<Option<Vec<u8>>, LogError> {
         match self.index.place(position) {
-            Some(place) => self.read_place(place, &mut None).map(Some),
+            Some(place) => self.read_place(place, &mut Ahead::default()).map(Some),
             None => Ok(None),
         }
     }
@@ -40,11 +61,22 @@ impl Log {
         self.index.outcomes.position_of(seqno)
     }
 
-    /// Entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it.
+    /// Entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it. It
+    /// ends before an entry that cannot be read, and is an error if that is the first.
     /// Entries beyond [`Log::served_from`] are given as well: what to serve to whom is the caller's decision.
     pub fn read_run(&self, position: u64, max_bytes: u64) -> Result<Vec<RunItem>, LogError> {
-        let (mut run, mut bytes, mut opened) = (Vec::new(), 0, None);
-        for position in position..=u64::MAX {
+        self.read_between(position, u64::MAX, max_bytes)
+    }
+
+    /// [`Log::read_run`] that ends with the entry at `last` at the latest.
+    pub fn read_between(
+        &self,
+        position: u64,
+        last: u64,
+        max_bytes: u64,
+    ) -> Result<Vec<RunItem>, LogError> {
+        let (mut run, mut bytes, mut ahead) = (Vec::new(), 0, Ahead::default());
+        for position in position..=last {
             let Some(place) = self.index.place(position) else {
                 break;
             };
@@ -52,7 +84,12 @@ impl Log {
             if bytes > max_bytes && !run.is_empty() {
                 break;
             }
-            let payload = self.read_place(place, &mut opened)?;
+            ahead.wanted = max_bytes.saturating_sub(bytes);
+            let payload = match self.read_place(place, &mut ahead) {
+                // The run that begins with it will fail.
+                Err(_) if !run.is_empty() => break,
+                read => read?,
+            };
             run.push(RunItem {
                 position,
                 outcome: self.outcome(position),
@@ -78,7 +115,7 @@ impl Log {
     /// The newest control-state snapshot of a position of at most `position`, with its position.
     pub fn snapshot_at(&self, position: u64) -> Result<Option<(u64, Vec<u8>)>, LogError> {
         match self.index.snapshot(position) {
-            Some((at, place)) => Ok(Some((at, self.read_place(place, &mut None)?))),
+            Some((at, place)) => Ok(Some((at, self.read_place(place, &mut Ahead::default())?))),
             None => Ok(None),
         }
     }
@@ -98,20 +135,12 @@ impl Log {
         self.index.next_position
     }
 
-    fn read_place(&self, place: Place, opened: &mut Opened) -> Result<Vec<u8>, LogError> {
-        let mut head = [0; RECORD_HEADER_BYTES as usize];
-        let mut body = vec![0; padded(place.len.into()) as usize];
+    fn read_place(&self, place: Place, ahead: &mut Ahead) -> Result<Vec<u8>, LogError> {
+        let is_active = place.segment == self.active_number();
         let body_at = place.offset + RECORD_HEADER_BYTES;
         let name = segment_name(place.segment);
         let error = |e| LogError::io("read", self.disk.path(&name), place.offset, e);
-        if place.segment != self.active_number() {
-            if opened
-                .as_ref()
-                .is_none_or(|(number, _)| *number != place.segment)
-            {
-                *opened = Some((place.segment, self.disk.open(&name).map_err(error)?));
-            }
-        } else if place.offset >= self.buffer_at {
+        if is_active && place.offset >= self.buffer_at {
             // Records are written out whole: this one is in the buffer, header and all.
             let at = (body_at - self.buffer_at) as usize;
             let found = self.buffer.get(at..at + place.len as usize);
@@ -119,21 +148,63 @@ impl Log {
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| error(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        let file: &dyn DiskFile = match &*opened {
-            Some((number, file)) if *number == place.segment => &**file,
-            _ => &*self.active,
-        };
+        if ahead.segment != place.segment {
+            let file = match is_active {
+                true => None,
+                false => Some(self.disk.open(&name).map_err(error)?),
+            };
+            *ahead = Ahead {
+                wanted: ahead.wanted,
+                segment: place.segment,
+                file,
+                ..Ahead::default()
+            };
+        }
+        let record_bytes = RECORD_HEADER_BYTES + padded(place.len.into());
+        if ahead.record(place, record_bytes).is_none() {
+            self.read_ahead(place, record_bytes, ahead);
+        }
+        if let Some(record) = ahead.record(place, record_bytes) {
+            let (head, body) = record.split_at(RECORD_HEADER_BYTES as usize);
+            return self.payload(place, head, body.to_vec());
+        }
+        let mut head = [0; RECORD_HEADER_BYTES as usize];
+        let mut body = vec![0; padded(place.len.into()) as usize];
+        let file: &dyn DiskFile = ahead.file.as_deref().unwrap_or(&*self.active);
         file.read_exact_at(&mut head, place.offset).map_err(error)?;
         file.read_exact_at(&mut body, body_at).map_err(error)?;
-        let valid = RecordHeader::decode(&head, place.start + place.offset)
+        self.payload(place, &head, body)
+    }
+
+    /// Reads a piece from this record on, if more than it is wanted. One that cannot be read is left to the reads of
+    /// single records, which tell what is wrong with which.
+    fn read_ahead(&self, place: Place, record_bytes: u64, ahead: &mut Ahead) {
+        ahead.piece.clear();
+        let written = match &ahead.file {
+            Some(_) => self.index.segment_len(place.segment),
+            None => self.buffer_at,
+        };
+        let wanted = record_bytes.saturating_add(ahead.wanted).min(AHEAD_BYTES);
+        let length = wanted.min(written.saturating_sub(place.offset));
+        if length <= record_bytes {
+            return;
+        }
+        ahead.piece.resize(length as usize, 0);
+        ahead.piece_at = place.offset;
+        let file: &dyn DiskFile = ahead.file.as_deref().unwrap_or(&*self.active);
+        if file.read_exact_at(&mut ahead.piece, place.offset).is_err() {
+            ahead.piece.clear();
+        }
+    }
+
+    /// The payload of a record whose header and padded body were read.
+    fn payload(&self, place: Place, head: &[u8], mut body: Vec<u8>) -> Result<Vec<u8>, LogError> {
+        let valid = RecordHeader::decode(head, place.start + place.offset)
             .is_some_and(|h| h.body_len == place.len && h.body_crc == body_crc(&[&body]));
         if !valid {
+            let path = self.disk.path(&segment_name(place.segment));
             let reason = "a record read back is not what was written";
-            return Err(LogError::corrupt(
-                &self.disk.path(&name),
-                place.offset,
-                reason,
-            ));
+            return Err(LogError::corrupt(&path, place.offset, reason));
         }
         body.truncate(place.len as usize);
         Ok(body)

@@ -1,13 +1,16 @@
 //! A directory that is not as it should be: one clear error that names the file, the place and the remedy, and
 //! nothing is overwritten; or a log that goes on with what is whole, and says what is not.
 
-use std::collections::BTreeMap;
+mod common;
+
 use std::io;
 use std::path::PathBuf;
 
 use trireme_log::{
     Disk, DiskFile, Durability, Log, LogConfig, LogError, Lost, MemoryDisk, Outcome,
 };
+
+use common::{change, contents, segments};
 
 const STATE: &str = "trireme-state.log";
 
@@ -35,28 +38,6 @@ fn log_on(disk: &MemoryDisk) {
     }
     log.save_state(b"one").unwrap();
     log.save_state(b"two").unwrap();
-}
-
-fn contents(disk: &MemoryDisk) -> BTreeMap<String, Vec<u8>> {
-    let names = disk.list().unwrap().into_iter();
-    names
-        .map(|name| (name.clone(), disk.contents(&name).unwrap()))
-        .collect()
-}
-
-fn first_segment(disk: &MemoryDisk) -> String {
-    let mut names = disk.list().unwrap();
-    names.sort();
-    names
-        .into_iter()
-        .find(|name| name.starts_with("trireme-0"))
-        .unwrap()
-}
-
-fn change(disk: &MemoryDisk, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut bytes = disk.contents(name).unwrap();
-    change(&mut bytes);
-    disk.set_contents(name, bytes);
 }
 
 /// A disk on which opening, listing or creating is refused.
@@ -137,7 +118,7 @@ fn what_cannot_be_used_is_refused_untouched() {
         ),
         (
             "of a newer version",
-            |disk| change(disk, &first_segment(disk), |bytes| bytes[8] = 2),
+            |disk| change(disk, &segments(disk)[0], |bytes| bytes[8] = 2),
             &[
                 "trireme-000000000001.log",
                 "offset 8",

@@ -1,9 +1,13 @@
 //! What the log promises its owner, on a healthy disk.
 
+mod common;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk, OsDisk, Outcome};
+
+use common::segments;
 
 const IDENTITY: [u8; 16] = [7; 16];
 
@@ -69,6 +73,52 @@ fn entries_are_readable_at_once_and_after_reopening() {
     assert_eq!(log.read_run_from_seqno(1, 0).unwrap(), run, "at least one");
     log.append(7, &[b"after"]).unwrap();
     assert_eq!(log.read(7).unwrap().unwrap(), b"after");
+}
+
+/// A run is read in pieces, over the ends of segments and into what is not written yet.
+#[test]
+fn a_run_holds_what_its_entries_hold_one_by_one() {
+    let disk = MemoryDisk::default();
+    let mut config = config(Path::new(""), 64 << 20);
+    config.segment_bytes = 700 << 10;
+    let mut log = Log::create_on(Box::new(disk.clone()), config).unwrap();
+    for position in 1..=300_u64 {
+        let length = (position * 7919 % 9000) as usize;
+        log.append(position, &[&vec![position as u8; length]])
+            .unwrap();
+        log.set_outcome(position, outcome(position as i64)).unwrap();
+        if position == 280 {
+            log.write_out().unwrap();
+        }
+    }
+    let one_by_one: Vec<Vec<u8>> = (1..=300).map(|at| log.read(at).unwrap().unwrap()).collect();
+    for max_bytes in [0, 1000, 300_000, u64::MAX] {
+        let mut next = 1;
+        while next <= 300 {
+            let run = log.read_run(next, max_bytes).unwrap();
+            for item in &run {
+                assert_eq!(item.position, next);
+                assert_eq!(item.payload, one_by_one[next as usize - 1]);
+                next += 1;
+            }
+            let bytes: usize = run.iter().map(|item| item.payload.len()).sum();
+            assert!(run.len() == 1 || bytes as u64 <= max_bytes);
+        }
+    }
+    assert_eq!(log.read_between(7, 9, u64::MAX).unwrap().len(), 3);
+    assert_eq!(log.read_between(299, 400, u64::MAX).unwrap().len(), 2);
+    // Now a read in pieces fails, and every other record cannot be read: a run ends there.
+    disk.set_fail_reads(true);
+    let mut given = 0;
+    for position in 1..=270 {
+        let run = log.read_run(position, u64::MAX);
+        assert_eq!(run.is_ok(), log.read(position).is_ok(), "{position}");
+        for item in run.unwrap_or_default() {
+            assert_eq!(item.payload, one_by_one[item.position as usize - 1]);
+            given += 1;
+        }
+    }
+    assert!(given > 0);
 }
 
 #[test]
@@ -185,11 +235,6 @@ fn remnants_of_an_earlier_log_are_removed() {
         assert_eq!((recovered.damage.len(), log.read(1).unwrap()), (0, None));
         assert_eq!(segments(&disk), [name]);
     }
-}
-
-fn segments(disk: &MemoryDisk) -> Vec<String> {
-    let names = disk.list().unwrap().into_iter();
-    names.filter(|name| name.starts_with("trireme-0")).collect()
 }
 
 #[test]

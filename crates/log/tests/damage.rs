@@ -1,8 +1,12 @@
 //! Crashes, bad disks and full disks.
 
+mod common;
+
 use trireme_log::{
     Disk, Durability, Log, LogConfig, LogError, Lost, MemoryDisk, Outcome, Recovered,
 };
+
+use common::{change, contents, segments};
 
 const SEGMENT_BYTES: u64 = 1024;
 
@@ -51,28 +55,6 @@ fn verify(log: &Log) {
     }
 }
 
-fn segments(disk: &MemoryDisk) -> Vec<String> {
-    let names = disk.list().unwrap();
-    names
-        .into_iter()
-        .filter(|n| n.starts_with("trireme-0"))
-        .collect()
-}
-
-fn copy(disk: &MemoryDisk) -> MemoryDisk {
-    let copy = MemoryDisk::new();
-    for name in disk.list().unwrap() {
-        copy.set_contents(&name, disk.contents(&name).unwrap());
-    }
-    copy
-}
-
-fn damage(disk: &MemoryDisk, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut bytes = disk.contents(name).unwrap();
-    change(&mut bytes);
-    disk.set_contents(name, bytes);
-}
-
 #[test]
 fn a_tail_torn_at_any_byte_is_dropped() {
     let disk = MemoryDisk::new();
@@ -85,8 +67,8 @@ fn a_tail_torn_at_any_byte_is_dropped() {
     let after = disk.contents(&name).unwrap().len();
     for length in before..=after {
         for zeroed in [false, true] {
-            let disk = copy(&disk);
-            damage(&disk, &name, |bytes| {
+            let disk = disk.copy();
+            change(&disk, &name, |bytes| {
                 bytes.truncate(length);
                 if zeroed {
                     bytes.resize(after, 0);
@@ -133,8 +115,8 @@ fn a_torn_header_of_a_new_segment_is_dropped() {
     log.write_out().unwrap();
     let name = segments(&disk).pop().unwrap();
     for length in 0..=128 {
-        let disk = copy(&disk);
-        damage(&disk, &name, |bytes| bytes.truncate(length));
+        let disk = disk.copy();
+        change(&disk, &name, |bytes| bytes.truncate(length));
         let (mut log, recovered) = open(&disk).unwrap();
         assert_eq!(recovered.last_position, Some(last), "{length}");
         assert_eq!(recovered.damage.len(), 0);
@@ -157,8 +139,8 @@ fn every_flipped_bit_is_noticed() {
     for name in &names {
         for at in 0..disk.contents(name).unwrap().len() {
             for bit in [0, 7] {
-                let disk = copy(&disk);
-                damage(&disk, name, |bytes| bytes[at] ^= 1 << bit);
+                let disk = disk.copy();
+                change(&disk, name, |bytes| bytes[at] ^= 1 << bit);
                 match open(&disk) {
                     Ok((log, recovered)) => {
                         let noticed = recovered.dropped_bytes > 0 || !recovered.damage.is_empty();
@@ -189,7 +171,7 @@ fn a_bit_flipped_under_an_open_log_is_reported_by_read() {
     let mut log = create(&disk);
     fill(&mut log, 1..=20);
     let name = segments(&disk).remove(0);
-    damage(&disk, &name, |bytes| bytes[200] ^= 1);
+    change(&disk, &name, |bytes| bytes[200] ^= 1);
     let Err(LogError::Corrupt { file, offset, .. }) = log.read(1) else {
         panic!("read bad data")
     };
@@ -206,7 +188,7 @@ fn flushed_data_gone_bad_costs_the_older_part_only() {
     fill(&mut log, 21..=21);
     let names = segments(&disk);
     let bad = disk.contents(&names[1]).unwrap();
-    damage(&disk, &names[1], |bytes| bytes[200] ^= 1);
+    change(&disk, &names[1], |bytes| bytes[200] ^= 1);
     let (mut log, recovered) = open(&disk).unwrap();
     let [found] = &recovered.damage[..] else {
         panic!("{recovered:?}")
@@ -244,7 +226,7 @@ fn flushed_data_gone_bad_in_the_last_segment_may_mean_forgetting() {
     log.flush().unwrap();
     fill(&mut log, 3..=3);
     let name = segments(&disk).remove(0);
-    damage(&disk, &name, |bytes| bytes[200] ^= 1);
+    change(&disk, &name, |bytes| bytes[200] ^= 1);
     let (log, recovered) = open(&disk).unwrap();
     assert!(recovered.may_have_forgotten());
     assert_eq!(
@@ -290,21 +272,14 @@ fn a_newer_format_is_left_alone() {
     let disk = MemoryDisk::new();
     let mut log = create(&disk);
     fill(&mut log, 1..=20);
-    damage(&disk, &segments(&disk)[0], |bytes| bytes[300] ^= 1);
-    damage(&disk, segments(&disk).last().unwrap(), |bytes| bytes[8] = 2);
-    let files = |disk: &MemoryDisk| {
-        let names = disk.list().unwrap();
-        names
-            .into_iter()
-            .map(|n| (n.clone(), disk.contents(&n)))
-            .collect::<Vec<_>>()
-    };
-    let before = files(&disk);
+    change(&disk, &segments(&disk)[0], |bytes| bytes[300] ^= 1);
+    change(&disk, segments(&disk).last().unwrap(), |bytes| bytes[8] = 2);
+    let before = contents(&disk);
     let Err(e) = open(&disk) else {
         panic!("opened a newer format")
     };
     assert!(e.to_string().contains("format 2"), "{e}");
-    assert_eq!(files(&disk), before);
+    assert_eq!(contents(&disk), before);
 }
 
 #[test]
@@ -473,7 +448,7 @@ fn a_segment_with_an_impossible_start_is_refused() {
     fill(&mut log, 1..=20);
     let names = segments(&disk);
     let make_up = |disk: &MemoryDisk, name: &str| {
-        damage(disk, name, |bytes| {
+        change(disk, name, |bytes| {
             bytes[48..56].copy_from_slice(&(u64::MAX - 7).to_le_bytes());
             let crc = crc32c::crc32c(&bytes[..124]);
             bytes[124..128].copy_from_slice(&crc.to_le_bytes());

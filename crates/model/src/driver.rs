@@ -212,6 +212,7 @@ impl Run {
             | Action::ReadPoint { .. }
             | Action::ReadFailed { .. }
             | Action::Left
+            | Action::Found
             | Action::Note { .. } => {}
         }
     }

@@ -7,6 +7,7 @@
 mod clock;
 mod line;
 pub mod options;
+mod progress;
 pub mod setup;
 mod station;
 pub mod url;
@@ -14,4 +15,5 @@ pub mod votes;
 
 pub use clock::now_ms;
 pub use line::Line;
+pub use progress::{LEAVE_PATIENCE, Progress};
 pub use station::Station;

@@ -1,8 +1,10 @@
 //! What a connection begins with, as the options say.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
 
-use trireme_engine::Start;
+use trireme_engine::{Expected, Start};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
@@ -10,7 +12,7 @@ use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, Transp
 
 use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
-use crate::votes::{Votes, VotesError, current_boot_id};
+use crate::votes::{Votes, VotesError};
 
 /// Why a connection cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -35,18 +37,36 @@ pub enum SetupError {
          options and keep the cluster on a network that you trust"
     )]
     Tls,
+    /// Who is to found the cluster is not clear.
+    #[error(
+        "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes          of the new cluster, this one included, and nobody else (an arbitrator finds them by its own list), on every          node alike; nodes that are added later join without the option, or with the address of the first {nodes}"
+    )]
+    NotAllListed {
+        /// `pc.bootstrap_expect`.
+        nodes: i64,
+        /// Different addresses in the list.
+        listed: usize,
+    },
     /// The system's random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(#[from] getrandom::Error),
 }
 
 /// A fresh random uuid (version 4).
-pub fn random_uuid() -> Result<Uuid, getrandom::Error> {
+pub fn random_uuid() -> Result<Uuid, SetupError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Uuid(bytes))
+}
+
+/// Id of this boot of the operating system: what was only in the page cache is lost when it changes.
+fn current_boot_id() -> io::Result<Uuid> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .parse()
+        .map_err(io::Error::other)
 }
 
 /// Refuses options that would not be kept.
@@ -146,16 +166,48 @@ fn group_config(options: &Options, me: Member) -> Config {
 
 /// `repl.sequencer`.
 pub fn office_wish(options: &Options) -> Wish {
-    match options.str("repl.sequencer").to_ascii_lowercase().as_str() {
+    match options.choice("repl.sequencer") {
         "prefer" => Wish::Prefer,
         "never" => Wish::Never,
         _ => Wish::Auto,
     }
 }
 
+/// Where the write-set log lies.
+pub fn log_disk(options: &Options) -> OsDisk {
+    OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
+}
+
+/// `pc.bootstrap_expect`, for a node with a database.
+pub fn expected(options: &Options) -> Result<Option<Expected>, SetupError> {
+    let nodes = options.int("pc.bootstrap_expect").clamp(0, 1_024) as u32;
+    match nodes {
+        0 => Ok(None),
+        nodes => Ok(Some(Expected {
+            nodes,
+            history: random_uuid()?,
+        })),
+    }
+}
+
+/// A cluster can only be founded without choosing a node if the list of addresses is all of its nodes.
+pub fn check_expected(options: &Options, cluster: &ClusterUrl) -> Result<(), SetupError> {
+    let base_port = options.base_port();
+    let at = |address: &HostPort| (address.host.clone(), address.port_or(base_port));
+    let listed: BTreeSet<_> = cluster.peers.iter().map(at).collect();
+    let nodes = options.int("pc.bootstrap_expect");
+    match i64::try_from(listed.len()) == Ok(nodes) {
+        true => Ok(()),
+        false => Err(SetupError::NotAllListed {
+            nodes,
+            listed: listed.len(),
+        }),
+    }
+}
+
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
-    let durability = match options.str("repl.durability") {
+    let durability = match options.choice("repl.durability") {
         "memory" => Durability::Memory,
         "disk" => Durability::Disk,
         _ => Durability::Os,
@@ -177,7 +229,34 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         flushes_apart: false,
         local: Gtid::UNDEFINED,
         bootstrap: None,
+        expect: None,
+        untouched: false,
         server_running: false,
         options: replicator::Options::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_boot_has_an_id() {
+        assert!(!current_boot_id().unwrap().is_nil());
+    }
+
+    #[test]
+    fn durability_is_what_was_asked_for_in_any_case() {
+        let dir = tempfile::tempdir().unwrap();
+        let votes = Votes::open(dir.path(), Uuid([1; 16])).unwrap();
+        for (word, durability) in [
+            ("memory", Durability::Memory),
+            ("Os", Durability::Os),
+            ("DISK", Durability::Disk),
+        ] {
+            let options = Options::new("", "", &format!("repl.durability={word}")).unwrap();
+            let start = start(&options, &votes, Member::default());
+            assert_eq!(start.log.durability, durability);
+        }
     }
 }

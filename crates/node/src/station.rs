@@ -42,6 +42,7 @@ pub trait Station {
         if let Some(line) = self.line() {
             line.events = events; // keeps its room
         }
+        tell_listed(self, now);
         self.parts().0.tick(now);
     }
 
@@ -63,6 +64,19 @@ pub trait Station {
             line.mesh.flush();
         }
     }
+}
+
+/// A node that may found a cluster with others has to know who is at the addresses that it was given.
+fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
+    let group = station.parts().0.group_mut();
+    if !group.is_some_and(|group| group.is_blank()) {
+        return;
+    }
+    let Some(line) = station.line() else { return };
+    let (members, missing) = line.mesh.listed();
+    let members = members.into_iter().map(incarnation_id).collect();
+    let event = Event::Listed { members, missing };
+    station.parts().0.group(now, event);
 }
 
 /// What the mesh says, for the engine.

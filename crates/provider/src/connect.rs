@@ -6,22 +6,21 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
 use trireme_group::Member;
+use trireme_log::Durability;
 use trireme_node::setup::{self, SetupError, random_uuid};
-use trireme_node::{Line, now_ms};
+use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::AllowAddress;
 
-use crate::core::{Core, Progress};
+use crate::convert::gtid_from_abi;
+use crate::core::Core;
 use crate::flusher::Flusher;
 use crate::node::Node;
-use crate::options::{Options, Phase};
+use crate::options::Options;
 use crate::reactor::Reactor;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 
-/// A leave that the cluster does not answer is given up after this time (MariaDB's suites kill a
-/// server that takes more than 10 s to stop).
-const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server's threads get to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,8 +48,6 @@ pub enum ConnectError {
     Thread(std::io::Error),
     #[error("already connected; disconnect first")]
     Connected,
-    #[error("no random numbers from the system: {0}")]
-    Random(#[from] getrandom::Error),
     #[error(
         "no primary component within {timeout_ms} ms (pc.wait_prim_timeout) at {peers}: check that a node of the \
          cluster runs there, its cluster name and its log; the first node of a new cluster is started with gcomm:// \
@@ -83,7 +80,14 @@ pub fn connect(
         source,
     };
     let cluster: ClusterUrl = url.parse().map_err(address)?;
-    let options = connection_options(node, &cluster, url)?;
+    let options = {
+        let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+        options.for_connection(&cluster)
+    };
+    let options = options.map_err(|error| ConnectError::Option {
+        address: url.to_owned(),
+        message: error.to_string(),
+    })?;
     let bootstrap = bootstrap || cluster.is_bootstrap();
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
@@ -108,8 +112,10 @@ pub fn connect(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
     node.with(|core| core.flusher = flusher);
-    let started = begin(node, Line::new(mesh, votes), start, donor);
-    if let Err(error) = started.and_then(|()| wait_for_view(node, &cluster, &options)) {
+    let started = begin(node, Line::new(mesh, votes), start, donor)
+        .and_then(|()| check_expected(node, &cluster, &options))
+        .and_then(|()| wait_for_view(node, &cluster, &options));
+    if let Err(error) = started {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
         node.with(|core| core.node(Event::Left));
@@ -117,28 +123,6 @@ pub fn connect(
         return Err(error);
     }
     Ok(())
-}
-
-/// Options of the address hold for this connection only.
-fn connection_options(
-    node: &Node,
-    cluster: &ClusterUrl,
-    url: &str,
-) -> Result<Options, ConnectError> {
-    let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-    options.show_connected();
-    let mut options = options.clone();
-    let pairs = cluster
-        .options
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()));
-    options
-        .apply_pairs(pairs, Phase::Connect)
-        .map_err(|error| ConnectError::Option {
-            address: url.to_owned(),
-            message: error.to_string(),
-        })?;
-    Ok(options)
 }
 
 /// This node as the others see it.
@@ -156,7 +140,7 @@ fn engine_start(
     options: &Options,
     votes: &Votes,
     me: Member,
-    local: Gtid,
+    (local, untouched): (Gtid, bool),
     donor: &str,
     bootstrap: bool,
 ) -> Result<Start, ConnectError> {
@@ -167,13 +151,18 @@ fn engine_start(
             local.uuid
         ));
     }
+    let start = setup::start(options, votes, me);
     Ok(Start {
-        flushes_apart: options.str("repl.durability") == "disk",
+        flushes_apart: start.log.durability == Durability::Disk,
         local,
+        untouched,
         bootstrap: bootstrap.then(random_uuid).transpose()?,
+        // A database that was in a cluster has a past, also without grastate.dat.
+        expect: setup::expected(options)?
+            .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),
         server_running: node.server_running.load(Ordering::SeqCst),
         options: crate::runtime::replicator_options(options, donor),
-        ..setup::start(options, votes, me)
+        ..start
     })
 }
 
@@ -188,6 +177,18 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
     // It may have gone to sleep when there was nothing yet to wait for.
     node.wake_reactor();
     Ok(())
+}
+
+/// A node that is to found a cluster with others must know all of them, and them only.
+fn check_expected(
+    node: &Node,
+    cluster: &ClusterUrl,
+    options: &Options,
+) -> Result<(), ConnectError> {
+    match node.peek(Core::is_blank) {
+        true => Ok(setup::check_expected(options, cluster)?),
+        false => Ok(()),
+    }
 }
 
 fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result<(), ConnectError> {
@@ -207,7 +208,9 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
             return Err(ConnectError::Failed(text));
         }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
-        if admitted || node.peek(Core::is_resumed) && refused.is_none() {
+        // Likewise who founds a cluster when all are there.
+        let waits = |core: &Core| core.is_resumed() || core.is_blank();
+        if admitted || node.peek(waits) && refused.is_none() {
             return Ok(());
         }
         if let Some(reason) = refused {

@@ -4,7 +4,7 @@
 use trireme_engine::Engine;
 use trireme_group as group;
 use trireme_log::FlushDone;
-use trireme_node::{Line, Station, now_ms};
+use trireme_node::{Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
 use crate::flusher::Flusher;
@@ -12,19 +12,6 @@ use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
 use crate::waiting::Waiting;
-
-/// How far a connect() or disconnect() has come.
-#[derive(Default)]
-pub struct Progress {
-    /// In a view.
-    pub admitted: bool,
-    /// The cluster will not have this node, and why.
-    pub refused: Option<String>,
-    /// The node has left and told the server so.
-    pub closed: bool,
-    /// The node can keep nothing any more, and why.
-    pub failed: Option<String>,
-}
 
 /// Everything under the node's lock.
 pub struct Core {
@@ -79,6 +66,11 @@ impl Core {
     /// True while a node that began with a log waits for the view that it was in to form again.
     pub fn is_resumed(&self) -> bool {
         (self.engine.link()).is_some_and(|link| link.group.is_resumed())
+    }
+
+    /// True while a node without a history may found a cluster with others.
+    pub fn is_blank(&self) -> bool {
+        (self.engine.link()).is_some_and(|link| link.group.is_blank())
     }
 
     /// An event for the replicator.

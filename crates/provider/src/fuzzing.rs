@@ -21,7 +21,7 @@ pub fn options(node_address: &str, text: &str) {
         options.ist_bind_address(),
     );
     let _ = crate::runtime::replicator_options(&options, "");
-    options.show_connected();
+    let _ = options.for_connection(&ClusterUrl::default());
     assert!(options.visible().count() > 0);
 }
 

@@ -49,6 +49,8 @@ pub struct Grastate {
     written: String,
     position: Gtid,
     safe_to_bootstrap: bool,
+    /// There was a file, and it named no history.
+    says_unknown: bool,
     /// How many things go on that a crash would leave half-done.
     unsafe_count: u32,
     corrupt: bool,
@@ -78,6 +80,7 @@ impl Grastate {
             written: String::new(),
             position: Gtid::UNDEFINED,
             safe_to_bootstrap: true,
+            says_unknown: false,
             unsafe_count: 0,
             corrupt: false,
         };
@@ -96,12 +99,18 @@ impl Grastate {
             return Ok((state, Found::Nothing));
         }
         (state.position, state.safe_to_bootstrap) = parse(&String::from_utf8_lossy(&bytes));
+        state.says_unknown = state.position.uuid == Gtid::UNDEFINED.uuid;
         Ok((state, Found::State))
     }
 
     /// The saved position: nil and -1 if unknown.
     pub fn position(&self) -> Gtid {
         self.position
+    }
+
+    /// The file that was found said that the position is unknown; a missing file only says nothing.
+    pub fn says_unknown(&self) -> bool {
+        self.says_unknown
     }
 
     /// Whether the node may start a new cluster from this state.

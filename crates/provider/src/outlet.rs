@@ -4,11 +4,10 @@ use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
-use trireme_node::Line;
+use trireme_node::{Line, Progress};
 use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
-use crate::core::Progress;
 use crate::flusher::Flusher;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_engine::{Engine, starting_position};
+use trireme_engine::{Engine, Storage, starting_position};
 use trireme_group::Event as GroupEvent;
 use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
-use crate::options::{Change, Options, Phase};
+use crate::options::{Change, Options, Phase, Typed};
 use crate::recover_position::recover_position;
 use trireme_node::setup::office_wish;
 
@@ -72,14 +72,16 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
 
 impl Node {
     /// Position that the database held when the process started. After a crash it is asked of the
-    /// database itself, unless the service has done so.
-    pub fn local_position(&self) -> Gtid {
+    /// database itself, unless the service has done so. The second: it was asked, and has never been at any.
+    pub fn local_position(&self) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
         let passed = gtid_from_abi(&self.settings.state_id);
-        let local = starting_position(state, passed);
-        let is_known = local.seqno >= 0 || local.uuid.is_nil();
+        let interrupted = self.interrupted_action();
+        let local = starting_position(state, passed, interrupted);
+        let is_lost = state.uuid.is_nil() && !interrupted.is_known();
+        let is_known = local.seqno >= 0 || is_lost;
         if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
-            return local;
+            return (local, false);
         }
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
@@ -89,15 +91,27 @@ impl Node {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                starting_position(state, recovered)
+                let untouched = recovered == Gtid::UNDEFINED;
+                (starting_position(state, recovered, interrupted), untouched)
             }
             Err(error) => {
                 self.logger.warn(format!(
                     "the database's position stays unknown, a full state transfer may be needed: {error}"
                 ));
-                local
+                (local, false)
             }
         }
+    }
+
+    /// The action within which the process before died, if that is why grastate.dat names no history.
+    fn interrupted_action(&self) -> Gtid {
+        if !self.peek(|core| core.grastate.says_unknown()) {
+            return Gtid::UNDEFINED;
+        }
+        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
+        let disk = setup::log_disk(&options);
+        // What cannot be read is told when the log is opened.
+        Storage::interrupted_action(&disk).unwrap_or(Gtid::UNDEFINED)
     }
 
     /// `repl.causal_read_timeout`.
@@ -115,6 +129,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         fc_single_primary: options.bool("gcs.fc_single_primary")
             || options.bool("gcs.fc_master_slave"),
         fc_desync_after_ms: options.int("repl.fc_desync_after_ms").max(0) as u64,
+        vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
         ..NodeOptions::default()
@@ -150,7 +165,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             );
         }
         "gmcast.isolate" => {
-            let isolated = change.value.trim() != "0";
+            let isolated = change.value != Typed::Int(0);
             node.with(|core| {
                 core.line
                     .as_mut()
@@ -158,7 +173,10 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             });
         }
         "gmcast.peer_addr" => {
-            let peer = crate::url::HostPort::parse_with_scheme(&change.value)
+            let Typed::Str(address) = &change.value else {
+                return Ok(());
+            };
+            let peer = crate::url::HostPort::parse_with_scheme(address)
                 .map_err(|error| error.to_string())?;
             let port = peer.port_or(options.base_port());
             let seed = trireme_transport::HostPort {

@@ -189,6 +189,8 @@ stats! {
         gcomm_uuid: String = c"gcomm_uuid",
         /// This node's segment.
         gmcast_segment: String = c"gmcast_segment",
+        /// How far the database has come: entries, percent, rate, seconds left; only while it catches up.
+        trireme_catching_up: Option<String> = c"trireme_catching_up",
         /// Names of the members that the group has left out of flow control, comma separated; only while there are
         /// any: the suites know the list of names without it.
         trireme_left_out: Option<String> = c"trireme_left_out",

@@ -12,11 +12,18 @@ pub enum Handle {
     Applied(Seqno),
 }
 
+/// What a write-set takes beside its data and its distinct keys, and what each of those takes, where its size is limited:
+/// as Galera 26.4 counts (measured; `galera.MDEV-26597` relies on it), so that `repl.max_ws_size` means the same.
+const FRAME_BYTES: usize = 184;
+const KEY_BYTES: usize = 8;
+
 /// What an own transaction has appended so far.
 pub struct Transaction {
     id: TrxId,
     keys: KeySetBuilder,
     data: Vec<u8>,
+    /// Some of its data had no room: what there is must not be replicated.
+    too_large: bool,
 }
 
 impl Transaction {
@@ -25,6 +32,7 @@ impl Transaction {
             id,
             keys: KeySetBuilder::new(),
             data: Vec::new(),
+            too_large: false,
         }
     }
 
@@ -32,13 +40,26 @@ impl Transaction {
         self.keys.append(parts, key_type);
     }
 
-    pub fn append_data(&mut self, data: &[u8]) {
+    /// Err: by how many bytes it would exceed the limit. The server may commit all the same
+    /// ([`Transaction::is_too_large`]).
+    pub fn append_data(&mut self, data: &[u8], limit_bytes: usize) -> Result<(), usize> {
+        let size = self.size_bytes().saturating_add(data.len());
+        if size > limit_bytes {
+            self.too_large = true;
+            return Err(size - limit_bytes);
+        }
         self.data.extend_from_slice(data);
+        Ok(())
     }
 
-    /// Bytes that it would take on the wire, roughly.
+    /// True if data was refused: a commit would leave it out on all nodes but this one.
+    pub fn is_too_large(&self) -> bool {
+        self.too_large
+    }
+
+    /// Its size as `repl.max_ws_size` limits it.
     pub fn size_bytes(&self) -> usize {
-        self.keys.bytes() + self.data.len()
+        FRAME_BYTES + KEY_BYTES * self.keys.len() + self.data.len()
     }
 
     /// Everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
@@ -60,6 +81,29 @@ impl Handle {
         match self {
             Handle::Local(transaction) => Owner::Trx(transaction.id),
             Handle::Applied(seqno) => Owner::Applied(*seqno),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of data, rows inserted into one table, and the size by which Galera judges the write-set.
+    #[test]
+    fn size_is_what_galera_limits() {
+        for (data, rows, size) in [(133, 1, 349), (154, 2, 378), (280, 8, 552), (448, 16, 784)] {
+            let mut transaction = Transaction::new(1);
+            for row in 0..rows {
+                let parts: [&[u8]; 3] = [b"test", b"t3", &[row]];
+                transaction.append_key(&parts, KeyType::Exclusive);
+            }
+            let data = vec![0; data];
+            assert_eq!(transaction.append_data(&data, size - 1), Err(1));
+            assert!(transaction.is_too_large());
+            assert_eq!(transaction.append_data(&data, size), Ok(()));
+            assert_eq!(transaction.size_bytes(), size);
+            assert!(transaction.is_too_large(), "once and for all");
         }
     }
 }

@@ -93,11 +93,13 @@ pub enum Action {
         keep_from: Position,
     },
     /// Note, flushed in every durability mode, before anything that follows: this total-order action
-    /// begins to execute here (rule 13). [`Gtid::UNDEFINED`]: a snapshot has replaced the database, it
-    /// holds none that its position does not tell.
+    /// begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: nothing is to be concluded
+    /// from an action any more: a snapshot replaces the database, or it has diverged.
     NoteAction {
         /// Its position.
         gtid: Gtid,
+        /// It has ended.
+        ended: bool,
     },
     /// Note, flushed in every durability mode, before anything that follows: the database's history
     /// includes these overrides of an operator, each above this seqno, and no others (rule 11).

@@ -35,8 +35,7 @@ impl Replicator {
             };
             return self.answer(ticket, Answer::unordered(code));
         }
-        self.send_lost_rollbacks();
-        if !self.lost_rollbacks.is_empty() {
+        if !self.rollbacks_are_sent() {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         let large = self.is_large(&draft);
@@ -270,6 +269,9 @@ impl Replicator {
             };
             return self.answer(ticket, Answer::unordered(code));
         }
+        if !self.rollbacks_are_sent() {
+            return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
         assert!(
             !self.isolations.contains_key(&conn),
             "connection {conn} starts two total-order actions"
@@ -312,7 +314,7 @@ impl Replicator {
             .insert(conn, Isolation::Holding { seqno, code });
         let gtid = self.gtid_of(seqno);
         if code == Code::Ok {
-            self.out.push(Action::NoteAction { gtid });
+            self.out.push(Action::NoteAction { gtid, ended: false });
             self.out.push(Action::MarkUnsafe);
         }
         self.answer(ticket, Answer::at(code, gtid, depends_on));
@@ -343,8 +345,15 @@ impl Replicator {
         self.order.leave(seqno);
         self.released(seqno);
         if code == Code::Ok {
-            self.out.push(Action::MarkSafe);
+            self.action_ended(seqno);
         }
+    }
+
+    /// From here on the database holds the action (rule 13).
+    fn action_ended(&mut self, seqno: Seqno) {
+        let gtid = self.gtid_of(seqno);
+        self.out.push(Action::NoteAction { gtid, ended: true });
+        self.out.push(Action::MarkSafe);
     }
 
     /// A callback of a recv() thread has returned.
@@ -352,7 +361,7 @@ impl Replicator {
         match self.works.done(work) {
             Some(Running::Apply { seqno, isolation }) => {
                 if isolation {
-                    self.out.push(Action::MarkSafe);
+                    self.action_ended(seqno);
                 }
                 if !ok && !planted(Mutant::VoteLoserStays) {
                     self.become_inconsistent(&format!("applying seqno {seqno} failed"));

@@ -45,6 +45,11 @@ pub(crate) struct MemberState {
     /// Desynced by the group, for writers had to wait for it: left out of flow control until it has
     /// caught up.
     pub left_out: bool,
+    /// Where its database stands, which may hold a total-order action above that (rule 13), or -1: it has
+    /// none of use; None: it has not said so.
+    pub doubt: Option<Seqno>,
+    /// All were in doubt, and the cluster goes on with this one's database.
+    pub trusted: bool,
 }
 
 impl MemberState {
@@ -56,6 +61,8 @@ impl MemberState {
             cut: 0,
             counts: false,
             left_out: false,
+            doubt: None,
+            trusted: false,
         }
     }
 
@@ -169,6 +176,12 @@ impl Control {
             .or(self.views.front())
     }
 
+    /// The first view above `seqno`.
+    pub(crate) fn view_after(&self, seqno: Seqno) -> Option<&Configuration> {
+        let next = self.views.iter().find(|(at, _)| *at > seqno);
+        next.map(|(_, configuration)| configuration)
+    }
+
     /// The view with exactly this seqno, if it is remembered.
     pub(crate) fn view_with(&self, seqno: Seqno) -> Option<&Configuration> {
         self.views
@@ -232,6 +245,7 @@ impl Control {
             self.views.pop_front();
         }
         self.apply_cut();
+        self.settle_doubts();
         Effect::View { seqno, lost }
     }
 
@@ -296,6 +310,8 @@ impl Control {
                 if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
                     seat.enter(NodeState::Donor);
                     seat.donates_to = Some(from);
+                } else if may_ask {
+                    self.doubts(from, -1);
                 }
                 Effect::StateRequest {
                     id,
@@ -324,12 +340,13 @@ impl Control {
             Message::Vote {
                 seqno,
                 ballot,
+                policy,
                 text,
             } => {
                 // Of what was not ordered yet there is nothing to say, and without a database never.
                 let may_vote = state != NodeState::Joiner && !self.abstains(from);
                 if may_vote && seqno <= self.seqno() {
-                    self.votes.cast(seqno, from, ballot);
+                    self.votes.cast(seqno, from, ballot, policy);
                 }
                 Effect::Vote {
                     id,
@@ -342,6 +359,10 @@ impl Control {
                 id,
                 member: self.leave_out(member).then_some(member),
             },
+            Message::Doubt(seqno) => {
+                self.doubts(from, seqno);
+                Effect::Doubt { id }
+            }
             Message::CaughtUp => Effect::CaughtUp {
                 id,
                 refused: !self.caught_up(from),

@@ -29,6 +29,9 @@ impl Control {
             out.extend_from_slice(&seat.cut.to_le_bytes());
             out.push(u8::from(seat.counts));
             out.push(u8::from(seat.left_out));
+            out.push(u8::from(seat.doubt.is_some()));
+            out.extend_from_slice(&seat.doubt.unwrap_or_default().to_le_bytes());
+            out.push(u8::from(seat.trusted));
         }
         put_count(&mut out, self.forks.len());
         for (id, seqno) in &self.forks {
@@ -65,7 +68,7 @@ impl Control {
         let (history, position) = (reader.uuid()?, reader.u64()?);
         let configuration = reader.configuration()?;
         let mut members = BTreeMap::new();
-        for _ in 0..reader.count(48)? {
+        for _ in 0..reader.count(58)? {
             members.insert(reader.incarnation()?, seat(&mut reader)?);
         }
         let mut forks = Vec::new();
@@ -112,6 +115,7 @@ fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
     let desyncs = reader.u32()?;
     let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
     let (cut, counts, left_out) = (reader.i64()?, reader.bool()?, reader.bool()?);
+    let (is_in_doubt, doubt, trusted) = (reader.bool()?, reader.i64()?, reader.bool()?);
     Ok(MemberState {
         state,
         desyncs,
@@ -119,5 +123,7 @@ fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
         cut,
         counts,
         left_out,
+        doubt: is_in_doubt.then_some(doubt),
+        trusted,
     })
 }

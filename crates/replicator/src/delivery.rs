@@ -6,7 +6,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::Control;
+use crate::control::{Control, NodeState};
 use crate::effect::{Effect, Lost};
 use crate::isolation::Isolation;
 use crate::message::Message;
@@ -15,15 +15,6 @@ use crate::submissions::Sent;
 use crate::transactions::{Ordered, Phase};
 use crate::work::{Apply, Task};
 use crate::writeset::WriteSet;
-
-/// A node that is held still goes on to count desyncs and cuts, as long as no write-set or view came before:
-/// they touch no database, and a second RSU waits for its desync (contract 2.20).
-fn passes_a_pause(delivery: &Delivery) -> bool {
-    match delivery {
-        Delivery::Submission { payload, .. } => Message::touches_no_database(payload),
-        Delivery::Configuration(_) => false,
-    }
-}
 
 impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
@@ -46,14 +37,26 @@ impl Replicator {
     /// Processes what was delivered, as long as nothing forbids it.
     pub(crate) fn process_backlog(&mut self) {
         while self.control.is_some() {
-            let goes_on = |(_, delivery): &(Position, Delivery)| passes_a_pause(delivery);
-            if self.deliveries_stand_still() && !self.backlog.front().is_some_and(goes_on) {
+            if self.deliveries_stand_still() && !self.next_passes_a_pause() {
                 break;
             }
             let Some((position, delivery)) = self.backlog.pop_front() else {
                 break;
             };
             self.process(position, delivery);
+        }
+    }
+
+    /// A node that is held still goes on to count desyncs, votes and what else is said of members, as
+    /// long as no write-set or view came before: that touches no database, and a second RSU waits for its
+    /// desync (contract 2.20).
+    fn next_passes_a_pause(&self) -> bool {
+        match self.backlog.front() {
+            Some((_, Delivery::Submission { id, payload })) => {
+                let may_donate = self.my_state() == Some(NodeState::Synced);
+                Message::needs_no_server(payload, id.incarnation == self.me, may_donate)
+            }
+            _ => false,
         }
     }
 
@@ -105,6 +108,7 @@ impl Replicator {
                     self.back_in_step(id.incarnation);
                 }
             }
+            Effect::Doubt { id } => drop(self.own(id)),
             Effect::Cut { id } => {
                 self.own(id);
                 self.pin_log();

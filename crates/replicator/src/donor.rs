@@ -131,14 +131,15 @@ impl Replicator {
         self.owed_donation();
     }
 
-    /// Says that the donation is over, as soon as that can be ordered.
+    /// Says that the donation is over, as soon as that can be ordered, and behind the rollback fragments of
+    /// this node: the state that it has sent may lack what they undo (rule 7).
     pub(crate) fn owed_donation(&mut self) {
         let Some(rcode) = self.donation_result else {
             return;
         };
         if self.donates_to().is_none() {
             self.donation_result = None;
-        } else if self.primary && !self.leaving {
+        } else if self.primary && !self.leaving && self.rollbacks_are_sent() {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }
     }

@@ -50,6 +50,8 @@ pub(crate) enum Effect {
     },
     /// A member that was left out has caught up.
     CaughtUp { id: SubmissionId, refused: bool },
+    /// A joiner has said that its database is in doubt.
+    Doubt { id: SubmissionId },
     /// The commit cut was reported.
     Cut { id: SubmissionId },
     /// A member voted on how a seqno ended.

@@ -7,6 +7,7 @@ use trireme_group::{
 };
 
 use crate::gtid::Gtid;
+use crate::last_action::LastAction;
 use crate::options::Options;
 use crate::work::WorkId;
 use crate::writeset::WriteSetDraft;
@@ -29,6 +30,11 @@ pub enum Event {
     /// connect() was called. Everything of an earlier connection is forgotten, except how far
     /// this process has applied (when `server_running`).
     Connect(Box<Connect>),
+    /// This node founds this history; as if it had been connected to. Its database has none.
+    Found {
+        /// The cluster's uuid.
+        history: Uuid,
+    },
     /// disconnect() was called: every waiting client is answered at once, then
     /// [`crate::Action::Leave`] follows; the provider sends [`Event::Left`] when the group has
     /// let go or its patience ended.
@@ -273,7 +279,7 @@ pub struct Connect {
     /// runs already, whatever (this process's own last committed counts then). Nil: unknown.
     pub local: Gtid,
     /// The last [`crate::Action::NoteAction`] of the processes before, as far as `local`'s history goes.
-    pub last_action: Gtid,
+    pub last_action: LastAction,
     /// Set if the group was told to bootstrap: the history it founds or continues. Continues
     /// `local` if that has the same uuid.
     pub bootstrap: Option<Uuid>,

@@ -12,10 +12,13 @@ use crate::history::{History, Recorded};
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
+use crate::streaming::is_same;
 use crate::work::Task;
 
 /// A member that does not answer a pull for so long is given up for now.
 const PATIENCE_MS: u64 = 1000;
+/// How much has come in is told so often at most.
+const REPORT_MS: u64 = 10_000;
 /// No more is pulled while so many write-sets wait for the appliers.
 const MAX_QUEUED: usize = 256;
 /// So many pulls in a row without any answer, per member, end the attempt.
@@ -80,7 +83,7 @@ impl Replicator {
 
     /// Takes one step; false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        if self.leaving || self.works.applies() >= MAX_QUEUED {
+        if self.leaving || self.works.applies() >= MAX_QUEUED || !self.doubt_is_settled() {
             return false;
         }
         let now_ms = self.now_ms;
@@ -147,7 +150,8 @@ impl Replicator {
     /// has connected anew has closed its streaming appliers without undoing anything, and recovers
     /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
     /// with the members of the one before; with both of this process's names among them this view is like
-    /// none before or after it.
+    /// none before or after it. If the next view repeats the one that was here, at which the others undo
+    /// them all, that one is shown, too: both are alike here as well.
     fn ist_begins(&mut self, first: &Task) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
@@ -164,29 +168,38 @@ impl Replicator {
             return;
         }
         let at = ist.first - 1;
-        let configuration = self
-            .control
-            .as_ref()
-            .and_then(|c| c.view_at(at))
-            .map(|(_, c)| c.clone());
-        let mut configuration = configuration.unwrap_or_default();
+        if at == 0 && matches!(first, Task::View(_)) {
+            // The database of who has founded the history: it has seen no view before the first.
+            self.server_running = true;
+            return;
+        }
+        let control = self.control.as_ref();
+        let here = control.and_then(|c| c.view_at(at)).map(|(_, c)| c.clone());
+        let here = here.unwrap_or_default();
+        let next = control.and_then(|c| c.view_after(at));
+        let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
+        let mut shown = here.clone();
         if self.server_running {
             for incarnation in [self.me, self.me_before] {
-                if configuration.index_of(incarnation).is_none() {
+                if shown.index_of(incarnation).is_none() {
                     let named = self.my_member.clone();
                     let named = Member {
                         incarnation,
                         ..named
                     };
-                    configuration.members.push(named);
+                    shown.members.push(named);
                 }
             }
-            configuration.sort();
+            shown.sort();
         }
-        let view = self.primary_view(at, &configuration);
         self.server_running = true;
         self.shown_low = Some(at - 1);
-        self.works.push(Task::View(view), at);
+        self.works
+            .push(Task::View(self.primary_view(at, &shown)), at);
+        if repeats && !planted(Mutant::RepeatedViewHidden) {
+            self.works
+                .push(Task::View(self.primary_view(at, &here)), at);
+        }
     }
 
     fn ist_entry(&mut self, task: Task) {
@@ -228,8 +241,13 @@ impl Replicator {
                         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
                         let source = id.incarnation;
                         let failed = failed || self.is_abandoned_fragment(*id, &ws);
-                        let apply =
-                            self.apply_task(source, &ws, seqno, depends_on, failed || skipped);
+                        if failed {
+                            self.dummies.insert(seqno);
+                        }
+                        let executed = ws.is_isolation() && self.doubt.was_executed(seqno);
+                        let passed = failed || skipped || executed;
+                        let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
+                        self.tell_repetition(&apply);
                         Task::Apply(Box::new(apply))
                     }
                     _ => break,
@@ -280,7 +298,7 @@ impl Replicator {
             return;
         };
         let (done, total) = (ist.next - first, upto - first + 1);
-        if done == total || self.now_ms >= ist.reported_ms + PATIENCE_MS {
+        if done == total || self.now_ms >= ist.reported_ms + REPORT_MS {
             ist.reported_ms = self.now_ms;
             let percent = done as f64 * 100.0 / total as f64;
             self.log(

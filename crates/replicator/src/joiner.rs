@@ -13,6 +13,7 @@ use crate::gtid::Gtid;
 use crate::history::History;
 use crate::ist::Ist;
 use crate::order::Order;
+use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 pub(crate) use crate::snapshot::SnapshotPull;
 use crate::work::Task;
@@ -99,6 +100,7 @@ impl Replicator {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.founding = false;
+        self.course = None;
         self.primary = false;
         self.joined_told = None;
         self.delivered_to = checkpoint.position;
@@ -137,9 +139,10 @@ impl Replicator {
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let local = self.local;
-        let forked =
-            fork.is_some_and(|fork| local.seqno > fork) && !planted(Mutant::ForkedDatabaseUsed);
-        let usable = local.uuid == history && (0..=upto).contains(&local.seqno) && !forked;
+        let forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
+            && !planted(Mutant::ForkedDatabaseUsed);
+        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
+        let usable = local.uuid == history && is_within && !forked;
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
@@ -149,11 +152,13 @@ impl Replicator {
             );
             self.log(Level::Warn, text);
         }
+        self.dummies.clear();
         let phase = if usable {
             if !is_resumed {
                 self.order = Order::new(local.seqno);
                 self.applied_history = history;
             }
+            self.course = Some(Course::new(local.seqno, self.now_ms));
             let mut ist = Ist::new(local.seqno + 1, sources, self.now_ms);
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
@@ -191,6 +196,7 @@ impl Replicator {
 
     /// Moves on whatever transfer is under way.
     pub(crate) fn pursue_state(&mut self, history: &dyn History) {
+        self.tell_progress();
         self.pursue_snapshot();
         self.process_backlog();
         self.retry_state_request();
@@ -203,11 +209,20 @@ impl Replicator {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
             return; // `pursue_ist` has just seen it
         };
-        self.joined_at = self.order.top();
+        self.joined_at = self.joined_at.max(self.order.top());
         self.review_presumed();
         self.server_running = true; // the view that this node came in with, if none before
-        for (task, seqno) in transfer.later {
-            self.enqueue(task, seqno);
+        // A snapshot that has brought a primary view has brought it to a server that was never without.
+        let top = self.order.top();
+        let is_brought = |(task, seqno): &(Task, Option<Seqno>)| {
+            matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
+        };
+        let last_brought = transfer.later.iter().rposition(is_brought);
+        for (at, (task, seqno)) in transfer.later.into_iter().enumerate() {
+            let is_past = last_brought.is_some_and(|last| at < last);
+            if !(is_past && matches!(task, Task::View(_))) {
+                self.enqueue(task, seqno);
+            }
         }
         self.tell_synced();
     }

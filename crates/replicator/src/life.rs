@@ -1,10 +1,11 @@
 //! A connection from connect() to the final view.
 
-use trireme_group::{Fate, Member, SubmissionId};
+use trireme_group::{Fate, Member, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::{Control, NodeState};
+use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 use crate::isolation::Isolation;
@@ -26,10 +27,11 @@ impl Replicator {
         } else {
             self.last_committed()
         };
+        self.doubt = Doubt::default();
         self.local = if connect.server_running && applied != Gtid::UNDEFINED {
             applied
         } else {
-            self.beyond_doubt(&connect)
+            self.place(&connect)
         };
         self.me_before = std::mem::replace(&mut self.me, connect.incarnation);
         self.my_member = connect.me;
@@ -48,18 +50,20 @@ impl Replicator {
         self.isolations.clear();
         self.disputes.clear();
         self.presumed.clear();
+        self.dummies.clear();
         self.held.clear();
         self.spreads.clear();
         self.asking.forget(self.now_ms);
         self.held_reads.clear();
         self.lost_rollbacks.clear();
+        self.joined_at = -1;
         self.flow.forget(self.now_ms);
         self.patience.forget();
         self.absence = crate::absence::Absence::default();
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
-        self.interrupted = None;
+        (self.interrupted, self.course) = (None, None);
         self.delivered_to = 0;
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
@@ -85,16 +89,35 @@ impl Replicator {
         self.stage = Stage::Admission(SnapshotPull::default());
     }
 
+    /// The node is to be the first of this history, whose state its database is.
+    pub(crate) fn found(&mut self, history: Uuid) {
+        let max_length = self.options.cert_max_length;
+        self.founding = true;
+        self.control = Some(Control::found(history, 0, Vec::new(), max_length));
+        // From here on the database counts, whenever the process ends.
+        let gtid = Gtid {
+            uuid: history,
+            seqno: 0,
+        };
+        self.out.push(Action::SaveState {
+            gtid,
+            safe_to_bootstrap: true,
+        });
+    }
+
     /// Where the database stands. One that was to execute a total-order action above its position may
     /// hold that action: executing it and setting the position are two steps, and the second may be lost
-    /// (rule 13). Nothing may be applied to it from its position on.
-    fn beyond_doubt(&mut self, connect: &Connect) -> Gtid {
-        let (local, action) = (connect.local, connect.last_action);
-        let is_known = local.is_known() && !planted(Mutant::ExecutedActionForgotten);
-        if !is_known || !local.precedes(action) {
-            return local;
-        }
+    /// (rule 13). Nothing may be applied to it until the order has seen that nobody has a better one.
+    fn place(&mut self, connect: &Connect) -> Gtid {
+        let (local, last) = (connect.local, connect.last_action);
+        let action = last.gtid;
+        self.doubt = Doubt::of(local, last);
+        let may_hold = local.is_known() && local.precedes(action);
         if connect.bootstrap.is_some() {
+            self.doubt = Doubt::default();
+            if !may_hold || planted(Mutant::ExecutedActionForgotten) {
+                return local;
+            }
             let text = format!(
                 "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
                  it now counts as being at {action}. What was committed in between is missing unless it was flushed \
@@ -103,12 +126,23 @@ impl Replicator {
             self.log(Level::Warn, text);
             return action;
         }
-        let text = format!(
-            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
-             it needs a full state transfer"
-        );
-        self.log(Level::Info, text);
-        Gtid { seqno: -1, ..local }
+        if last.leaves_in_doubt(local) {
+            let text = format!(
+                "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
+                 it needs a full state transfer, unless the databases of all members are in doubt"
+            );
+            self.log(Level::Info, text);
+        }
+        local
+    }
+
+    /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
+    pub(crate) fn forget_action(&mut self) {
+        self.doubt = Doubt::default();
+        self.out.push(Action::NoteAction {
+            gtid: Gtid::UNDEFINED,
+            ended: true,
+        });
     }
 
     /// The first view of a component that this node founds: its database is the state.
@@ -142,7 +176,9 @@ impl Replicator {
         }
         if view.primary {
             let seqno = view.gtid.seqno;
-            self.shown_low = None;
+            if !self.works.shows_next(seqno) {
+                self.shown_low = None;
+            }
             if seqno > self.order.low() {
                 self.order.pass(seqno);
                 self.released(seqno);
@@ -256,7 +292,8 @@ impl Replicator {
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(),
-            Sent::Donated
+            Sent::Doubt
+            | Sent::Donated
             | Sent::Joined
             | Sent::Synced
             | Sent::Cut
@@ -339,10 +376,16 @@ impl Replicator {
 
     /// This node's data differ from the others': it applies nothing more and leaves.
     pub(crate) fn become_inconsistent(&mut self, why: &str) {
+        self.leave_inconsistent(&format!("Inconsistency detected: {why}"));
+    }
+
+    /// The same, with a text of its own in the log.
+    pub(crate) fn leave_inconsistent(&mut self, text: &str) {
         if std::mem::replace(&mut self.inconsistent, true) {
             return;
         }
-        self.log(Level::Error, format!("Inconsistency detected: {why}"));
+        self.log(Level::Error, text);
+        self.forget_action();
         self.out.push(Action::MarkCorrupt);
         let skipped = self.works.remove(|task| match task {
             // Nobody is to be given these data.
@@ -383,7 +426,8 @@ impl Replicator {
         self.settle_undecided();
         self.owed_donation();
         match self.my_state() {
-            Some(NodeState::Joiner) if self.order.low() >= self.joined_at => {
+            Some(NodeState::Joiner) if self.has_joined() => {
+                self.end_doubt();
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
             Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {

@@ -21,6 +21,7 @@ const KIND_CUT: u8 = 8;
 const KIND_VOTE: u8 = 9;
 const KIND_LEAVE_OUT: u8 = 10;
 const KIND_CAUGHT_UP: u8 = 11;
+const KIND_DOUBT: u8 = 12;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,10 +75,14 @@ pub(crate) enum Message {
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,
-    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs.
+    /// A joiner's database is at this seqno, and may hold a total-order action above it (rule 13).
+    Doubt(Seqno),
+    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs. If it opens the vote:
+    /// how many successes decide it at once (0: the majority does).
     Vote {
         seqno: Seqno,
         ballot: u64,
+        policy: u8,
         text: String,
     },
 }
@@ -116,25 +121,36 @@ impl Message {
                 out.extend_from_slice(&member.0.0);
             }
             Message::CaughtUp => out.push(KIND_CAUGHT_UP),
+            Message::Doubt(seqno) => {
+                out.push(KIND_DOUBT);
+                out.extend_from_slice(&seqno.to_le_bytes());
+            }
             Message::Vote {
                 seqno,
                 ballot,
+                policy,
                 text,
             } => {
                 out.push(KIND_VOTE);
                 out.extend_from_slice(&seqno.to_le_bytes());
                 out.extend_from_slice(&ballot.to_le_bytes());
+                out.push(*policy);
                 put_bytes(&mut out, text.as_bytes());
             }
         }
         Bytes::from(out)
     }
 
-    /// True if this payload only changes what is known of members' desyncs and cuts.
-    pub(crate) fn touches_no_database(payload: &[u8]) -> bool {
-        let kind = payload.get(1).filter(|_| payload.first() == Some(&VERSION));
-        let harmless = [KIND_DESYNC, KIND_RESYNC, KIND_CUT, KIND_LEAVE_OUT];
-        kind.is_some_and(|kind| harmless.contains(kind))
+    /// True if this payload has nothing for the server of the node `is_own` to do, whoever it is for:
+    /// what it changes is only what is known of members. `may_donate`: a joiner's request may be for it.
+    pub(crate) fn needs_no_server(payload: &[u8], is_own: bool, may_donate: bool) -> bool {
+        match payload {
+            [VERSION, KIND_WRITE_SET, ..] => false,
+            [VERSION, KIND_STATE_REQUEST, ..] => !may_donate,
+            // It is told that it is synced.
+            [VERSION, KIND_SYNCED | KIND_CAUGHT_UP, ..] => !is_own,
+            _ => true,
+        }
     }
 
     pub(crate) fn decode(payload: &Bytes) -> Result<Message, MessageError> {
@@ -168,9 +184,11 @@ impl Message {
             KIND_CUT => Message::Cut(reader.i64()?),
             KIND_LEAVE_OUT => Message::LeaveOut(reader.incarnation()?),
             KIND_CAUGHT_UP => Message::CaughtUp,
+            KIND_DOUBT => Message::Doubt(reader.i64()?),
             KIND_VOTE => Message::Vote {
                 seqno: reader.i64()?,
                 ballot: reader.u64()?,
+                policy: reader.u8()?,
                 text: reader.string()?,
             },
             other => return Err(MessageError::Kind(other)),

@@ -13,6 +13,9 @@ pub struct Options {
     /// `repl.fc_desync_after_ms`: a member that alone has kept own writers waiting for so long is left
     /// out of flow control; 0: never.
     pub fc_desync_after_ms: u64,
+    /// `gcs.vote_policy`: so many members that applied a write-set decide a vote on its errors at once; 0: the outcome
+    /// that most members had wins. That of the member that opens a vote counts.
+    pub vote_policy: u8,
     /// `cert.max_length` (group): how far a write-set's last_seen may lie behind.
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
@@ -31,6 +34,7 @@ impl Default for Options {
             fc_factor: 1.0,
             fc_single_primary: false,
             fc_desync_after_ms: 60,
+            vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),
             large_bytes: 1 << 20,

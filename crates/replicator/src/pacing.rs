@@ -72,7 +72,7 @@ impl Replicator {
     /// Sends what waited here, as far as nobody asks to wait any more.
     fn send_held(&mut self) {
         while !self.held.is_empty() && !self.flow.is_stopped() {
-            if self.may_write() && !self.flow.admit() {
+            if self.may_write() && !(self.rollbacks_are_sent() && self.flow.admit()) {
                 return;
             }
             match self.held.pop_front() {

@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
+use crate::progress::Course;
 use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
@@ -74,8 +75,12 @@ pub struct Replicator {
     pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
+    /// The database follows the others since then; None: it is in step, or has no position yet.
+    pub(crate) course: Option<Course>,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
+    /// What is not certain about that.
+    pub(crate) doubt: crate::doubt::Doubt,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
     pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
@@ -121,6 +126,9 @@ pub struct Replicator {
     pub(crate) isolations: Isolations,
     pub(crate) disputes: Disputes,
     pub(crate) presumed: Presumed,
+    /// What the log had as failed, in the state transfer of this connection: given to the server as a
+    /// dummy. All else that has passed commit order was applied.
+    pub(crate) dummies: BTreeSet<Seqno>,
     pub(crate) held: VecDeque<Held>,
     pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
@@ -157,7 +165,9 @@ impl Replicator {
             my_member: Member::default(),
             me_before: Incarnation::default(),
             founding: false,
+            course: None,
             local: Gtid::UNDEFINED,
+            doubt: crate::doubt::Doubt::default(),
             server_running: false,
             overrides: Vec::new(),
             last_override: None,
@@ -183,6 +193,7 @@ impl Replicator {
             isolations: Isolations::default(),
             disputes: Disputes::default(),
             presumed: Presumed::default(),
+            dummies: BTreeSet::new(),
             held: VecDeque::new(),
             spreads: Spreads::default(),
             causal: Causal::default(),
@@ -225,6 +236,7 @@ impl Replicator {
     fn dispatch(&mut self, event: Event, history: &dyn History) {
         match event {
             Event::Connect(connect) => self.connect(*connect),
+            Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.options = options,
             // What is due is seen to in settle().

@@ -95,6 +95,7 @@ impl Replicator {
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
             desync_count: self.my_seat().map_or(0, |seat| u64::from(seat.desyncs)),
+            progress: self.progress(),
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())
                 .unwrap_or_default(),
@@ -104,6 +105,11 @@ impl Replicator {
     /// True if the node is Synced: up to date, and neither a donor nor desynced.
     pub fn is_synced(&self) -> bool {
         self.local_state().0 == LocalState::Synced
+    }
+
+    /// True if the node is on its way out, or has left: it takes no new place.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
     fn local_state(&self) -> (LocalState, &'static str) {

@@ -16,6 +16,7 @@ use crate::ist::Ist;
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::order::Order;
+use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
@@ -62,11 +63,12 @@ impl Replicator {
                 self.snapshot_is_here(upto - 1, upto)
             }
             Some(request) => {
-                self.out.push(Action::MarkUnsafe);
                 transfer.phase = TransferPhase::Retry {
                     request,
                     at_ms: self.now_ms,
                 };
+                self.forget_action();
+                self.out.push(Action::MarkUnsafe);
             }
         }
     }
@@ -169,6 +171,9 @@ impl Replicator {
             self.submissions.take(id.number);
             self.synced_told = false;
         }
+        if joiner == Some(self.me) {
+            self.state_is_whole();
+        }
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -191,6 +196,9 @@ impl Replicator {
     /// Donors left in the middle.
     pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
         let me = self.me;
+        if lost.iter().any(|lost| lost.joiner == me) {
+            self.state_is_whole();
+        }
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -335,9 +343,7 @@ impl Replicator {
         for _ in std::mem::take(&mut self.presumed) {
             self.out.push(Action::MarkSafe);
         }
-        self.out.push(Action::NoteAction {
-            gtid: Gtid::UNDEFINED,
-        });
+        self.forget_action();
         self.note_overrides();
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);
@@ -354,5 +360,6 @@ impl Replicator {
         let mut ist = Ist::new(seqno + 1 + skipped, sources, now_ms);
         ist.after_snapshot = true;
         transfer.phase = TransferPhase::Ist(ist);
+        self.course = Some(Course::new(seqno, now_ms));
     }
 }

@@ -3,6 +3,8 @@
 use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
+use crate::progress::Progress;
+
 /// `wsrep_local_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i64)]
@@ -86,6 +88,8 @@ pub struct Status {
     /// Sum of the weights of the configuration in force.
     pub cluster_weight: u64,
     pub desync_count: u64,
+    /// How far the database has come, while it catches up.
+    pub progress: Option<Progress>,
     /// Names of the members that the group has left out of flow control.
     pub left_out: Vec<String>,
 }

@@ -49,6 +49,30 @@ impl Replicator {
         }
     }
 
+    /// True if a write-set or total-order action may follow: none overtakes a lost rollback (rule 7).
+    pub(crate) fn rollbacks_are_sent(&mut self) -> bool {
+        self.send_lost_rollbacks();
+        self.lost_rollbacks.is_empty()
+    }
+
+    /// True if this joiner may write: it has what was ordered before its transfer was over, and its donor
+    /// is done. A state lacks the fragments that its donor abandoned, so nothing here holds the rows that
+    /// they lock elsewhere. Their rollback comes before the donor's word; without the donor, the view
+    /// closes its transactions (rule 7).
+    pub(crate) fn has_joined(&self) -> bool {
+        let members = self.control.iter().flat_map(|c| c.members.values());
+        let is_given = members.into_iter().any(|m| m.donates_to == Some(self.me));
+        let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
+        self.order.low() >= self.joined_at && !waits
+    }
+
+    /// What is ordered up to here may complete the state that was sent to this joiner.
+    pub(crate) fn state_is_whole(&mut self) {
+        if let Some(control) = &self.control {
+            self.joined_at = self.joined_at.max(control.seqno());
+        }
+    }
+
     /// A read sees what this node rolled back before: nobody has waited for these fragments, so they may
     /// not be ordered yet.
     pub(crate) fn ask_held_reads(&mut self) {
@@ -127,7 +151,7 @@ impl Control {
 }
 
 /// The same processes with data.
-fn is_same(view: &Configuration, before: &Configuration) -> bool {
+pub(crate) fn is_same(view: &Configuration, before: &Configuration) -> bool {
     let [here, there] =
         [view, before].map(|view| view.data_members().map(|member| member.incarnation));
     here.eq(there)

@@ -15,6 +15,8 @@ pub(crate) enum Sent {
     /// Rollback fragment of a streaming transaction: nobody waits for it.
     Rollback(TrxId),
     StateRequest,
+    /// Where a database stands that may hold an action above its position.
+    Doubt,
     Joined,
     Synced,
     Donated,

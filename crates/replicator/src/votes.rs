@@ -21,8 +21,15 @@ const REMEMBERED: usize = 64;
 /// Open votes and the results of the last ones: equal on all nodes at equal positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Votes {
-    open: BTreeMap<Seqno, BTreeMap<Incarnation, Ballot>>,
+    open: BTreeMap<Seqno, Open>,
     results: BTreeMap<Seqno, Ballot>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Open {
+    /// So many successes decide it at once; 0: no number does.
+    policy: u8,
+    cast: BTreeMap<Incarnation, Ballot>,
 }
 
 impl Votes {
@@ -31,14 +38,12 @@ impl Votes {
         self.results.get(&seqno).copied()
     }
 
-    /// A member votes; the first ballot of each member counts, unless it is too late.
-    pub(crate) fn cast(&mut self, seqno: Seqno, from: Incarnation, ballot: Ballot) {
+    /// A member votes; the first ballot of each member counts, unless it is too late, and the policy of the first of all.
+    pub(crate) fn cast(&mut self, seqno: Seqno, from: Incarnation, ballot: Ballot, policy: u8) {
         if !self.results.contains_key(&seqno) {
-            self.open
-                .entry(seqno)
-                .or_default()
-                .entry(from)
-                .or_insert(ballot);
+            let cast = BTreeMap::new();
+            let open = self.open.entry(seqno).or_insert(Open { policy, cast });
+            open.cast.entry(from).or_insert(ballot);
         }
     }
 
@@ -48,7 +53,7 @@ impl Votes {
             || self
                 .open
                 .get(&seqno)
-                .is_some_and(|cast| cast.contains_key(&member))
+                .is_some_and(|open| open.cast.contains_key(&member))
     }
 
     /// Seqnos that are being voted on.
@@ -67,11 +72,12 @@ impl Votes {
         committed_by: impl Fn(Seqno) -> Option<Incarnation>,
         applied_by_all: Seqno,
     ) -> Vec<(Seqno, Ballot)> {
-        let decide = |(seqno, cast): (&Seqno, &BTreeMap<Incarnation, Ballot>)| {
-            let is_silent = |origin| !cast.contains_key(&origin) && !voters.contains_key(&origin);
+        let decide = |(seqno, open): (&Seqno, &Open)| {
+            let is_silent =
+                |origin| !open.cast.contains_key(&origin) && !voters.contains_key(&origin);
             let all_had = *seqno <= applied_by_all && !planted(Mutant::PurgedSuccessForgotten);
             let succeeded = all_had || committed_by(*seqno).is_some_and(is_silent);
-            let winner = winner(*seqno, cast, voters, usize::from(succeeded))?;
+            let winner = winner(*seqno, open, voters, usize::from(succeeded))?;
             Some((*seqno, winner))
         };
         let decided: Vec<_> = self.open.iter().filter_map(decide).collect();
@@ -87,10 +93,11 @@ impl Votes {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_count(out, self.open.len());
-        for (seqno, cast) in &self.open {
+        for (seqno, open) in &self.open {
             out.extend_from_slice(&seqno.to_le_bytes());
-            put_count(out, cast.len());
-            for (from, ballot) in cast {
+            out.push(open.policy);
+            put_count(out, open.cast.len());
+            for (from, ballot) in &open.cast {
                 out.extend_from_slice(&from.0.0);
                 out.extend_from_slice(&ballot.to_le_bytes());
             }
@@ -104,10 +111,11 @@ impl Votes {
 
     pub(crate) fn decode(reader: &mut Reader) -> Result<Votes, MessageError> {
         let mut votes = Votes::default();
-        for _ in 0..reader.count(12)? {
-            let cast = votes.open.entry(reader.i64()?).or_default();
+        for _ in 0..reader.count(13)? {
+            let open = votes.open.entry(reader.i64()?).or_default();
+            open.policy = reader.u8()?;
             for _ in 0..reader.count(24)? {
-                cast.insert(reader.incarnation()?, reader.u64()?);
+                open.cast.insert(reader.incarnation()?, reader.u64()?);
             }
         }
         for _ in 0..reader.count(16)? {
@@ -117,11 +125,12 @@ impl Votes {
     }
 }
 
-/// The ballot that most cast; success wins a tie. None while missing ballots could change that.
+/// The ballot that most cast; success wins a tie, and wins at once with as many as the policy asks for. None while
+/// missing ballots could change that.
 /// `further_successes`: of those who neither vote nor are waited for.
 fn winner(
     seqno: Seqno,
-    cast: &BTreeMap<Incarnation, Ballot>,
+    Open { policy, cast }: &Open,
     voters: &BTreeMap<Incarnation, Seqno>,
     further_successes: usize,
 ) -> Option<Ballot> {
@@ -137,6 +146,10 @@ fn winner(
             false => missing += 1,
         }
     }
+    let enough = usize::from(*policy);
+    if enough > 0 && counts.get(&0).is_some_and(|successes| *successes >= enough) {
+        return Some(0);
+    }
     // Of equal counts the least ballot wins: success is 0, and always in the list.
     let (best, count) = counts
         .iter()
@@ -151,9 +164,30 @@ fn winner(
     (missing == 0 || count > rival + missing).then_some(best)
 }
 
-/// The ballot for an error at a seqno; never 0.
+/// The ballot for an error at a seqno; never 0. The server describes an error as ` MESSAGE, Error_code: NUMBER;` for each
+/// condition (without the message after total-order actions): the message is in the language of the node, so that only the
+/// numbers count. What has none counts as it is.
 pub(crate) fn ballot(seqno: Seqno, error: &Bytes) -> Ballot {
     let mut bytes = seqno.to_le_bytes().to_vec();
-    bytes.extend_from_slice(error);
+    let codes = error_codes(error);
+    match codes.is_empty() {
+        true => bytes.extend_from_slice(error),
+        false => bytes.extend(codes.into_iter().flat_map(u32::to_le_bytes)),
+    }
     xxhash_rust::xxh3::xxh3_64(&bytes).max(1)
+}
+
+/// The numbers of the conditions in a server's description of an error.
+fn error_codes(error: &[u8]) -> Vec<u32> {
+    const BEFORE: &[u8] = b"Error_code: ";
+    let mut codes = Vec::new();
+    for at in 0..error.len() {
+        let Some(rest) = error[at..].strip_prefix(BEFORE) else {
+            continue;
+        };
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+        let number = std::str::from_utf8(&rest[..end.unwrap_or(rest.len())]);
+        codes.extend(number.ok().and_then(|number| number.parse::<u32>().ok()));
+    }
+    codes
 }

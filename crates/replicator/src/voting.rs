@@ -45,6 +45,9 @@ pub(crate) type Presumed = BTreeMap<Seqno, (Ballot, String)>;
 impl Replicator {
     /// Applying `seqno` ended with an error here: the caller waits for the vote.
     pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
+        if self.was_done_already(seqno, error) {
+            return self.let_go_on(seqno, waiter, Code::Ok);
+        }
         let text = String::from_utf8_lossy(&error[..error.len().min(TEXT_BYTES)]).into_owned();
         let dispute = Dispute {
             ballot: ballot(seqno, error),
@@ -83,8 +86,8 @@ impl Replicator {
             return false;
         };
         let mut others = control.members.iter().filter(|(id, _)| **id != self.me);
-        let is_action = control.certification.origin(seqno).is_none();
-        is_action && !others.any(|(_, member)| member.counts)
+        // Whose a write-set was is not known below the floor: the control state does not tell the two apart.
+        self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
     }
 
     /// The cluster has decided what this node had to presume; false if that is not so of `seqno`.
@@ -126,6 +129,7 @@ impl Replicator {
                 &Message::Vote {
                     seqno,
                     ballot,
+                    policy: self.options.vote_policy,
                     text,
                 },
             );
@@ -167,16 +171,21 @@ impl Replicator {
         }
     }
 
-    /// This node has applied `seqno` without an error; did the cluster?
+    /// This node has applied `seqno` without an error; did the cluster? A joiner, too, must know: the vote
+    /// may be over before it counts, or before it has come to that seqno.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
         let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
-        let is_mine = matches!(self.stage, Stage::Active)
-            && !self.is_arbitrator()
-            && self.my_state() != Some(NodeState::Joiner);
+        let follows = match &self.stage {
+            Stage::Active => !self.is_arbitrator(),
+            Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
+            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        };
+        let is_mine = follows && !self.dummies.contains(&seqno);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
-            self.become_inconsistent(&format!(
-                "Inconsistent by consensus on {gtid}: it was applied here"
+            // The words that galera_vote_majority_dml and galera_toi_vote look for.
+            self.leave_inconsistent(&format!(
+                "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
             ));
         }
     }
@@ -202,7 +211,12 @@ impl Replicator {
             ));
         }
         let code = if agreed { Code::Ok } else { Code::NodeFail };
-        let ticket = match dispute.waiter {
+        self.let_go_on(seqno, dispute.waiter, code);
+    }
+
+    /// The caller leaves commit order.
+    fn let_go_on(&mut self, seqno: Seqno, waiter: Disputer, code: Code) {
+        let ticket = match waiter {
             Disputer::Commit(ticket) => {
                 self.order.leave(seqno);
                 ticket

@@ -143,6 +143,18 @@ impl Works {
         })
     }
 
+    /// True if the next is a view at this seqno.
+    pub(crate) fn shows_next(&self, seqno: Seqno) -> bool {
+        let next = self.queue.front().map(|queued| &queued.task);
+        matches!(next, Some(Task::View(view)) if view.primary && view.gtid.seqno == seqno)
+    }
+
+    /// True if this seqno is a total-order action that an applier is at.
+    pub(crate) fn is_action(&self, seqno: Seqno) -> bool {
+        let is_it = |running: &Running| matches!(running, Running::Apply { seqno: at, isolation: true } if *at == seqno);
+        self.running.values().any(is_it)
+    }
+
     /// A callback has returned.
     pub(crate) fn done(&mut self, id: WorkId) -> Option<Running> {
         self.running.remove(&id)
@@ -155,7 +167,10 @@ impl Works {
                 let alone = apply.flags & flags::ISOLATION != 0;
                 if alone && !front.marked && apply.depends_on <= low {
                     front.marked = true;
-                    out.push(Action::NoteAction { gtid: apply.gtid });
+                    out.push(Action::NoteAction {
+                        gtid: apply.gtid,
+                        ended: false,
+                    });
                     out.push(Action::MarkUnsafe);
                 }
             }

@@ -48,7 +48,7 @@ impl Edit {
     pub fn plan(&self) -> Result<Plan, String> {
         let profile = match &self.profile {
             Some(name) => profile::named(name).ok_or_else(|| {
-                let all = profile::all();
+                let all = profile::ALL.iter();
                 let names: Vec<_> = all.map(|profile| profile.name).collect();
                 format!("no profile '{name}': there are {}", names.join(", "))
             })?,

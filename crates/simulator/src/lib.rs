@@ -9,6 +9,7 @@ pub mod coverage;
 pub mod directed;
 pub mod edit;
 pub mod fault;
+mod founding;
 pub mod invariants;
 pub mod machine;
 #[cfg(feature = "mutants")]

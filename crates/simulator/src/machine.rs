@@ -39,6 +39,8 @@ pub struct Machine {
     pub incarnations: Vec<Incarnation>,
     /// The next one founds a cluster.
     pub bootstrap: bool,
+    /// Who is at the addresses of its process's list, if a cluster is founded without choosing a node.
+    pub listed: Vec<NodeId>,
     /// It has been told to found a history of its own, by mistake.
     pub astray: bool,
     /// When one that has ended is to be followed by another.

@@ -149,7 +149,7 @@ fn main() -> ExitCode {
         .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
-            for profile in simulator::profile::all() {
+            for profile in simulator::profile::ALL {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());
             }
             Ok(true)

@@ -1,6 +1,6 @@
 //! Does the simulator find what is wrong? Each mistake of the list is planted in every node, and
 //! schedules are played until something is violated: first those written by hand for it
-//! (`directed`), with one seed after the other, then random ones.
+//! (`directed`), with one seed after the other, then random ones of all profiles in turn.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -94,15 +94,19 @@ fn hunt_directed(mutant: Mutant) -> Option<Caught> {
 
 /// By random schedules, at most `limit`.
 fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Option<Caught> {
-    (0..limit).find_map(|seed| {
-        let plan = || Plan::new(only.unwrap_or(profile::by_turn(seed)), seed);
-        let violation = play(mutant, || run::run(plan()).violation)?;
-        Some(Caught {
-            schedules: seed + 1,
-            directed: None,
-            violation,
+    // Those, too, that take no turn in other runs.
+    let profiles: Vec<_> = profile::ALL.iter().collect();
+    (0..limit)
+        .zip(profiles.iter().cycle())
+        .find_map(|(seed, turn)| {
+            let plan = || Plan::new(only.unwrap_or(turn), seed);
+            let violation = play(mutant, || run::run(plan()).violation)?;
+            Some(Caught {
+                schedules: seed + 1,
+                directed: None,
+                violation,
+            })
         })
-    })
 }
 
 impl Hunt {

@@ -196,6 +196,13 @@ impl Network {
         }
     }
 
+    /// The process at `node` has been told that it is connected to this process of the other node.
+    pub fn peer_of(&mut self, node: NodeId, other: NodeId) -> Option<u64> {
+        let (slot, end) = self.pair(other, node);
+        let connection = slot.as_ref().filter(|c| c.up[end]);
+        connection.map(|c| c.starts[1 - end])
+    }
+
     /// Breaks the connection, if there is an unbroken one; returns it, and when (a, b) notice.
     /// Of what is on its way, a random part still arrives.
     pub fn break_connection(

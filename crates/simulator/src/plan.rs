@@ -5,6 +5,7 @@ use trireme_log::Durability;
 use trireme_replicator::Options;
 
 use crate::fault::Fault;
+use crate::founding::Founding;
 use crate::profile::Profile;
 use crate::random::Random;
 use crate::seen::{NodeId, TimeUs};
@@ -65,6 +66,8 @@ pub struct Plan {
     pub calm_us: TimeUs,
     /// The office moves to where commits are fastest.
     pub office_moves: bool,
+    /// Nobody is told to bootstrap.
+    pub founding: Option<Founding>,
     /// Where it must not be in the end, and why.
     pub bad_seat: Option<(NodeId, BadSeat)>,
 }
@@ -166,6 +169,7 @@ impl Plan {
             faults,
             calm_us,
             office_moves: true,
+            founding: None,
             bad_seat: None,
         };
         if profile.parcels {
@@ -177,6 +181,9 @@ impl Plan {
         }
         if profile.bad_seat {
             plan.seat_badly(&mut Random::new(seed, 6));
+        }
+        if profile.founds_together {
+            plan.found_together(profile, &mut Random::new(seed, 8));
         }
         plan
     }

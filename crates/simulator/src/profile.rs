@@ -102,6 +102,8 @@ pub struct Profile {
     pub arbitrators: usize,
     /// Of the transactions of several rows, so many are streamed: sent in fragments.
     pub streaming_percent: u64,
+    /// Nobody is told to bootstrap (`pc.bootstrap_expect`).
+    pub founds_together: bool,
     /// Many write-sets count as large: a majority fetches them before they are ordered.
     pub parcels: bool,
 }
@@ -131,6 +133,7 @@ const PLAIN: Profile = Profile {
     bad_seat: false,
     arbitrators: 0,
     streaming_percent: 0,
+    founds_together: false,
     parcels: false,
 };
 
@@ -397,18 +400,6 @@ pub const ALL: &[Profile] = &[
         flushes_apart_percent: 75,
         ..PLAIN
     },
-];
-
-/// Those that do not take their turn yet: new, or not clean in long runs.
-const APART: &[Profile] = &[
-    Profile {
-        name: "parcels",
-        sizes: &[2, 3, 3, 4, 5],
-        faults: (3, 14),
-        mix: EVERYTHING,
-        parcels: true,
-        ..PLAIN
-    },
     Profile {
         name: "streaming",
         sizes: &[2, 3, 3, 4],
@@ -428,16 +419,43 @@ const APART: &[Profile] = &[
         streaming_percent: 50,
         ..PLAIN
     },
+    Profile {
+        name: "founding",
+        sizes: &[2, 3, 3, 4, 4, 5],
+        faults: (0, 4),
+        mix: &[
+            (6, Crash),
+            (2, PowerLoss),
+            (5, Partition),
+            (3, OneWay),
+            (1, Flapping),
+            (3, Reset),
+            (1, Overflow),
+            (1, Duplicate),
+            (2, Delay),
+            (2, Pause),
+            (2, Leave),
+            (1, CrashInTransfer),
+            (1, Blackout),
+        ],
+        durability: &[Durability::Os, Durability::Disk],
+        flushes_apart_percent: 50,
+        founds_together: true,
+        ..PLAIN
+    },
+    Profile {
+        name: "parcels",
+        sizes: &[2, 3, 3, 4, 5],
+        faults: (3, 14),
+        mix: EVERYTHING,
+        parcels: true,
+        ..PLAIN
+    },
 ];
-
-/// Those that take turns, and the others.
-pub fn all() -> impl Iterator<Item = &'static Profile> {
-    ALL.iter().chain(APART)
-}
 
 /// The profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
-    all().find(|profile| profile.name == name)
+    ALL.iter().find(|profile| profile.name == name)
 }
 
 /// The profile whose turn it is, if all take turns.

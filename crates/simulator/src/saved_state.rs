@@ -1,5 +1,7 @@
 //! What `grastate.dat` holds (contract 2.1), without the file.
 
+use trireme_engine::{Storage, starting_position};
+use trireme_log::MemoryDisk;
 use trireme_replicator::{Gtid, Seqno};
 
 /// A node's saved state.
@@ -11,6 +13,8 @@ pub struct SavedState {
     unsafe_count: u32,
     corrupt: bool,
     killed: bool,
+    /// The file is there.
+    exists: bool,
 }
 
 impl Default for SavedState {
@@ -22,6 +26,7 @@ impl Default for SavedState {
             unsafe_count: 0,
             corrupt: false,
             killed: false,
+            exists: false,
         }
     }
 }
@@ -56,13 +61,18 @@ impl SavedState {
     }
 
     /// Where the database stands, given what the server recovered (`--wsrep-start-position`), or None
-    /// if it was started without.
-    pub fn starting_position(&self, server: Option<Gtid>) -> Gtid {
-        trireme_engine::starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED))
+    /// if it was started without. `disk` has the notes of the process before.
+    pub fn starting_position(&self, server: Option<Gtid>, disk: &MemoryDisk) -> Gtid {
+        let interrupted = match self.exists {
+            true => Storage::interrupted_action(disk).unwrap_or(Gtid::UNDEFINED),
+            false => Gtid::UNDEFINED,
+        };
+        starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED), interrupted)
     }
 
     /// SaveState.
     pub fn set(&mut self, gtid: Gtid, safe_to_bootstrap: bool) {
+        self.exists = true;
         if self.corrupt {
             return;
         }
@@ -75,6 +85,7 @@ impl SavedState {
 
     /// MarkUnsafe.
     pub fn mark_unsafe(&mut self) {
+        self.exists = true;
         self.unsafe_count += 1;
         self.written = Gtid::UNDEFINED;
     }
@@ -93,6 +104,7 @@ impl SavedState {
 
     /// MarkCorrupt.
     pub fn mark_corrupt(&mut self) {
+        self.exists = true;
         self.corrupt = true;
         self.position = Gtid::UNDEFINED;
         self.written = Gtid::UNDEFINED;

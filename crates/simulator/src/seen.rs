@@ -23,6 +23,8 @@ pub enum Seen {
     /// The process was told to bootstrap, and founds this history (seqno 0), or continues it, alone, above
     /// this seqno: its database's position, or that of an executed total-order action above it (rule 13).
     Founded { history: Uuid, seqno: Seqno },
+    /// The process founds this history with the support of all that were expected; before `Founded`.
+    Supported { history: Uuid },
     /// The operator makes the process's component primary without a majority (`pc.bootstrap`).
     Overridden { override_id: Uuid },
     /// The process is gone; `clean` if it left and stopped by itself.

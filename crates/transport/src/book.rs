@@ -245,6 +245,12 @@ impl AddressBook {
         }
     }
 
+    /// The addresses of the configuration, and who has answered there: a peer, or this node itself.
+    pub fn seeds(&self) -> impl Iterator<Item = (&HostPort, Option<PeerId>, bool)> {
+        let seeds = self.targets.iter().filter(|(_, target)| target.seed);
+        seeds.map(|(address, target)| (address, target.peer, target.oneself))
+    }
+
     /// The addresses where a peer has answered.
     pub fn addresses_of(&self, peer: PeerId) -> Vec<HostPort> {
         let known = self.targets.iter().filter(|(_, t)| t.peer == Some(peer));

@@ -85,6 +85,11 @@ impl Connection {
         }
     }
 
+    /// True if this side was called, and has not heard a byte.
+    pub fn is_silent_caller(&self) -> bool {
+        self.target.is_none() && self.decoder.is_untouched()
+    }
+
     /// Queues a frame of the mesh's own, behind the preamble if it is the first.
     pub fn send_control(&mut self, kind: FrameKind, payload: &[u8]) {
         if !self.preamble_sent {

@@ -139,16 +139,12 @@ impl Mesh {
                 State::Closing => {}
                 _ => {
                     let (label, limit_ms) = (connection.label(), self.handshake_timeout_ms);
-                    let text = if connection.target.is_none() && connection.decoder.is_untouched() {
-                        format!(
-                            "{label} connected and sent nothing for {limit_ms} ms: no Trireme node? (Galera nodes wait \
-                             for the other side; Trireme and Galera nodes cannot share a cluster)"
-                        )
-                    } else {
-                        format!(
+                    let text = match connection.is_silent_caller() {
+                        true => silent(&label, limit_ms),
+                        false => format!(
                             "peer {label} did not finish the handshake within {limit_ms} ms: paused, overloaded, or no \
                              Trireme node; check what runs there"
-                        )
+                        ),
                     };
                     self.reject(&label, RejectReason::Timeout, text);
                 }
@@ -156,4 +152,28 @@ impl Mesh {
             self.drop_connection(token, DownReason::Local);
         }
     }
+
+    /// The other side has closed the connection. Galera nodes, which wait for a word, give up at about the same time as
+    /// this node does.
+    pub(crate) fn hung_up(&mut self, token: usize) {
+        let limit_ms = self.handshake_timeout_ms;
+        if let Some(connection) = self.connections.get(&token) {
+            let left_ms = connection
+                .deadline_ms
+                .map(|deadline_ms| deadline_ms.saturating_sub(self.now_ms));
+            let waited_ms = left_ms.map_or(0, |left_ms| limit_ms.saturating_sub(left_ms));
+            if connection.is_silent_caller() && waited_ms >= limit_ms / 2 {
+                let label = connection.label();
+                self.reject(&label, RejectReason::Timeout, silent(&label, waited_ms));
+            }
+        }
+        self.drop_connection(token, DownReason::Closed);
+    }
+}
+
+fn silent(label: &str, for_ms: u64) -> String {
+    format!(
+        "{label} connected and sent nothing for {for_ms} ms: no Trireme node? (Galera nodes wait for the other side; Trireme and \
+         Galera nodes cannot share a cluster)"
+    )
 }

@@ -73,7 +73,7 @@ impl Mesh {
                 return;
             };
             match connection.stream.read(&mut self.read_buffer) {
-                Ok(0) => return self.drop_connection(token, DownReason::Closed),
+                Ok(0) => return self.hung_up(token),
                 Ok(len) => {
                     let emptied = len < self.read_buffer.len()
                         && connection.stream.short_read_empties()

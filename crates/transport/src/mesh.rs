@@ -291,6 +291,20 @@ impl Mesh {
         self.connections.get(self.links.get(&id)?)?.peer.as_ref()
     }
 
+    /// Who answers at the addresses of the configuration, this process included if it is at one of them; and the
+    /// addresses where nobody has, or somebody who is not connected.
+    pub fn listed(&self) -> (Vec<PeerId>, Vec<String>) {
+        let (mut here, mut missing) = (Vec::new(), Vec::new());
+        for (address, peer, oneself) in self.book.seeds() {
+            match peer.filter(|peer| self.links.contains_key(peer)) {
+                _ if oneself => here.push(self.hello.identity.incarnation),
+                Some(peer) => here.push(peer),
+                None => missing.push(address.to_string()),
+            }
+        }
+        (here, missing)
+    }
+
     /// Bytes that wait for a peer; 0 if it is not connected.
     pub fn queued_bytes(&self, peer: PeerId) -> usize {
         let connection = self

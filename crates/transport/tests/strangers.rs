@@ -140,6 +140,21 @@ fn a_galera_node_is_recognised() {
     assert_eq!(read_out(silent), b"");
 }
 
+/// Both sides wait for a word equally long: whoever gives up first, it is told.
+#[test]
+fn a_galera_node_that_hangs_up_first_is_recognised() {
+    let a = Node::start(1, &[]);
+    let silent = call(&a);
+    std::thread::sleep(Duration::from_millis(300));
+    drop(silent);
+    let text = a.wait_rejected(RejectReason::Timeout);
+    assert!(
+        text.contains("Galera nodes cannot share a cluster"),
+        "{text}"
+    );
+    assert!(!text.contains("for 500 ms"), "{text}");
+}
+
 #[test]
 fn a_tls_peer_is_recognised() {
     let a = Node::start(1, &[]);

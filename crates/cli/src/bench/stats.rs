@@ -12,6 +12,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
+/// The value that the share `share` (0 to 1) of `sorted` does not exceed; `None` without values.
+pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
 /// The geometric mean of positive values; `None` without values or if one is not positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|v| *v <= 0.0) {
@@ -47,6 +53,15 @@ mod tests {
         assert!((geometric_mean(&[2.0, 0.5]).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(geometric_mean(&[]), None);
         assert_eq!(geometric_mean(&[1.0, 0.0]), None);
+    }
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(percentile(&hundred, 0.99), Some(99.0));
+        assert_eq!(percentile(&hundred, 0.5), Some(50.0));
+        assert_eq!(percentile(&[5.0], 0.99), Some(5.0));
+        assert_eq!(percentile(&[], 0.5), None);
     }
 
     #[test]

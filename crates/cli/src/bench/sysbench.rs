@@ -15,6 +15,7 @@ use super::system::System;
 use crate::cluster::{Cluster, make_private_dir};
 use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
+use crate::node::Node;
 use crate::output::line;
 use crate::process;
 use crate::settings::{Settings, default_dir};
@@ -147,9 +148,7 @@ fn measure(
     let mut cluster = Cluster::create(settings, |_| {})?;
     let result = run_system(plan, system, &mut cluster, (rows, pair));
     // Nobody needs these data any more: no orderly shutdown.
-    for i in 0..nodes {
-        cluster.kill_node(i)?;
-    }
+    cluster.kill()?;
     if result.is_ok() || interrupt::check().is_err() {
         cluster.delete()?;
     } else {
@@ -173,10 +172,10 @@ fn run_system(
     // The systems of a pair get the same random numbers.
     let seed = pair as u32 * 1000;
     if plan.warmup_seconds > 0 {
-        run_load(cluster, &load, plan.warmup_seconds, seed + 500)?;
+        run_load(cluster.nodes(), &load, plan.warmup_seconds, seed + 500)?;
     }
     let cpu_before = servers_cpu_ms(cluster);
-    let summaries = run_load(cluster, &load, plan.seconds, seed)?;
+    let summaries = run_load(cluster.nodes(), &load, plan.seconds, seed)?;
     let cpu_ms = servers_cpu_ms(cluster).saturating_sub(cpu_before);
     verify_identical(cluster, &[load.database]).map_err(|source| BenchError::Verify {
         system: system.name.clone(),
@@ -192,15 +191,15 @@ fn run_system(
     ))
 }
 
-fn run_load(
-    cluster: &Cluster,
+/// Runs the load on `nodes` at once; `seed` and those after it are their random numbers' begin.
+pub(super) fn run_load(
+    nodes: &[Node],
     load: &Load,
     seconds: u64,
     seed: u32,
 ) -> Result<Vec<Summary>, BenchError> {
     let duration = Duration::from_secs(seconds);
-    let starts = cluster
-        .nodes()
+    let starts = nodes
         .iter()
         .zip(seed..)
         .map(|(node, seed)| load.start(node, Some(duration), seed + 1));

@@ -46,6 +46,11 @@ impl System {
         })
     }
 
+    /// Whether its provider is Galera.
+    pub fn is_galera(&self) -> bool {
+        self.provider.as_deref().is_some_and(packages::is_galera)
+    }
+
     /// Whether it can run with this many nodes.
     pub fn runs_with(&self, nodes: usize) -> bool {
         nodes == 1 || self.provider.is_some()

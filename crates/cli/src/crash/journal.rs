@@ -32,10 +32,8 @@ struct Change<'a> {
 pub struct Loss {
     /// Changes of files that are gone.
     pub changes: usize,
-    /// Unflushed changes that are there all the same.
+    /// Unflushed changes that are there all the same; another may be there in part.
     pub survived: usize,
-    /// Of them, those that are there in part.
-    pub torn: usize,
 }
 
 /// Takes back, below `root`, what the journal says no flush covers, and empties the journal. With `survivors`, of some files a beginning of
@@ -71,7 +69,6 @@ pub fn lose(journal: &Path, root: &Path, mut survivors: Option<Random>) -> io::R
             let sectors = change.written / SECTOR;
             let torn = match &mut survivors {
                 Some(random) if i == kept && kept > 0 && sectors > 1 => {
-                    loss.torn += 1;
                     random.below(sectors) * SECTOR
                 }
                 _ => 0,

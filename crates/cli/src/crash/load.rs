@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::client::{Client, Isolation};
 use super::history::{Id, Transaction};
+use crate::cluster::Cluster;
+use crate::node::Node;
 
 /// What the clients share.
 pub struct Shared {
@@ -48,20 +50,21 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts `clients_per_node` clients on each node; `sockets` are the nodes'.
+    /// Starts `clients_per_node` clients on each node.
     pub fn start(
-        sockets: &[PathBuf],
-        clients_per_node: usize,
+        cluster: &Cluster,
+        clients_per_node: u16,
         isolation: Isolation,
         seed: u64,
     ) -> Self {
+        let sockets: Vec<PathBuf> = cluster.nodes().iter().map(Node::socket).collect();
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             started: Instant::now(),
             next_id: AtomicU32::new(1),
             last_commit_us: sockets.iter().map(|_| AtomicU64::new(0)).collect(),
         });
-        let clients = (0..sockets.len() * clients_per_node).map(|number| {
+        let clients = (0..sockets.len() * usize::from(clients_per_node)).map(|number| {
             let node = number % sockets.len();
             let shared = Arc::clone(&shared);
             let client = Client::new(number, node, &sockets[node], isolation, seed, shared);

@@ -28,6 +28,7 @@ use crate::bench::system::SystemError;
 use crate::cluster_error::ClusterError;
 use crate::interrupt::Interrupted;
 use crate::node_error::NodeError;
+use crate::preload::PreloadError;
 use crate::sql::SqlError;
 use crate::verify::VerifyError;
 use durability::Durability;
@@ -112,6 +113,9 @@ pub enum CrashError {
     /// No such system.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// No disks that lose anything.
+    #[error(transparent)]
+    Preload(#[from] PreloadError),
     /// A file made trouble.
     #[error("cannot use {path}: {source}", path = path.display())]
     Io {

@@ -1,23 +1,19 @@
 //! The same load without faults: what current reads show, and what they cost.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::client::Isolation;
 use super::history::Transaction;
 use super::load::Load;
-use super::schedule::NODES;
-use super::stage::{self, Stage};
-use super::trial::{form, read_all};
-use super::violation::Violation;
-use super::{CrashError, Plan, checker, isolation};
-use crate::bench::stats::median;
+use super::stage::Stage;
+use super::trial::{form, judge};
+use super::{CrashError, Plan, isolation};
+use crate::bench::stats::{median, percentile};
 use crate::bench::system::System;
+use crate::cluster::Cluster;
 use crate::interrupt;
 use crate::output::{line, piece};
-use crate::packages::GALERA_PROVIDER;
 use crate::table;
-use crate::verify::verify_identical;
 
 /// Load before what counts.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -49,28 +45,17 @@ const WAYS: [(&str, Isolation); 3] = [
 
 /// Runs the load under each setting on one cluster; prints a table. Returns the number of settings that broke their promise.
 pub fn run(plan: &Plan, system: &System, stage: &Stage, seed: u64) -> Result<usize, CrashError> {
-    let provider = system.provider.clone().unwrap_or_default();
     let mut rows = Vec::new();
     let mut failed = 0;
     for (name, isolation) in WAYS {
-        let mut cluster = stage.cluster("no-faults", NODES, &provider, |settings| {
-            if provider.as_os_str() != GALERA_PROVIDER {
-                settings.provider_options = format!("repl.durability={}", plan.durability());
-            }
-        })?;
+        let mut cluster = stage.cluster("no-faults", plan, system, |_| {})?;
         form(&mut cluster)?;
-        let sockets: Vec<PathBuf> = cluster.nodes().iter().map(|n| n.socket()).collect();
-        let load = Load::start(&sockets, usize::from(plan.clients), isolation, seed);
+        let load = Load::start(&cluster, plan.clients, isolation, seed);
         interrupt::sleep(WARM_UP + Duration::from_secs(plan.seconds))?;
         let history = load.stop();
-        let identical = verify_identical(&mut cluster, &["crash"]);
-        let tables = read_all(&cluster)?;
-        let mut violations = checker::check(&history, &tables);
-        if let Err(error) = identical {
-            violations.push(Violation::Different(error.to_string()));
-        }
+        let mut violations = Vec::new();
+        let tables = judge(&mut cluster, &history, isolation, &mut violations)?;
         let tables = &tables[0].1;
-        violations.extend(isolation::check(&history, tables, isolation));
         let stale = isolation::stale_reads(&history, tables).len();
         let lost = isolation::lost_updates(&history, tables).len();
         rows.push(row(name, &history, plan.seconds, stale, lost));
@@ -78,9 +63,8 @@ pub fn run(plan: &Plan, system: &System, stage: &Stage, seed: u64) -> Result<usi
             line(&format!("{name}: {violation}"));
         }
         failed += usize::from(!violations.is_empty());
-        let dir = cluster.settings().dir.clone();
-        drop(cluster);
-        stage::clear(&dir)?;
+        cluster.kill()?;
+        Cluster::clear(&cluster.settings().dir)?;
     }
     let header = [
         "sessions",
@@ -140,8 +124,7 @@ fn row(
 
 fn middle_and_99th(mut times: Vec<f64>) -> [String; 2] {
     times.sort_by(f64::total_cmp);
-    let last = times.get((times.len() * 99).div_ceil(100).saturating_sub(1));
-    [median(&times), last.copied()].map(|value| match value {
+    [median(&times), percentile(&times, 0.99)].map(|value| match value {
         Some(value) => format!("{value:.2}"),
         None => "-".to_string(),
     })

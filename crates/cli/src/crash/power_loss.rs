@@ -1,18 +1,17 @@
 //! Nodes whose disks lose, at a power loss, whatever was not flushed.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use super::journal::{self, Loss};
 use super::random::Random;
 use super::{CrashError, io_error};
 use crate::cluster::Cluster;
-use crate::packages;
+use crate::preload;
 
-/// The source of the library that is loaded into the servers.
+/// The library that is loaded into the servers.
+const LIBRARY: &str = "power_loss";
 const SOURCE: &str = include_str!("power_loss.c");
 
 /// The disks of a cluster's nodes.
@@ -27,16 +26,12 @@ pub struct PowerLoss {
 impl PowerLoss {
     /// Prepares the nodes of a cluster that is not started yet. `seed` fixes what survives a loss without having been flushed.
     pub fn prepare(cluster: &mut Cluster, seed: u64) -> Result<Self, CrashError> {
-        let library = compile(&cluster.settings().dir)?;
-        // Writes that the kernel carries out by itself are not seen by the library.
-        let arguments = &mut cluster.settings_mut().mariadbd_args;
-        arguments.push("--innodb-use-native-aio=OFF".to_string());
+        preload::into(cluster, 0..cluster.nodes().len(), LIBRARY, SOURCE)?;
         let mut dirs = Vec::new();
         let mut roots = Vec::new();
         for i in 0..cluster.nodes().len() {
             let (dir, root) = (cluster.node(i).dir.join("disk"), cluster.node(i).datadir());
             fs::create_dir_all(&dir).map_err(io_error(&dir))?;
-            cluster.set_environment(i, "LD_PRELOAD", &library);
             cluster.set_environment(i, "TRIREME_POWER_LOSS_ROOT", &root);
             cluster.set_environment(i, "TRIREME_POWER_LOSS_DIR", &dir);
             dirs.push(dir);
@@ -88,7 +83,6 @@ impl PowerLoss {
             let loss = journal::lose(&path, root, survivors).map_err(io_error(&path))?;
             all.changes += loss.changes;
             all.survived += loss.survived;
-            all.torn += loss.torn;
         }
         self.boot()?;
         Ok(all)
@@ -113,26 +107,12 @@ impl PowerLoss {
     }
 }
 
-fn compile(dir: &Path) -> Result<PathBuf, CrashError> {
-    let cc = packages::find("cc", "gcc").map_err(crate::cluster_error::ClusterError::from)?;
-    let (source, library) = (dir.join("power_loss.c"), dir.join("power_loss.so"));
-    fs::write(&source, SOURCE).map_err(io_error(&source))?;
-    let output = Command::new(cc)
-        .args(["-O2", "-shared", "-fPIC", "-pthread", "-o"])
-        .args([&library, &source])
-        .output()
-        .map_err(io_error(&source))?;
-    if output.status.success() {
-        return Ok(library);
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let first = text.lines().next().unwrap_or_default().to_string();
-    Err(io_error(&source)(io::Error::other(first)))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+    use crate::packages;
 
     #[test]
     fn a_program_called_as_the_server_loses_what_it_did_not_flush() {
@@ -144,7 +124,7 @@ mod tests {
         };
         let temp = tempfile::tempdir().unwrap();
         let path = |name: &str| temp.path().join(name);
-        let library = compile(temp.path()).unwrap();
+        let library = preload::compile(temp.path(), LIBRARY, SOURCE).unwrap();
         fs::copy(dd, path("mariadbd")).unwrap();
         fs::create_dir(path("root")).unwrap();
         fs::write(path("input"), "new").unwrap();

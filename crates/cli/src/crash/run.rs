@@ -69,10 +69,10 @@ fn play(
 }
 
 fn described(plan: &Plan, system: &System) -> String {
-    let mut text = match system.name.as_str() {
-        "galera" => "galera".to_string(),
-        name => format!("{name} with repl.durability={}", plan.durability()),
-    };
+    let mut text = system.name.clone();
+    if !system.is_galera() {
+        text += &format!(" with repl.durability={}", plan.durability());
+    }
     if plan.power_loss {
         text += ", power lost on all nodes at once";
     }

@@ -1,11 +1,12 @@
 //! Where the schedules are played: a directory each, and the tables that every cluster begins with.
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::client::{ACCOUNTS, BALANCE, KEYS};
-use super::{CrashError, io_error};
+use super::schedule::NODES;
+use super::{CrashError, Plan, io_error};
+use crate::bench::system::System;
 use crate::cluster::{Cluster, make_private_dir};
 use crate::settings::{Settings, default_dir};
 
@@ -32,15 +33,18 @@ impl Stage {
     pub fn cluster(
         &self,
         name: &str,
-        nodes: usize,
-        provider: &Path,
+        plan: &Plan,
+        system: &System,
         adapt: impl FnOnce(&mut Settings),
     ) -> Result<Cluster, CrashError> {
         let dir = self.dir.join(name);
-        clear(&dir)?;
-        let mut settings = Settings::new(&dir, nodes, Some(provider.to_path_buf()));
+        Cluster::clear(&dir)?;
+        let mut settings = Settings::new(&dir, NODES, system.provider.clone());
         settings.template = Some(self.template()?);
         settings.mariadbd_args.push(REDO_LOG.to_string());
+        if !system.is_galera() {
+            settings.provider_options = format!("repl.durability={}", plan.durability());
+        }
         adapt(&mut settings);
         Ok(Cluster::create(settings, |_| {})?)
     }
@@ -65,19 +69,6 @@ impl Stage {
         fs::rename(cluster.node(0).datadir(), &template).map_err(io_error(&template))?;
         cluster.delete()?;
         Ok(template)
-    }
-}
-
-/// Removes a directory with all below it, and kills the servers that an earlier invocation left running there.
-pub fn clear(dir: &Path) -> Result<(), CrashError> {
-    if let Ok(mut left) = Cluster::open(dir, |_| {}) {
-        for i in 0..left.nodes().len() {
-            left.kill_node(i)?;
-        }
-    }
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(dir)(error)),
-        _ => Ok(()),
     }
 }
 

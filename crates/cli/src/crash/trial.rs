@@ -1,7 +1,6 @@
 //! One schedule, played on a fresh cluster.
 
 use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,8 +18,7 @@ use super::{CrashError, Plan, checker, io_error, isolation};
 use crate::bench::system::System;
 use crate::cluster::{Cluster, START_TIMEOUT};
 use crate::interrupt;
-use crate::node::StartMode;
-use crate::packages::GALERA_PROVIDER;
+use crate::node::{Node, StartMode, snapshots_given};
 use crate::process;
 use crate::sql::SqlError;
 use crate::verify::{VerifyError, verify_identical};
@@ -59,7 +57,6 @@ pub struct Trial<'a> {
     schedule: &'a Schedule,
     cluster: Cluster,
     disks: Option<PowerLoss>,
-    is_galera: bool,
     report: Report,
 }
 
@@ -71,16 +68,11 @@ impl<'a> Trial<'a> {
         stage: &Stage,
         system: &System,
     ) -> Result<Self, CrashError> {
-        let provider = system.provider.clone().unwrap_or_default();
-        let is_galera = provider.as_os_str() == GALERA_PROVIDER;
         let name = format!("{:016x}", schedule.seed);
-        let mut cluster = stage.cluster(&name, NODES, &provider, |settings| {
+        let mut cluster = stage.cluster(&name, plan, system, |settings| {
             let flush = schedule.flush;
             let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
             settings.mariadbd_args.push(flush);
-            if !is_galera {
-                settings.provider_options = format!("repl.durability={}", plan.durability());
-            }
         })?;
         let disks = match plan.power_loss {
             true => Some(PowerLoss::prepare(&mut cluster, schedule.seed)?),
@@ -91,7 +83,6 @@ impl<'a> Trial<'a> {
             schedule,
             cluster,
             disks,
-            is_galera,
             report: Report::default(),
         })
     }
@@ -127,27 +118,22 @@ impl<'a> Trial<'a> {
             disks.settle()?;
             disks.set_lying(self.plan.lying_disk)?;
         }
-        let logs_before: Vec<usize> = (0..NODES).map(|i| self.log(i).len()).collect();
+        let logs = |cluster: &Cluster| cluster.nodes().iter().map(Node::log_text).collect();
+        let logs_before: Vec<String> = logs(&self.cluster);
         let isolation = Isolation {
             snapshot: self.schedule.strong,
             current: self.schedule.strong,
         };
-        let sockets: Vec<PathBuf> = self.cluster.nodes().iter().map(|n| n.socket()).collect();
-        let clients = usize::from(self.plan.clients);
-        let load = Load::start(&sockets, clients, isolation, self.schedule.seed);
+        let (clients, seed) = (self.plan.clients, self.schedule.seed);
+        let load = Load::start(&self.cluster, clients, isolation, seed);
         let disturbed = self.disturb(&load);
         *history = load.stop();
         disturbed?;
-        for (i, before) in logs_before.iter().enumerate() {
-            self.report.snapshots += snapshots_given(&self.log(i)[*before..]);
+        for (log, before) in logs(&self.cluster).iter().zip(&logs_before) {
+            self.report.snapshots += snapshots_given(&log[before.len()..]);
         }
-        self.compare()?;
-        *tables = read_all(&self.cluster)?;
-        let mut violations = checker::check(history, tables);
-        if violations.is_empty() {
-            violations.extend(isolation::check(history, &tables[0].1, isolation));
-        }
-        self.report.violations.extend(violations);
+        let violations = &mut self.report.violations;
+        *tables = judge(&mut self.cluster, history, isolation, violations)?;
         Ok(())
     }
 
@@ -215,7 +201,7 @@ impl<'a> Trial<'a> {
                     let within_s = self.plan.serve_within_s;
                     let violation = Violation::NotServing { within_s, states };
                     self.violated(violation);
-                    if !self.is_galera {
+                    if !self.cluster.settings().is_galera() {
                         patience += MORE_PATIENCE;
                         continue;
                     }
@@ -250,39 +236,10 @@ impl<'a> Trial<'a> {
         self.report.violations.push(violation);
     }
 
-    /// All nodes come to the same GTID and hold the same rows.
-    fn compare(&mut self) -> Result<(), CrashError> {
-        match verify_identical(&mut self.cluster, &["crash"]) {
-            Ok(_) => Ok(()),
-            Err(VerifyError::Cluster(error)) => {
-                let violation = Violation::Different(format!("no common GTID: {error}"));
-                self.violated(violation);
-                Ok(interrupt::check()?)
-            }
-            Err(error @ VerifyError::Different { .. }) => {
-                self.violated(Violation::Different(error.to_string()));
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn kill_all(&mut self) -> Result<(), CrashError> {
-        for i in 0..NODES {
-            self.cluster.kill_node(i)?;
-        }
-        Ok(())
-    }
-
     /// Kills the servers and removes all that they wrote.
     fn clear(&mut self) -> Result<(), CrashError> {
-        self.kill_all()?;
-        let dir = &self.cluster.settings().dir;
-        fs::remove_dir_all(dir).map_err(io_error(dir))
-    }
-
-    fn log(&self, i: usize) -> String {
-        process::tail(&self.cluster.node(i).log(), usize::MAX).join("\n")
+        self.cluster.kill()?;
+        Ok(Cluster::clear(&self.cluster.settings().dir)?)
     }
 
     fn end(
@@ -293,7 +250,7 @@ impl<'a> Trial<'a> {
         if self.report.violations.is_empty() && !self.plan.keep {
             return self.clear();
         }
-        self.kill_all()?;
+        self.cluster.kill()?;
         let dir = self.cluster.settings().dir.clone();
         let write = |name: String, text: String| {
             let path = dir.join(name);
@@ -322,17 +279,35 @@ pub fn form(cluster: &mut Cluster) -> Result<(), CrashError> {
     Ok(())
 }
 
-/// Snapshots that a donor's log tells of; with `--bypass` a script copies nothing.
-fn snapshots_given(log: &str) -> usize {
-    let runs = log
-        .lines()
-        .filter(|line| line.contains("Running: 'wsrep_sst_"));
-    let gives = |line: &&str| line.contains("donor") && !line.contains("--bypass");
-    runs.filter(gives).count()
+/// What each node holds after the load. Adds to `violations` whatever is wrong: whether the nodes agree, whether what the
+/// clients were told is true and, only if it is, whether they got their isolation.
+pub fn judge(
+    cluster: &mut Cluster,
+    history: &[Transaction],
+    isolation: Isolation,
+    violations: &mut Vec<Violation>,
+) -> Result<Vec<(String, Tables)>, CrashError> {
+    match verify_identical(cluster, &["crash"]) {
+        Ok(_) => {}
+        Err(VerifyError::Cluster(error)) => {
+            violations.push(Violation::Different(format!("no common GTID: {error}")));
+            interrupt::check()?;
+        }
+        Err(error @ VerifyError::Different { .. }) => {
+            violations.push(Violation::Different(error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let tables = read_all(cluster)?;
+    let mut found = checker::check(history, &tables);
+    if found.is_empty() {
+        found = isolation::check(history, &tables[0].1, isolation);
+    }
+    violations.extend(found);
+    Ok(tables)
 }
 
-/// What each node holds.
-pub fn read_all(cluster: &Cluster) -> Result<Vec<(String, Tables)>, CrashError> {
+fn read_all(cluster: &Cluster) -> Result<Vec<(String, Tables)>, CrashError> {
     let nodes = cluster.nodes().iter();
     nodes
         .map(|node| Ok((node.name.clone(), read_tables(node)?)))
@@ -340,7 +315,7 @@ pub fn read_all(cluster: &Cluster) -> Result<Vec<(String, Tables)>, CrashError> 
 }
 
 /// What a node holds, all of it from one snapshot.
-fn read_tables(node: &crate::node::Node) -> Result<Tables, CrashError> {
+fn read_tables(node: &Node) -> Result<Tables, CrashError> {
     let mut sql = node.sql()?;
     sql.exec("SET SESSION wsrep_sync_wait=1")?;
     sql.exec("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;

@@ -69,3 +69,24 @@ fn a_write_on_a_node_just_cut_off_is_not_acknowledged() {
     }
     trial.assert_equal();
 }
+
+#[test]
+fn a_paused_node_is_expelled_and_comes_back_by_itself() {
+    let Some(mut trial) = Trial::start(3, QUICK) else {
+        return;
+    };
+    trial
+        .pause_node(1)
+        .expect("a process of ours can be paused");
+    for i in [0, 2] {
+        trial.await_size(i, 2, NOTICED);
+    }
+    trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
+    trial.resume_node(1).expect("a process of ours can go on");
+    // At first it still believes to be a member; the insert tells.
+    trial.assert_equal();
+    for i in 0..3 {
+        trial.await_size(i, 3, SOON);
+    }
+    assert_eq!(trial.value(1, "SELECT COUNT(*) FROM d.t"), "1");
+}

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use trireme_cli::StartMode;
+use trireme_cli::node::snapshots_given;
 
-use super::crash::gave_snapshot;
 use super::load::Load;
 use super::trial::{JOIN, Trial, pause};
 
@@ -30,7 +30,7 @@ fn a_cluster_that_was_killed_whole_comes_back_by_itself() {
             trial.kill(victim);
         }
         acknowledged += load.stop().commits.len();
-        let logs_before: Vec<usize> = (0..3).map(|i| trial.log_text(i).len()).collect();
+        let logs_before: Vec<usize> = (0..3).map(|i| trial.node(i).log_text().len()).collect();
 
         if let Err(error) = trial.start_all(mode) {
             panic!("the cluster does not come back: {error}");
@@ -39,10 +39,11 @@ fn a_cluster_that_was_killed_whole_comes_back_by_itself() {
             trial.await_size(i, 3, JOIN);
         }
         for i in 0..3 {
-            let log = trial.log_text(i);
+            let log = trial.node(i).log_text();
             let name = trial.name(i);
-            assert!(
-                !gave_snapshot(&log[logs_before[i]..]),
+            assert_eq!(
+                snapshots_given(&log[logs_before[i]..]),
+                0,
                 "{name} gave a snapshot"
             );
         }

@@ -83,7 +83,7 @@ fn a_full_disk_takes_one_node_out_and_not_for_long() {
         trial.await_status(2, "wsrep_ready", "OFF", SOON);
         trial.await_status(2, "wsrep_connected", "OFF", SOON);
         let error = "[ERROR] WSREP: ";
-        let log = trial.log_text(2);
+        let log = trial.node(2).log_text();
         let words = [
             "No space left",
             "log-disk/trireme-0",

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use trireme_cli::config::cluster_address;
+use trireme_cli::node::snapshots_given;
 use trireme_cli::ports::NodePorts;
 
-use super::crash::gave_snapshot;
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, await_true, pause};
 
@@ -77,7 +77,7 @@ fn a_server_leaves_and_joins_again_by_its_address_variable() {
     let ports: Vec<NodePorts> = trial.nodes().iter().map(|node| node.ports).collect();
     let address = cluster_address(&ports);
     let pid = trial.node(1).pid();
-    let log_before = [0, 2].map(|i| trial.log_text(i).len());
+    let log_before = [0, 2].map(|i| trial.node(i).log_text().len());
 
     for round in 0..3 {
         trial.exec(1, "SET GLOBAL wsrep_cluster_address = ''");
@@ -95,8 +95,9 @@ fn a_server_leaves_and_joins_again_by_its_address_variable() {
     }
     assert_eq!(trial.node(1).pid(), pid, "the server was started anew");
     for (i, before) in [0, 2].into_iter().zip(log_before) {
-        assert!(
-            !gave_snapshot(&trial.log_text(i)[before..]),
+        assert_eq!(
+            snapshots_given(&trial.node(i).log_text()[before..]),
+            0,
             "{} gave a snapshot",
             trial.name(i)
         );

@@ -47,7 +47,7 @@ impl Lone {
 
     /// A line of its log, error or warning, must have all of `words`.
     pub fn must_say(&self, words: &[&str]) {
-        let log = self.trial.log_text(0);
+        let log = self.trial.node(0).log_text();
         let said = log
             .lines()
             .any(|line| is_complaint(line) && words.iter().all(|word| line.contains(word)));

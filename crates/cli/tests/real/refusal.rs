@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trireme_cli::config::cluster_address;
-use trireme_cli::packages::GALERA_PROVIDER;
+use trireme_cli::packages::{self, GALERA_PROVIDER};
 use trireme_cli::ports::{self, NodePorts};
 
 use super::load::Load;
 use super::lone::Lone;
-use super::trial::{SOON, Trial, is_galera, pause, provider};
+use super::trial::{SOON, Trial, pause, provider};
 
 /// Time for a server to start, fail to join and end.
 const GIVES_UP: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ fn a_port_in_use_is_named() {
         settings.provider_options = format!("gmcast.listen_addr=tcp://127.0.0.1:{port}");
     });
     lone.must_give_up(SOON, &["in use"]);
-    if !is_galera(&path) {
+    if !packages::is_galera(&path) {
         lone.must_say(&[&port.to_string(), "in use"]);
     }
 }
@@ -62,7 +62,7 @@ fn another_clusters_name_is_refused() {
             .push("--wsrep-cluster-name=elsewhere".to_string());
     });
     lone.must_give_up(GIVES_UP, &[]);
-    if !is_galera(&path) {
+    if !packages::is_galera(&path) {
         lone.must_say(&["elsewhere", "trireme-local"]);
     }
     load.stop().assert_undisturbed();
@@ -74,7 +74,7 @@ fn another_clusters_name_is_refused() {
 fn galera_is_told_apart_on_either_side() {
     let Some(path) = provider() else { return };
     let galera = PathBuf::from(GALERA_PROVIDER);
-    if is_galera(&path) || !galera.exists() {
+    if packages::is_galera(&path) || !galera.exists() {
         eprintln!("skipped: needs both providers");
         return;
     }
@@ -96,7 +96,8 @@ fn disturb(healthy: &Path, stranger: &Path) -> Lone {
     if trial.is_trireme() {
         let told = (0..2).any(|i| {
             trial
-                .log_text(i)
+                .node(i)
+                .log_text()
                 .contains("Trireme and Galera nodes cannot share a cluster")
         });
         assert!(told, "no node tells of the Galera node that knocks");

@@ -141,6 +141,26 @@ impl Trial {
         );
     }
 
+    /// Stops all in order, the first node last.
+    pub fn cluster_stop(&mut self) {
+        if let Err(error) = self.cluster.stop() {
+            panic!("the cluster does not stop: {error}");
+        }
+        let killed = self
+            .cluster
+            .nodes()
+            .iter()
+            .find(|node| node.pid().is_some());
+        assert!(killed.is_none(), "a node still runs");
+    }
+
+    /// Starts all: the one that left last as the first, then the others one by one.
+    pub fn cluster_start(&mut self) {
+        if let Err(error) = self.cluster.start() {
+            panic!("the cluster does not start: {error}");
+        }
+    }
+
     /// Kills node `i` with -9.
     pub fn kill(&mut self, i: usize) {
         self.cluster
@@ -157,18 +177,12 @@ impl Trial {
 
     /// Whether the provider on trial is ours; Galera is not held to what only we promise.
     pub fn is_trireme(&self) -> bool {
-        let path = self.cluster.settings().provider.as_deref();
-        path.is_some_and(|path| !is_galera(path))
+        !self.cluster.settings().is_galera()
     }
 
     /// The node's name.
     pub fn name(&self, i: usize) -> &str {
         &self.cluster.node(i).name
-    }
-
-    /// The whole error log of node `i`.
-    pub fn log_text(&self, i: usize) -> String {
-        process::tail(&self.node(i).log(), usize::MAX).join("\n")
     }
 
     fn explain(&self) {
@@ -234,11 +248,6 @@ pub fn provider() -> Option<PathBuf> {
         path.display()
     );
     Some(path)
-}
-
-/// Whether this is Galera's library.
-pub fn is_galera(provider: &Path) -> bool {
-    provider.ends_with("libgalera_smm.so")
 }
 
 /// `target/release/libtrireme.so` for the test `target/release/deps/real_cluster-...`.

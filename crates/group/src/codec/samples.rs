@@ -248,6 +248,13 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 end: 103,
             },
         ),
+        (
+            "expects",
+            Message::Expects {
+                nodes: 3,
+                promised: ballot(),
+            },
+        ),
     ]);
     let offered = Source::Offered { parcel: 4 };
     let logged = Source::Logged {

@@ -328,5 +328,6 @@ pub fn message() -> impl Strategy<Value = Message> {
             ballot,
             end
         }),
+        (any::<u32>(), ballot()).prop_map(|(nodes, promised)| Message::Expects { nodes, promised }),
     ]
 }

@@ -37,6 +37,7 @@ wire_enum!(Message, "kind of message" {
     21 => Part { source, offset, bytes },
     22 => Held { parcel },
     23 => SubmitParcel { number, parcel, head },
+    24 => Expects { nodes, promised },
 });
 wire_enum!(Source, "source of a payload" {
     0 => Offered { parcel },

@@ -57,6 +57,23 @@ fn a_fork_that_the_cluster_does_not_know_is_refused() {
     assert_eq!(cores.members(0), ["node0", "node1", "node5"]);
 }
 
+/// Found by the simulator: an operator who does what a minority says drops the branch that the others were to give way to.
+#[test]
+fn a_minority_refuses_nobody() {
+    let mut cores = Cores::of(2);
+    let stranger = mute(&mut cores);
+    cores.kill(1);
+    cores.pass_for(&[0], 10_000);
+    assert_eq!(cores.standing(0), Standing::NonPrimary);
+    assert!(cores.nodes[0].group.is_sequencer());
+    let forked = Join {
+        overrides: vec![Uuid([3; 16])],
+        ..join(member(5))
+    };
+    cores.say(stranger, 0, Message::Join(forked));
+    assert_eq!(refusal(&cores, stranger), None);
+}
+
 /// A view of another cluster is no way back: it would never follow that one's log.
 #[test]
 fn who_has_a_history_neither_asks_nor_enters_another_cluster() {

@@ -112,11 +112,15 @@ impl Cores {
 
     /// A process starts and is connected with all others.
     pub fn start(&mut self, me: Member, recovered: Recovered) -> usize {
+        self.start_with(Config::new(me), recovered)
+    }
+
+    pub fn start_with(&mut self, config: Config, recovered: Recovered) -> usize {
         let node = self.nodes.len();
         let log = recovered.log.as_ref();
         let entries = log.map_or(Vec::new(), |log| log.entries.clone());
         self.nodes.push(Node {
-            group: Group::new(Config::new(me), recovered, self.now),
+            group: Group::new(config, recovered, self.now),
             log: Log(entries),
             alive: true,
             actions: Vec::new(),
@@ -226,6 +230,29 @@ impl Cores {
         }
     }
 
+    /// Time passes as for a driver that ticks when it was asked to, and not before.
+    pub fn pass_when_due(&mut self, nodes: &[usize], ms: TimeMs) {
+        for _ in 0..ms {
+            self.now += 1;
+            self.arrive();
+            for node in nodes {
+                if self.now >= self.nodes[*node].group.next_deadline() {
+                    self.event(*node, Event::Tick);
+                }
+            }
+        }
+    }
+
+    pub fn now(&self) -> TimeMs {
+        self.now
+    }
+
+    /// What `node` has heard that `peer` acknowledges.
+    pub fn acked(&self, node: usize, peer: usize) -> Position {
+        let acks = &self.nodes[node].group.acks;
+        acks.get(&replica(peer)).map_or(0, |ack| ack.position)
+    }
+
     pub fn pass(&mut self, ms: TimeMs) {
         self.pass_for(&self.alive(), ms);
     }
@@ -241,6 +268,12 @@ impl Cores {
             }
         }
         self.settle();
+    }
+
+    /// What is in a node's log is on its disk.
+    pub fn flushed(&mut self, node: usize) {
+        let position = self.nodes[node].group.end();
+        self.event(node, Event::Appended { position });
     }
 
     /// How many submissions a node has delivered.

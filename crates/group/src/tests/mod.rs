@@ -2,6 +2,8 @@
 
 mod admission;
 mod cores;
+mod feeding;
+mod founding;
 mod large;
 mod moving;
 mod office;

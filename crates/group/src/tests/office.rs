@@ -199,3 +199,31 @@ fn who_missed_large_entries_is_fed_in_bounded_messages() {
     let most = sizes.max().expect("fed");
     assert!(most > LARGE_BYTES && most < 2 * LARGE_BYTES, "{most}");
 }
+
+/// In a group of three the sequencer's word is the vote that an origin waits for. Where logs are flushed it comes after the
+/// order record, and must not wait for a heartbeat.
+#[test]
+fn a_sequencer_says_when_it_has_flushed() {
+    let mut cores = Cores::of(3);
+    for node in 0..3 {
+        cores.nodes[node].group.config_mut().append_is_durable = false;
+    }
+    cores.submit(1, 1);
+    cores.flushed(2);
+    cores.flushed(1);
+    assert_eq!(cores.delivered(1), 0);
+    cores.flushed(0);
+    assert_eq!(cores.delivered(1), 1);
+}
+
+/// Where an append is as good as a flush, the order record has said it all.
+#[test]
+fn a_sequencer_that_need_not_flush_says_nothing_more() {
+    let mut cores = Cores::of(3);
+    cores.arrived.clear();
+    cores.submit(1, 1);
+    assert_eq!(cores.delivered(1), 1);
+    let from_the_sequencer =
+        |(to, message): &(usize, Message)| *to != 0 && matches!(message, Message::Ack { .. });
+    assert!(!cores.arrived.iter().any(from_the_sequencer));
+}

@@ -242,12 +242,13 @@ impl World {
                 self.at(now + delay, Some(node), Happening::Exit { process: me });
             }
             Action::Refused { reason } => panic!("{} is refused: {reason}", process.name),
-            // Nothing large is submitted here.
+            // Nothing large is submitted here, and nobody expects others.
             Action::Spread { .. }
             | Action::Stage { .. }
             | Action::Unstage { .. }
             | Action::Staged { .. }
             | Action::KeepStaged { .. }
+            | Action::Found
             | Action::Note { .. } => {}
         }
     }

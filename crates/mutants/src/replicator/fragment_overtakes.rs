@@ -1,5 +1,6 @@
 //! A fragment does not depend on the one before it.
 //!
-//! Appliers take it first if its keys are others: it finds no transaction, or is stored in the wrong order.
+//! If its keys are others, two appliers take the two at once, and use one session of the server's: rows of
+//! either are lost, or stored in the wrong order.
 
 pub(crate) const MISTAKE: &str = "a fragment does not depend on the one before it";

@@ -12,9 +12,10 @@ mod value;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::url::ClusterUrl;
 use registry::{DefaultValue, SPECS, Spec};
 pub use value::Typed;
-use value::{Kind, parse_bool, parse_decimal, parse_duration, parse_int};
+use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
 
 /// When options are set. An option may change up to a certain phase; setting it to its present value always succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,12 +29,12 @@ pub enum Phase {
 }
 
 /// An option that was set to something new, or a command (such as `socket.ssl_reload`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Name of the option.
     pub key: &'static str,
-    /// The value as it was written.
-    pub value: String,
+    /// Its new value.
+    pub value: Typed,
 }
 
 /// Why options were refused.
@@ -188,15 +189,26 @@ impl Options {
             }
             changes.push(Change {
                 key: spec.name,
-                value: value.to_string(),
+                value: typed,
             });
         }
         *self = next;
         Ok(changes)
     }
 
+    /// What holds for a connection to `cluster`: the options of its address come in addition. From the first one on more
+    /// defaults are shown.
+    pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
+        self.show_connected();
+        let mut options = self.clone();
+        let pairs = cluster.options.iter();
+        let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
+        options.apply_pairs(pairs, Phase::Connect)?;
+        Ok(options)
+    }
+
     /// Shows the defaults that Galera shows from the first connect on, `gmcast.listen_addr` among them.
-    pub fn show_connected(&mut self) {
+    fn show_connected(&mut self) {
         let listen = format!("tcp://0.0.0.0:{}", self.str("base_port"));
         for spec in SPECS {
             if let DefaultValue::FromConnect(text) = spec.default {
@@ -242,6 +254,16 @@ impl Options {
             .unwrap_or_default()
             .as_nanos();
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+
+    /// The word that was chosen, spelled as the registry does, however it was written.
+    pub fn choice(&self, key: &str) -> &'static str {
+        let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Choice(_)));
+        match spec.kind {
+            Kind::Choice(words) => find_word(words, self.text(spec)),
+            _ => None,
+        }
+        .unwrap_or(spec.default.text())
     }
 
     /// Text of any option, as it was written; its default if it is not set.

@@ -121,6 +121,8 @@ const PORT: Kind = Kind::Int {
     min: 1,
     max: 65_535,
 };
+/// More than any cluster has.
+const NODES: Kind = Kind::Int { min: 0, max: 1_024 };
 const FLAG: Kind = Kind::Int { min: 0, max: 1 };
 const FRACTION: Kind = Kind::Double { min: 0.0, max: 1.0 };
 const MAX_WS_SIZE: Kind = Kind::Int {
@@ -197,6 +199,8 @@ pub const SPECS: &[Spec] = &[
     start("ist.recv_bind", Address, Unshown("")),
     connect("pc.announce_timeout", Duration, Shown("PT3S")),
     dynamic("pc.bootstrap", Bool, Unshown("no")).trigger(),
+    // Trireme's own: a new cluster of so many data nodes is founded without choosing one (docs/protocol.md).
+    connect("pc.bootstrap_expect", NODES, Unshown("0")),
     connect("pc.checksum", Bool, Shown("false")),
     dynamic("pc.ignore_quorum", Bool, Shown("false")),
     dynamic("pc.ignore_sb", Bool, Shown("false")),
@@ -266,8 +270,8 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, repl.durability, repl.fc_desync_after_ms and repl.sequencer.
-        assert_eq!(sysvars.len(), 91);
+        // Galera's 88, pc.bootstrap_expect, repl.durability, repl.fc_desync_after_ms and repl.sequencer.
+        assert_eq!(sysvars.len(), 92);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
     }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::url::HostPort;
 use proptest::prelude::*;
@@ -25,15 +27,12 @@ fn options(text: &str) -> Options {
     Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap()
 }
 
-fn refused(text: &str) -> OptionError {
-    Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap_err()
+fn change(key: &'static str, value: Typed) -> Change {
+    Change { key, value }
 }
 
-fn change(key: &'static str, value: &str) -> Change {
-    Change {
-        key,
-        value: value.to_string(),
-    }
+fn refused(text: &str) -> OptionError {
+    Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap_err()
 }
 
 #[test]
@@ -165,8 +164,11 @@ fn run_time_changes_follow_the_rules() {
     assert_eq!(
         changes,
         Ok(vec![
-            change("pc.weight", "3"),
-            change("evs.suspect_timeout", "6.500000")
+            change("pc.weight", Typed::Int(3)),
+            change(
+                "evs.suspect_timeout",
+                Typed::Duration(Duration::from_millis(6_500))
+            )
         ])
     );
     assert_eq!(
@@ -176,6 +178,20 @@ fn run_time_changes_follow_the_rules() {
         ),
         (3, 6_500)
     );
+}
+
+#[test]
+fn words_count_in_any_case() {
+    let options = options("repl.durability=DISK;repl.sequencer=Never;repl.key_format=flat16");
+    assert_eq!(options.str("repl.durability"), "DISK");
+    for (key, word) in [
+        ("repl.durability", "disk"),
+        ("repl.sequencer", "never"),
+        ("repl.key_format", "FLAT16"),
+        ("repl.commit_order", "3"),
+    ] {
+        assert_eq!(options.choice(key), word);
+    }
 }
 
 #[test]
@@ -211,30 +227,33 @@ fn commands_fire_each_time_and_are_not_kept() {
         );
     }
     assert_eq!(options.to_string(), DEFAULT_STRING);
+    let changes = options.apply_string("gmcast.isolate=0x0", Phase::Runtime);
+    assert_eq!(changes.unwrap()[0].value, Typed::Int(0));
 }
 
 #[test]
 fn the_cluster_address_may_set_what_a_connection_needs() {
     let mut options = options("");
-    let pairs = [("gmcast.segment", "3"), ("pc.weight", "2")];
+    let mut with = |pair: &str| {
+        let url = format!("gcomm://h?{pair}&pc.weight=2");
+        options.for_connection(&url.parse().unwrap())
+    };
+    let connection = with("gmcast.segment=3").unwrap();
     assert_eq!(
-        options
-            .apply_pairs(pairs, Phase::Connect)
-            .map(|changes| changes.len()),
-        Ok(2)
-    );
-    assert_eq!(
-        (options.int("gmcast.segment"), options.int("pc.weight")),
+        (
+            connection.int("gmcast.segment"),
+            connection.int("pc.weight")
+        ),
         (3, 2)
     );
-    let fixed = options.apply_pairs([("gcache.size", "1M")], Phase::Connect);
     assert_eq!(
-        fixed,
+        with("gcache.size=1M"),
         Err(OptionError::Fixed {
             key: "gcache.size",
             until: Phase::Init
         })
     );
+    assert_eq!(options.int("gmcast.segment"), 0, "for that connection only");
 }
 
 #[test]
@@ -327,12 +346,12 @@ fn a_certificate_and_a_key_turn_tls_on() {
     let mut tls = tls;
     assert_eq!(
         tls.apply_string("socket.ssl_reload=1", Phase::Runtime),
-        Ok(vec![change("socket.ssl_reload", "1")])
+        Ok(vec![change("socket.ssl_reload", Typed::Bool(true))])
     );
     let text = tls.to_string();
     assert_eq!(
         tls.apply_string(&text, Phase::Runtime),
-        Ok(vec![change("socket.ssl_reload", "1")])
+        Ok(vec![change("socket.ssl_reload", Typed::Bool(true))])
     );
     assert_eq!(tls.to_string(), text);
     assert!(

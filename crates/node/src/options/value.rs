@@ -64,10 +64,7 @@ impl Kind {
                 .map(Typed::Double),
             Kind::Duration => parse_duration(text).map(Typed::Duration),
             Kind::Str => Some(Typed::Str(text.to_string())),
-            Kind::Choice(words) => words
-                .iter()
-                .find(|word| word.eq_ignore_ascii_case(text))
-                .map(|word| Typed::Str((*word).to_string())),
+            Kind::Choice(words) => find_word(words, text).map(|word| Typed::Str(word.to_string())),
             Kind::Address => (text.is_empty()
                 || crate::url::HostPort::parse_with_scheme(text).is_ok())
             .then(|| Typed::Str(text.to_string())),
@@ -88,6 +85,12 @@ impl Kind {
             Kind::Address => "host, host:port, [IPv6] or [IPv6]:port".to_string(),
         }
     }
+}
+
+/// The one of `words` that this is in any case.
+pub fn find_word(words: &[&'static str], text: &str) -> Option<&'static str> {
+    let mut words = words.iter().copied();
+    words.find(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// Reads a boolean as Galera does.

@@ -8,9 +8,6 @@ fn record() -> Record {
             number: 17,
             replica: ReplicaId("11111111-2222-4333-8444-555555555555".parse().unwrap()),
         },
-        boot_id: "8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4".parse().unwrap(),
-        clean: true,
-        view: vec![0x00, 0x01, 0xfe],
     }
 }
 
@@ -21,23 +18,32 @@ fn ballot(number: u64, replica: u8) -> Ballot {
     }
 }
 
-#[test]
-fn the_checksum_is_crc32c() {
-    assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+/// The file with these three lines, and its checksum.
+fn golden(boot: &str, clean: u8, view: &str, crc32c: &str) -> String {
+    format!(
+        "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
+        version: 1\n\
+        replica: 3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3\n\
+        promised: 17 11111111-2222-4333-8444-555555555555\n\
+        boot: {boot}\n\
+        clean: {clean}\n\
+        view: {view}\n\
+        crc32c: {crc32c}\n"
+    )
 }
 
 #[test]
 fn the_file_is_as_documented() {
-    let golden = "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
-        version: 1\n\
-        replica: 3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3\n\
-        promised: 17 11111111-2222-4333-8444-555555555555\n\
-        boot: 8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4\n\
-        clean: 1\n\
-        view: 0001fe\n\
-        crc32c: 39ef3e80\n";
+    let golden = golden(&Uuid::NIL.to_string(), 0, "", "efb614bb");
     assert_eq!(record().format(), golden);
-    assert_eq!(parse(golden, PathBuf::new()).unwrap(), record());
+    assert_eq!(parse(&golden, PathBuf::new()).unwrap(), record());
+}
+
+#[test]
+fn lines_without_a_meaning_may_say_anything() {
+    let boot = "8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4";
+    let text = golden(boot, 1, "0001fe", "39ef3e80");
+    assert_eq!(parse(&text, PathBuf::new()).unwrap(), record());
 }
 
 #[test]
@@ -50,19 +56,15 @@ fn votes_are_remembered_beside_galeras_file() {
     ));
     let fresh = Uuid([7; 16]);
     let mut votes = Votes::open(dir.path(), fresh).unwrap();
-    assert!(votes.is_new());
     assert_eq!(
         (votes.replica(), votes.promised()),
         (fresh, Ballot::default())
     );
     votes.promise(ballot(18, 1)).unwrap();
-    votes.update(|record| record.view = vec![1, 2]).unwrap();
 
     // The next start has the same id, whatever fresh one it brings.
     let mut votes = Votes::open(dir.path(), Uuid([8; 16])).unwrap();
-    assert!(!votes.is_new());
     assert_eq!((votes.replica(), votes.promised()), (fresh, ballot(18, 1)));
-    assert_eq!(votes.record().view, [1, 2]);
     votes.promise(ballot(17, 9)).unwrap();
     assert_eq!(
         votes.promised(),
@@ -130,27 +132,12 @@ fn damage_and_later_versions_are_told_apart() {
 }
 
 #[test]
-fn a_view_that_could_not_be_read_back_is_not_stored() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
-    votes
-        .update(|record| record.view = vec![0xab; MAX_VIEW_BYTES])
-        .unwrap();
-    let too_large = votes.update(|record| record.view.push(0));
-    assert!(matches!(too_large, Err(VotesError::ViewTooLarge(_))));
-    let reopened = Votes::open(dir.path(), Uuid::NIL).unwrap();
-    assert_eq!(reopened.record(), votes.record());
-    assert_eq!(reopened.record().view.len(), MAX_VIEW_BYTES);
-}
-
-#[test]
-fn ballots_are_ordered_and_the_boot_has_an_id() {
+fn ballots_are_ordered() {
     assert!(
         ballot(1, 9) < ballot(2, 0)
             && ballot(2, 0) < ballot(2, 1)
             && Ballot::default() < ballot(1, 0)
     );
-    assert!(!current_boot_id().unwrap().is_nil());
 }
 
 proptest! {
@@ -158,7 +145,6 @@ proptest! {
     fn parsing_never_panics(text in any::<String>()) {
         let _ = parse(&text, PathBuf::new());
         let _ = parse(&format!("version: 1\n{text}"), PathBuf::new());
-        let _ = from_hex(&text);
     }
 
     #[test]
@@ -175,10 +161,10 @@ proptest! {
     }
 
     #[test]
-    fn records_round_trip(replica: [u8; 16], number: u64, clean: bool, view: Vec<u8>) {
+    fn records_round_trip(replica: [u8; 16], number: u64) {
         let replica = Uuid(replica);
         prop_assume!(!replica.is_nil());
-        let record = Record { replica, promised: Ballot { number, replica: ReplicaId(replica) }, boot_id: replica, clean, view };
+        let record = Record { replica, promised: Ballot { number, replica: ReplicaId(replica) } };
         prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
     }
 }

@@ -108,14 +108,12 @@ pub unsafe extern "C" fn append_data(
             let limit = limit.min(LARGEST_BYTES);
             for buffer in slice_or_empty(data, count) {
                 let bytes = buffer.bytes();
-                if transaction.size_bytes() + bytes.len() > limit {
-                    let over = transaction.size_bytes() + bytes.len() - limit;
+                if let Err(over) = transaction.append_data(bytes, limit) {
                     node.logger.warn(format!(
                         "Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"
                     ));
                     return WsrepStatus::SIZE_EXCEEDED;
                 }
-                transaction.append_data(bytes);
             }
             WsrepStatus::OK
         })
@@ -154,6 +152,10 @@ pub unsafe extern "C" fn certify(
                 // Nothing was appended: nothing to replicate.
                 return WsrepStatus::OK;
             };
+            if transaction.is_too_large() {
+                // The server commits although it was told when it appended the data.
+                return WsrepStatus::SIZE_EXCEEDED;
+            }
             let trx = ws_handle.trx_id;
             let draft = transaction.take_draft(flags, conn);
             let mut own_id = trireme_group::Uuid::NIL;

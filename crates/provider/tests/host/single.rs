@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use trireme_wsrep_abi::WsrepStatus;
+
 use crate::server::Server;
 use crate::transaction::Transaction;
 
@@ -30,4 +32,22 @@ fn a_commit_takes_no_longer_than_its_work() {
     );
 
     assert_eq!(server.sync(), server.last_committed());
+}
+
+/// The server commits although `append_data` refused: nobody else would have had the row.
+#[test]
+fn a_write_set_that_is_too_large_is_not_certified() {
+    let server = Server::start("too-large", "").expect("init");
+    server.connect("gcomm://");
+    assert_eq!(server.set_options("repl.max_ws_size=512"), WsrepStatus::OK);
+    let mut transaction = Transaction::new(&server, "1", "a row");
+    let rest = "x".repeat(400);
+    assert_eq!(transaction.append(&rest), WsrepStatus::SIZE_EXCEEDED);
+    assert_eq!(transaction.certify(), WsrepStatus::SIZE_EXCEEDED);
+    transaction.roll_back();
+    let mut transaction = Transaction::new(&server, "1", "a row");
+    assert_eq!(transaction.append("another"), WsrepStatus::OK);
+    assert_eq!(transaction.certify(), WsrepStatus::OK);
+    transaction.commit();
+    assert_eq!(server.state().rows.len(), 1);
 }

@@ -57,18 +57,22 @@ impl<'a> Transaction<'a> {
             true
         );
         assert_eq!(status, WsrepStatus::OK);
-        let data = Buf::new(data.as_bytes());
-        let status = call!(
-            server,
+        assert_eq!(transaction.append(data), WsrepStatus::OK);
+        transaction
+    }
+
+    /// More data of it.
+    pub fn append(&mut self, data: &str) -> WsrepStatus {
+        let (handle, data) = (&mut self.handle, Buf::new(data.as_bytes()));
+        call!(
+            self.server,
             append_data,
             handle,
             &data,
             1,
             DataType::ORDERED,
             true
-        );
-        assert_eq!(status, WsrepStatus::OK);
-        transaction
+        )
     }
 
     pub fn certify(&mut self) -> WsrepStatus {

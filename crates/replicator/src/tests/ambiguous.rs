@@ -8,11 +8,12 @@ use super::driver::*;
 use super::server::Happened;
 use crate::action::{Action, Level};
 use crate::gtid::Gtid;
+use crate::last_action::LastAction;
 
 fn notes(cluster: &Cluster, node: usize) -> Vec<Gtid> {
     let actions = cluster.nodes[node].actions.iter();
     let notes = actions.filter_map(|action| match action {
-        Action::NoteAction { gtid } => Some(*gtid),
+        Action::NoteAction { gtid, .. } => Some(*gtid),
         _ => None,
     });
     notes.collect()
@@ -36,6 +37,14 @@ fn behind_an_action() -> (Cluster, usize, Gtid, Gtid) {
     (cluster, joiner, behind, action)
 }
 
+fn begun(gtid: Gtid) -> LastAction {
+    LastAction {
+        gtid,
+        ended: false,
+        same_boot: true,
+    }
+}
+
 fn asks_for_a_snapshot(cluster: &Cluster, node: usize) -> bool {
     let happened = &cluster.nodes[node].server.happened;
     happened.iter().any(|h| matches!(h, Happened::SstRequest))
@@ -50,8 +59,18 @@ fn an_action_is_noted_before_it_begins_on_its_origin_and_elsewhere() {
         assert_eq!(notes(&cluster, node).last(), Some(&action), "node {node}");
         let actions = &cluster.nodes[node].actions;
         let at = |wanted: &Action| actions.iter().position(|action| action == wanted);
-        let noted = at(&Action::NoteAction { gtid: action }).unwrap();
+        let note = |ended| Action::NoteAction {
+            gtid: action,
+            ended,
+        };
+        let noted = at(&note(false)).unwrap();
         assert_eq!(actions[noted + 1], Action::MarkUnsafe);
+        let ended = at(&note(true)).unwrap();
+        assert_eq!(
+            actions[ended + 1],
+            Action::MarkSafe,
+            "noted before it is believed"
+        );
     }
 }
 
@@ -67,15 +86,15 @@ fn a_write_set_is_not_noted() {
 #[test]
 fn a_database_that_may_hold_an_action_above_its_position_is_replaced() {
     let (mut cluster, joiner, behind, action) = behind_an_action();
-    cluster.nodes[joiner].last_action = action;
+    cluster.nodes[joiner].last_action = begun(action);
     cluster.join(joiner, behind, false);
     cluster.settle();
     assert!(asks_for_a_snapshot(&cluster, joiner));
     cluster.snapshot_from(0, joiner);
     cluster.settle();
     assert_eq!(
-        notes(&cluster, joiner),
-        [Gtid::UNDEFINED],
+        notes(&cluster, joiner).last(),
+        Some(&Gtid::UNDEFINED),
         "it is another database now"
     );
     cluster.assert_settled();
@@ -93,7 +112,11 @@ fn an_action_at_the_position_or_of_another_history_is_no_matter() {
     };
     for harmless in [reached, stranger] {
         let (mut cluster, joiner, behind, action) = behind_an_action();
-        cluster.nodes[joiner].last_action = harmless(action);
+        cluster.nodes[joiner].last_action = LastAction {
+            same_boot: false,
+            ended: true,
+            gtid: harmless(action),
+        };
         cluster.join(joiner, behind, false);
         cluster.settle();
         assert!(!asks_for_a_snapshot(&cluster, joiner));
@@ -110,7 +133,7 @@ fn a_founder_counts_as_being_at_its_last_action() {
     for (noted, first_view) in [(at(9), 10), (at(5), 6), (Gtid::UNDEFINED, 6)] {
         let mut cluster = Cluster::new();
         let node = cluster.start();
-        cluster.nodes[node].last_action = noted;
+        cluster.nodes[node].last_action = begun(noted);
         cluster.connect(node, at(5), Some(HISTORY), false);
         cluster.reconfigure(|c| c.members.push(member(node)));
         cluster.settle();

@@ -172,7 +172,7 @@ fn an_arbitrator_goes_on_from_its_log() {
         incarnation: incarnation(after),
         me: me.clone(),
         local: Gtid::UNDEFINED,
-        last_action: Gtid::UNDEFINED,
+        last_action: crate::LastAction::NONE,
         bootstrap: None,
         server_running: false,
         control,

@@ -391,6 +391,29 @@ fn a_node_that_is_held_still_is_desynced_once_more() {
     let answer = cluster.nodes[0].server.take(ticket);
     assert_eq!(answer.expect("it does not wait").code, Code::Ok);
     assert_eq!(cluster.status(0).desync_count, 2);
+    // What others say of themselves is no obstacle.
+    let vote = crate::message::Message::Vote {
+        seqno: 1,
+        ballot: 0,
+        policy: 0,
+        text: String::new(),
+    };
+    for message in [vote, crate::message::Message::Synced] {
+        let id = trireme_group::SubmissionId {
+            incarnation: incarnation(1),
+            number: 1000,
+        };
+        let payload = message.encode();
+        cluster.append(trireme_group::Delivery::Submission { id, payload });
+    }
+    let after = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::Desync { ticket: after });
+    cluster.settle_now();
+    let answer = cluster.nodes[0].server.take(after);
+    assert_eq!(answer.expect("it does not wait").code, Code::Ok);
+    cluster.call(0, |ticket| Event::Resync { ticket });
+    cluster.settle_now();
+    assert_eq!(cluster.status(0).desync_count, 2);
     // A write-set waits, and all that comes behind it.
     cluster.certify(1, "a", KeyType::Exclusive);
     cluster.settle_now();

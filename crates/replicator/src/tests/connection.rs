@@ -8,7 +8,7 @@ use super::driver::{Cluster, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
+use crate::{Action, Code, Event, NoHistory, Replicator, Task};
 
 #[test]
 fn a_control_state_that_cannot_be_used_is_asked_for_again() {
@@ -142,7 +142,7 @@ fn a_recovered_control_state_that_is_damaged_is_not_used() {
         server_running: false,
         control: Some(damaged.into()),
         overrides: Vec::new(),
-        last_action: Gtid::UNDEFINED,
+        last_action: crate::LastAction::NONE,
     };
     cluster.nodes[joiner].threads = 4;
     cluster.event(joiner, Event::Connect(Box::new(connect)));
@@ -180,7 +180,7 @@ fn views_of_before_a_process_started_are_not_its_own() {
         server_running: false,
         control,
         overrides: Vec::new(),
-        last_action: Gtid::UNDEFINED,
+        last_action: crate::LastAction::NONE,
     };
     let at = &mut cluster.nodes[0];
     at.replicator = Replicator::new(Default::default());

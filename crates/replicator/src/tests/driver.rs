@@ -11,8 +11,8 @@ use trireme_group::{
 
 use super::server::{Applier, Happened, Server, Session, Toi};
 use crate::{
-    Action, Answer, Code, Connect, Event, Gtid, History, Options, Recorded, Replicator, Seqno,
-    Status, Task, TrxId, Work, WriteSetDraft, flags,
+    Action, Answer, Code, Connect, Event, Gtid, History, LastAction, Options, Recorded, Replicator,
+    Seqno, Status, Task, TrxId, Work, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -55,7 +55,7 @@ pub struct Node {
     pub records: Records,
     pub actions: Vec<Action>,
     /// What its processes before have noted (rule 13).
-    pub last_action: Gtid,
+    pub last_action: LastAction,
     /// Likewise (rule 11).
     pub overrides: Vec<(Uuid, Seqno)>,
     /// How many recv() threads there are.
@@ -144,7 +144,7 @@ impl Cluster {
             server: Server::default(),
             records: Records::default(),
             actions: Vec::new(),
-            last_action: Gtid::UNDEFINED,
+            last_action: LastAction::NONE,
             overrides: Vec::new(),
             threads: 0,
             next: 0,

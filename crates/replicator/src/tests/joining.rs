@@ -281,6 +281,40 @@ fn a_restarted_node_gets_the_missing_entries() {
 }
 
 #[test]
+fn who_catches_up_says_how_far_it_has_come() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    for key in ["a", "b", "c"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    cluster.settle();
+    assert_eq!(cluster.status(0).progress, None, "it is in step");
+    cluster.join(joiner, behind, false);
+    cluster.nodes[joiner].threads = 0;
+    for _ in 0..50 {
+        cluster.settle_now();
+        cluster.pass(500);
+    }
+    let progress = cluster.status(joiner).progress.expect("it catches up");
+    assert_eq!((progress.done, progress.total), (0, 4));
+    let told = |cluster: &Cluster, text: &str| {
+        let logs = cluster.nodes[joiner].logs.iter();
+        logs.filter(|line| line.contains(text)).count()
+    };
+    let line = "Catching up with the cluster: 0 of 4 entries (0.0 %), 0/s";
+    assert_eq!(told(&cluster, line), 2, "within 25 s");
+    cluster.nodes[joiner].threads = 4;
+    cluster.settle();
+    assert_eq!(cluster.status(joiner).progress, None);
+    assert_eq!(
+        told(&cluster, "Caught up with the cluster: 4 entries in "),
+        1
+    );
+    cluster.assert_settled();
+}
+
+#[test]
 fn without_a_gap_nothing_is_pulled() {
     let mut cluster = Cluster::of(2);
     let joiner = cluster.start();
@@ -599,7 +633,7 @@ fn a_cluster_that_went_down_whole_comes_back_from_its_logs() {
             incarnation: me.incarnation,
             me: me.clone(),
             local,
-            last_action: Gtid::UNDEFINED,
+            last_action: crate::LastAction::NONE,
             bootstrap: None,
             server_running: false,
             control: Some(control),

@@ -2,9 +2,11 @@
 
 mod ambiguous;
 mod arbitrators;
+mod blackout;
 mod calls;
 mod commits;
 mod connection;
+mod doubt;
 mod driver;
 mod flow;
 mod joining;

@@ -5,6 +5,7 @@ use trireme_group::{Delivery, Fate};
 
 use super::driver::*;
 use super::server::Happened;
+use crate::message::Message;
 use crate::{Action, Answer, Apply, Code, Event, Gtid, Owner, Task, TrxId, WriteSetDraft, flags};
 
 const FIRST: u32 = flags::TRX_START;
@@ -596,5 +597,136 @@ fn a_rollback_that_was_let_go_of_is_sent_again_before_anything_else() {
     cluster.pass(200);
     deliver_all(&mut cluster);
     let expected: [(u32, &[u8]); 2] = [(FIRST, b"a"), (ROLLBACK, b"")];
+    assert_eq!(seen(&apply_all(&mut cluster, 1)), expected);
+}
+
+/// Found by the simulator: the state that a joiner was sent lacked a fragment that its donor had abandoned,
+/// and it wrote the row before the rollback came. Elsewhere a streaming applier held it.
+#[test]
+fn a_joiner_writes_behind_the_rollbacks_of_its_donor() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    fragment(&mut cluster, 0, FIRST, "a");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let gtid = cluster.nodes[0].replicator.last_committed();
+    let server = &cluster.nodes[0].server;
+    let (database, commits) = (server.database.clone(), server.commits.clone());
+    let server = &mut cluster.nodes[joiner].server;
+    (server.database, server.commits) = (database, commits);
+    let begun = cluster.order.len();
+    let rcode = 0;
+    let sent = |ticket| Event::SstSent {
+        ticket,
+        gtid,
+        rcode,
+    };
+    let received = |ticket| Event::SstReceived {
+        ticket,
+        gtid,
+        rcode,
+    };
+    cluster.call(joiner, received);
+    let said = |cluster: &Cluster| {
+        let said = cluster.order[begun..].iter();
+        let said = said.filter_map(|(_, delivery)| match delivery {
+            Delivery::Submission { payload, .. } => match Message::decode(payload) {
+                Ok(Message::WriteSet(ws)) if ws.flags & flags::ROLLBACK != 0 => Some("rollback"),
+                Ok(Message::Donated { .. }) => Some("donated"),
+                Ok(Message::Joined) => Some("joined"),
+                _ => None,
+            },
+            Delivery::Configuration(_) => None,
+        });
+        said.collect::<Vec<_>>()
+    };
+    deliver_all(&mut cluster);
+    cluster.call(0, sent);
+    cluster.settle();
+    assert!(!said(&cluster).contains(&"donated") || said(&cluster)[0] == "rollback");
+    cluster.pass(200);
+    cluster.settle();
+    let order = said(&cluster);
+    assert_eq!(order[..3], ["rollback", "donated", "joined"]);
+}
+
+/// Found by the simulator: the others undo all streaming transactions there.
+#[test]
+fn a_server_that_connects_anew_sees_that_a_view_repeats_the_one_before() {
+    let mut cluster = Cluster::of(3);
+    // It is shown the view by which it leaves.
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+    cluster.settle();
+    let left = cluster.nodes[2].replicator.last_committed().seqno;
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.call(2, |_| Event::Disconnect);
+    cluster.settle();
+    let node = &mut cluster.nodes[2];
+    node.incarnation = incarnation(20);
+    node.server.happened.clear();
+    cluster.join(2, Gtid::UNDEFINED, true);
+    cluster.settle();
+    let happened = cluster.nodes[2].server.happened.iter();
+    let views: Vec<_> = happened
+        .filter_map(|h| match h {
+            Happened::View(view, _) => Some((view.gtid.seqno, view.members.len())),
+            _ => None,
+        })
+        .collect();
+    let again = left + 2;
+    assert_eq!(views, [(left, 4), (left, 2), (again, 2), (again + 1, 3)]);
+    cluster.assert_settled();
+}
+
+/// The same of a total-order action.
+#[test]
+fn no_action_overtakes_a_rollback_that_was_let_go_of() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let ordered = cluster.order.len();
+    cluster.toi(0, 5);
+    assert_eq!(cluster.order.len(), ordered, "nothing is sent yet");
+    cluster.pass(200);
+    cluster.settle_now();
+    let toi = &cluster.nodes[0].server.tois[&5].0;
+    assert_eq!(*toi, super::server::Toi::Done(Code::ConnFail));
+}
+
+/// And of what has waited for flow control.
+#[test]
+fn nothing_held_overtakes_a_rollback_that_was_let_go_of() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    let from = cluster.nodes[1].incarnation;
+    let say = |cluster: &mut Cluster, message: crate::direct::Direct| {
+        let bytes = message.encode();
+        cluster.event(0, Event::Direct { from, bytes });
+    };
+    say(&mut cluster, crate::direct::Direct::FlowStop);
+    send(&mut cluster, 0, 90, FIRST | flags::TRX_END, "b");
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    cluster.order.pop();
+    last_fails(&mut cluster, 0);
+    let ordered = cluster.order.len();
+    say(&mut cluster, crate::direct::Direct::FlowContinue);
+    assert_eq!(
+        cluster.order.len(),
+        ordered,
+        "the rollback cannot be sent yet"
+    );
+    cluster.pass(200);
+    deliver_all(&mut cluster);
+    let expected: [(u32, &[u8]); 3] = [
+        (FIRST, b"a"),
+        (ROLLBACK, b""),
+        (FIRST | flags::TRX_END, b"b"),
+    ];
     assert_eq!(seen(&apply_all(&mut cluster, 1)), expected);
 }

@@ -373,3 +373,25 @@ fn a_server_prepares_itself_once() {
     cluster.settle();
     assert_eq!(cluster.comment(1), "Synced");
 }
+
+/// Found with real servers: the view without a majority came while entries were being pulled, or a database was in
+/// doubt, and was shown after the snapshot, which had brought the primary view behind it.
+#[test]
+fn a_view_from_before_a_snapshots_view_is_not_shown_after_it() {
+    let (mut cluster, joiner, _) = pulling(2);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    let component = vec![super::driver::member(joiner)];
+    cluster.event(joiner, Event::NonPrimary { component });
+    cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());
+    for node in 0..3 {
+        cluster.nodes[node].records.first = Seqno::MAX;
+    }
+    cluster.settle();
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    let happened = &cluster.nodes[joiner].server.happened;
+    let lost = |h: &&Happened| matches!(h, Happened::View(view, _) if !view.primary);
+    assert_eq!(happened.iter().find(lost), None);
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
+}

@@ -5,7 +5,8 @@ use trireme_group::Incarnation;
 
 use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
-use crate::votes::{Ballot, Votes};
+use crate::votes::{Ballot, Votes, ballot};
+use crate::wire::Reader;
 use crate::{Action, Code, Event, Seqno};
 
 /// Applying the next seqno ends so on these nodes; an own total-order action takes it.
@@ -73,7 +74,8 @@ fn who_is_outvoted_leaves() {
                 cluster.nodes[node]
                     .logs
                     .iter()
-                    .any(|l| l.contains("Inconsistent by consensus on"))
+                    .any(|l| l.contains("Inconsistent by consensus on")
+                        || l.contains("Vote 0 (success) on"))
             );
             let actions = &cluster.nodes[node].actions;
             let after = actions.iter().skip_while(|a| **a != Action::MarkCorrupt);
@@ -166,7 +168,7 @@ fn the_origin_of_a_write_set_counts_as_a_success_if_nobody_waits_for_it() {
     let decide = |voters: &[(Incarnation, Seqno)], ballots: &[(Incarnation, Ballot)]| {
         let mut votes = Votes::default();
         for (from, ballot) in ballots {
-            votes.cast(10, *from, *ballot);
+            votes.cast(10, *from, *ballot, 0);
         }
         let voters = voters.iter().copied().collect();
         votes.decide(&voters, |_| Some(origin), 0)
@@ -186,13 +188,13 @@ fn the_origin_of_a_write_set_counts_as_a_success_if_nobody_waits_for_it() {
 fn who_has_applied_more_without_a_word_has_had_no_error() {
     let [one, two] = [0, 1].map(incarnation);
     let mut votes = Votes::default();
-    votes.cast(10, one, 7);
+    votes.cast(10, one, 7, 0);
     let voters = |applied| [(one, 9), (two, applied)].into();
     assert_eq!(votes.decide(&voters(9), |_| None, 0), []);
     assert_eq!(votes.decide(&voters(10), |_| None, 0), [(10, 0)]);
     // Only so many results are kept for who votes late.
     for seqno in 11..100 {
-        votes.cast(seqno, one, 7);
+        votes.cast(seqno, one, 7, 0);
         votes.decide(&[(one, 9)].into(), |_| None, 0);
     }
     assert_eq!((votes.result(35), votes.result(36)), (None, Some(7)));
@@ -204,7 +206,7 @@ fn a_vote_on_what_all_had_applied_counts_their_success() {
     let one = incarnation(0);
     let decide = |applied_by_all| {
         let mut votes = Votes::default();
-        votes.cast(10, one, 7);
+        votes.cast(10, one, 7, 0);
         votes.decide(&[(one, 9)].into(), |_| None, applied_by_all)
     };
     assert_eq!(decide(9), [(10, 7)]);
@@ -245,4 +247,72 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
         assert_eq!(cluster.comment(2), comment);
         cluster.assert_settled();
     }
+}
+
+/// gcs.vote_policy: so many who applied it are enough, whatever the others say, and nobody is waited for.
+#[test]
+fn so_many_successes_as_the_policy_asks_for_decide_at_once() {
+    let [one, two, three, four] = [0, 1, 2, 3].map(incarnation);
+    let decide = |policy, ballots: &[(Incarnation, Ballot)], applied: &[(Incarnation, Seqno)]| {
+        let mut votes = Votes::default();
+        for (from, ballot) in ballots {
+            votes.cast(10, *from, *ballot, policy);
+        }
+        // It goes with the votes to a joiner.
+        let mut bytes = Vec::new();
+        votes.encode(&mut bytes);
+        let mut votes = Votes::decode(&mut Reader::new(bytes.into())).unwrap();
+        let voters = applied.iter().copied().collect();
+        votes.decide(&voters, |_| None, 0)
+    };
+    let errors = [(one, 7), (two, 7)];
+    let all = |applied| [(one, 9), (two, 9), (three, applied), (four, 9)];
+    assert_eq!(
+        decide(0, &errors, &all(10)),
+        [],
+        "the fourth may say the same"
+    );
+    assert_eq!(decide(1, &errors, &all(10)), [(10, 0)]);
+    assert_eq!(decide(1, &errors, &all(9)), []);
+    assert_eq!(decide(2, &errors, &all(10)), []);
+    let ballots = [(one, 7), (two, 7), (four, 0)];
+    assert_eq!(decide(2, &ballots, &all(10)), [(10, 0)]);
+    // With fewer than that it is as without a policy.
+    let ballots = [(one, 7), (two, 7), (four, 7)];
+    assert_eq!(decide(2, &ballots, &all(10)), [(10, 7)]);
+}
+
+#[test]
+fn the_policy_of_who_opens_a_vote_counts() {
+    let [one, two] = [0, 1].map(incarnation);
+    for (policies, winner) in [([1, 0], 0), ([0, 1], 7)] {
+        let mut votes = Votes::default();
+        votes.cast(10, one, 7, policies[0]);
+        votes.cast(10, two, 7, policies[1]);
+        let voters = [(one, 9), (two, 9), (incarnation(2), 10)].into();
+        assert_eq!(votes.decide(&voters, |_| None, 0), [(10, winner)]);
+    }
+}
+
+/// What MariaDB 10.11 hands over, in two languages and after a total-order action.
+#[test]
+fn ballots_are_on_the_numbers_of_errors_and_not_on_their_texts() {
+    let ballot_of = |text: &'static str| ballot(5, &text.as_bytes().into());
+    let english = ballot_of(" Duplicate entry '1' for key 'PRIMARY', Error_code: 1062;\0");
+    let french = ballot_of(" Duplicata du champ '1' pour la clef 'PRIMARY', Error_code: 1062;\0");
+    assert_eq!(english, french);
+    assert_eq!(english, ballot_of(" Error_code: 1062;\0"));
+    let two = ballot_of(" a, Error_code: 1062; b, Error_code: 1026;\0");
+    let others = [
+        ballot_of(" Error_code: 1050;\0"),
+        ballot_of(" a, Error_code: 1026; b, Error_code: 1062;\0"),
+        ballot_of("Error_code: "),
+        ballot_of("a failure without a number"),
+        ballot_of("another failure without a number"),
+        ballot(6, &" Error_code: 1062;\0".as_bytes().into()),
+        two,
+        english,
+    ];
+    let distinct: std::collections::BTreeSet<_> = others.iter().collect();
+    assert_eq!(distinct.len(), others.len());
 }

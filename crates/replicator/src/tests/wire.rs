@@ -75,12 +75,14 @@ fn messages() -> Vec<(&'static str, Bytes)> {
             Message::Vote {
                 seqno: 5,
                 ballot: 6,
+                policy: 7,
                 text: "why".into(),
             }
             .encode(),
         ),
         ("leave out", Message::LeaveOut(incarnation(3)).encode()),
         ("caught up", Message::CaughtUp.encode()),
+        ("doubt", Message::Doubt(78).encode()),
         (
             "snapshot request",
             Direct::SnapshotRequest {
@@ -145,7 +147,7 @@ fn what_was_written_is_read() {
         (42, 3, 11, 12)
     );
     assert_eq!((&read.data[..], read.keys().len()), (&b"data"[..], 4));
-    for (name, bytes) in messages().into_iter().skip(11) {
+    for (name, bytes) in messages().into_iter().skip(12) {
         assert_eq!(
             Direct::decode(bytes.clone()).unwrap().encode(),
             bytes,

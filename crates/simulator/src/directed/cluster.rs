@@ -3,6 +3,8 @@
 use trireme_group::Wish;
 use trireme_log::Durability;
 
+use super::Stage;
+use crate::founding::Founding;
 use crate::plan::{NodePlan, Plan};
 use crate::profile;
 use crate::seen::{NodeId, TimeUs};
@@ -59,6 +61,36 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         node.server.speed.transfer_us = Span(5_000, 50_000);
     }
     plan
+}
+
+/// Three of four found the cluster without being told who; see [`replaces`].
+pub fn founding(seed: u64) -> Plan {
+    let mut plan = cluster(4, seed);
+    plan.nodes[N4].start_us = NEVER_US;
+    plan.recovers = true;
+    plan.founding = Some(Founding {
+        nodes: 3,
+        first: vec![N1, N2, N3],
+        then: vec![N1, N2, N3],
+        changed_us: 0,
+    });
+    plan
+}
+
+/// The operator has the fourth node take this one's place: he edits the others' configurations and restarts
+/// them.
+pub fn replaces(stage: &mut Stage, gone: NodeId) -> Vec<NodeId> {
+    let others: Vec<NodeId> = [N1, N2, N3].into_iter().filter(|n| *n != gone).collect();
+    if let Some(founding) = &mut stage.world.plan.founding {
+        founding.then = [&others[..], &[N4]].concat();
+        founding.changed_us = stage.world.now_us;
+    }
+    for other in &others {
+        stage.crash(*other, false);
+        stage.start(*other);
+    }
+    stage.start(N4);
+    others
 }
 
 /// A row of the database.

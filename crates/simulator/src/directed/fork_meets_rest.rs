@@ -12,7 +12,7 @@ use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OverridesIgnored],
+    mutants: &[Mutant::OverridesIgnored, Mutant::ForkedDatabaseUsed],
     plan: |seed| {
         let mut plan = cluster(5, seed);
         plan.suspect_timeout_ms = 1_000;

@@ -5,8 +5,8 @@
 //! situation was reached, everything is healed and the run ends as every other one: all converge and
 //! serve, and the invariants watch from the first event to the last.
 //!
-//! Cases of rule 24 that have no schedule yet: "log behind database"; "rollback fragment overtaking its
-//! fragment", "streaming commit fragment in the replayed range".
+//! Cases of rule 24 that have no schedule yet: "log behind database"; "streaming commit fragment in the
+//! replayed range".
 
 mod cluster;
 mod stage;
@@ -58,6 +58,7 @@ schedules! {
     promise_forgotten,
     behind_the_floor,
     action_behind_position,
+    blackout_within_ddl,
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,
@@ -76,6 +77,15 @@ schedules! {
     flush_under_way,
     full_disk,
     damaged_voter,
+    joiner_writes,
+    queue_of_fragments,
+    abandoned_then_overwritten,
+    purged_success,
+    donor_diverges,
+    fork_below_tail,
+    snapshot_of_old_branch,
+    second_founder,
+    founder_without_all,
     small_beside_large,
     parts_lost,
 }

@@ -227,10 +227,11 @@ impl Databases {
     fn founded(&mut self, node: NodeId, history: Uuid, seqno: Seqno) -> Result<(), String> {
         let mut place = self.place(node);
         if place.is_some_and(|place| place.seqno + 1 == seqno) {
-            // An action that it has executed, whose position a crash took: everything before it was
-            // flushed with it.
+            // An action that it has executed, whose position a crash took, or came before: everything
+            // before it was flushed with it.
             let crashed = self.crashed.get(&node);
-            place = crashed.and_then(|at| self.find(history, seqno, *at));
+            let crashed = crashed.and_then(|at| self.find(history, seqno, *at));
+            place = crashed.or(place);
         }
         let goes_on = place.filter(|place| self.branches[place.branch].history == history);
         if goes_on.is_none() && self.branches.iter().any(|b| b.history == history) {

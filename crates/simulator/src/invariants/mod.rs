@@ -27,6 +27,7 @@ pub mod list_append;
 pub mod logs;
 pub mod no_truncated_applied;
 pub mod nobody_waits;
+pub mod one_founder;
 pub mod one_primary;
 pub mod prefix;
 mod rows;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(prefix::Prefix::new(&logs)),
         Box::new(no_truncated_applied::NoTruncatedApplied::default()),
         Box::new(one_primary::OnePrimary::new(&logs)),
+        Box::new(one_founder::OneFounder::default()),
         Box::new(verdicts_equal::VerdictsEqual::new(&logs)),
         Box::new(commit_order::CommitOrder::default()),
         Box::new(gtid_unique::GtidUnique::new(&databases)),

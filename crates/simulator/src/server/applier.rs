@@ -9,7 +9,7 @@ use super::datadir::{Change, StreamId};
 use super::server::Server;
 use super::streaming::Part;
 use super::thread::Waits;
-use super::writeset::{action, action_error, decode, table_of};
+use super::writeset::{action, action_error, decode, done_already, table_of};
 
 /// Where an applier stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,11 @@ impl Applier {
     /// In a callback.
     pub fn is_busy(&self) -> bool {
         !matches!(self.stage, Stage::Off | Stage::Idle | Stage::Exited)
+    }
+
+    /// What it applies, or has applied last, is a part of this streaming transaction.
+    pub fn streams(&self, id: StreamId) -> bool {
+        self.part.is_some_and(|(of, _)| of == id)
     }
 
     /// For a person to read.
@@ -347,13 +352,18 @@ impl Server {
                 self.vote(a, action_error(), ctx)
             }
             Stage::ActionRunning => {
-                self.db.execute(table, writer, ctx);
+                if !self.db.execute(gtid, table, writer, ctx) {
+                    self.appliers[a].error = Some(done_already());
+                }
                 self.appliers[a].stage = Stage::ActionExecuted;
                 ctx.sleep(self.plan.speed.stage_us)
             }
             _ => {
                 self.db.executed(gtid, table, writer, true, ctx);
                 self.locks.release_tables(a);
+                if let Some(error) = self.appliers[a].error.take() {
+                    return self.vote(a, error, ctx);
+                }
                 self.leave_as_applier(a, ctx);
                 self.work_done(a, ctx)
             }

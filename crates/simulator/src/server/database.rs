@@ -213,6 +213,10 @@ impl Database {
         applied: bool,
         ctx: &mut Ctx,
     ) {
+        if let Some((table, writer)) = self.datadir.action_at(gtid) {
+            // The provider knows that it has been executed.
+            return self.executed(gtid, table, writer, applied, ctx);
+        }
         self.pass(gtid, ctx);
         self.must_be_visible(gtid);
         self.write(gtid, &[], stream, ctx);
@@ -226,21 +230,24 @@ impl Database {
         self.tell(gtid, None, None, false, ctx);
     }
 
-    /// A total-order action, first half: it is executed. Where it was already (a crash took its
-    /// position only) that is an error which the server ignores.
-    pub fn execute(&mut self, table: u32, writer: ClientTrx, ctx: &mut Ctx) {
+    /// A total-order action, first half: it is executed. False: it was already, a crash took its
+    /// position only.
+    pub fn execute(&mut self, gtid: Gtid, table: u32, writer: ClientTrx, ctx: &mut Ctx) -> bool {
         assert!(
             !self.frozen,
             "an action is executed during a pause at {}",
             self.position()
         );
-        let row = self.row(table);
-        if row.last != Some(writer) {
-            let (rows, position) = ([(table, row.with(writer))], self.position());
+        let is_new = self.datadir.action_at(gtid).is_none();
+        if is_new {
+            let rows = [(table, self.row(table).with(writer))];
+            let position = self.position();
             self.datadir
                 .commit(ctx.now_us, self.flush, &rows, None, position);
+            self.datadir.note_action(gtid, table, writer);
         }
         self.datadir.flush();
+        is_new
     }
 
     /// A total-order action, second half: its position is set.

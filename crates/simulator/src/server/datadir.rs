@@ -13,7 +13,7 @@ use super::database::Writes;
 use super::plan::Flush;
 use super::rows::{Image, Rows};
 use crate::random::Random;
-use crate::seen::TimeUs;
+use crate::seen::{ClientTrx, TimeUs};
 
 /// How old a commit is at most before it is flushed in the background.
 const FLUSHED_AFTER_US: TimeUs = 1_000_000;
@@ -63,6 +63,8 @@ pub struct Datadir {
     /// Of the last view that was shown (`mysql.wsrep_cluster_members`).
     members: Option<Vec<Incarnation>>,
     unflushed: VecDeque<Redo>,
+    /// The last total-order action that was executed: table and writer.
+    action: Option<(Gtid, u32, ClientTrx)>,
     /// A write-set at this seqno was not applied, though the position goes on.
     diverged_at: Option<Seqno>,
 }
@@ -82,6 +84,7 @@ impl Datadir {
             fragments: Fragments::new(),
             members: None,
             unflushed: VecDeque::new(),
+            action: None,
             diverged_at: None,
         }
     }
@@ -164,6 +167,17 @@ impl Datadir {
         }
     }
 
+    /// A total-order action was executed; its position follows.
+    pub(super) fn note_action(&mut self, gtid: Gtid, table: u32, writer: ClientTrx) {
+        self.action = Some((gtid, table, writer));
+    }
+
+    /// The table and writer of the action at this position, if it was executed.
+    pub(super) fn action_at(&self, gtid: Gtid) -> Option<(u32, ClientTrx)> {
+        let action = self.action.filter(|(at, ..)| *at == gtid);
+        action.map(|(_, table, writer)| (table, writer))
+    }
+
     /// Everything is on disk.
     pub(super) fn flush(&mut self) {
         self.unflushed.clear();
@@ -175,6 +189,7 @@ impl Datadir {
         self.position = snapshot.position;
         self.fragments = snapshot.fragments;
         self.members = snapshot.members;
+        self.action = None;
         self.diverged_at = None;
         self.unflushed.clear();
     }

@@ -19,6 +19,8 @@ pub struct Errand {
     pub autocommit: bool,
     /// Stays idle between its statements.
     pub long: bool,
+    /// Its rows are sent in fragments.
+    pub streams: bool,
     /// Instead: DDL on this table.
     pub ddl: Option<u32>,
     /// Which fails, on all nodes alike.
@@ -59,6 +61,7 @@ impl Server {
         client.current = errand.current;
         client.autocommit = errand.autocommit;
         client.long = errand.long;
+        client.streams = errand.streams;
         client.is_ddl = errand.ddl.is_some();
         true
     }

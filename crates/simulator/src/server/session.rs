@@ -85,9 +85,9 @@ impl Server {
             return self.park(who, "for somebody to ask");
         }
         let client = &mut self.clients[c];
-        let (trx, current) = (client.writes.writer, client.current);
-        ctx.see(Seen::Began { trx, current });
         if client.is_ddl {
+            let (trx, current) = (client.writes.writer, client.current);
+            ctx.see(Seen::Began { trx, current });
             client.stage = Stage::ToiCalling;
             return GO_ON;
         }
@@ -142,6 +142,8 @@ impl Server {
         let who = self.thread_of_client(c);
         self.last_trx += 1;
         let client = &mut self.clients[c];
+        let (trx, current) = (client.writes.writer, client.current);
+        ctx.see(Seen::Began { trx, current });
         client.id = self.last_trx;
         client.gtid = None;
         client.locked = 0;

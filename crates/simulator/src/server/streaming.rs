@@ -8,6 +8,7 @@
 use trireme_group::Incarnation;
 use trireme_replicator::{Answer, Apply, Code, Event, Gtid, Owner, Ticket, TrxId, View, flags};
 
+use super::applier::Applier;
 use super::client::{Client, Stage};
 use super::conflict::CLOSED_BY_VIEW;
 use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
@@ -277,7 +278,8 @@ impl Server {
     /// What an applier is given, to the transaction that it belongs to.
     ///
     /// # Panics
-    /// If there is none, though there should be: wsrep-lib would pass over the fragment, and lose it.
+    /// If there is none, though there should be: wsrep-lib would pass over the fragment, and lose it. Or if
+    /// another applier still is at a part of it: the two would use one session of the server's at once.
     pub(super) fn part_of(&mut self, apply: &Apply, ctx: &Ctx) -> Option<(StreamId, Part)> {
         let has = |flag: u32| apply.flags & flag != 0;
         if has(flags::ISOLATION) || has(flags::TRX_START) && has(flags::TRX_END | flags::ROLLBACK) {
@@ -285,6 +287,14 @@ impl Server {
         }
         let id = (apply.source, apply.trx);
         let slot = self.slot_of(id);
+        let is_at_it = |applier: &Applier| applier.is_busy() && applier.streams(id);
+        let other = self.appliers.iter().find(|applier| is_at_it(applier));
+        assert!(
+            other.is_none(),
+            "{} is applied while an earlier part of {id:?} is: {}",
+            apply.gtid,
+            other.map(Applier::describe).unwrap_or_default()
+        );
         if has(flags::ROLLBACK) {
             // One too many does no harm.
             let stream = self.drop_stream(slot?)?;

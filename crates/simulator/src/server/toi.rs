@@ -31,7 +31,8 @@ impl Server {
                 self.end(c, Code::TrxFail, true, ctx)
             }
             Stage::ToiRunning => {
-                self.db.execute(table, writer, ctx);
+                let gtid = client.gtid.expect("it is ordered at this stage");
+                self.db.execute(gtid, table, writer, ctx);
                 self.clients[c].stage = Stage::ToiExecuted;
                 ctx.sleep(self.plan.speed.stage_us)
             }

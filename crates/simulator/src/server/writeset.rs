@@ -62,6 +62,11 @@ pub fn action_error() -> Bytes {
     Bytes::from_static(b"1050")
 }
 
+/// What an action reports that was executed before a crash, and is again.
+pub fn done_already() -> Bytes {
+    Bytes::from_static(b" Error_code: 1060;")
+}
+
 /// The server's own bytes.
 pub fn encode(writes: &Writes) -> Vec<u8> {
     let mut data = Vec::with_capacity(8 + writes.rows.len() * ROW_BYTES);

@@ -20,15 +20,16 @@ pub(crate) fn segments(disk: &MemoryDisk) -> Vec<String> {
 impl World {
     /// The node's disk is full, or fails: soon its process has to leave.
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
+        let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
         // Pages that a failed flush has given up, or what was never written, may have been acknowledged.
         match room_bytes {
             Some(_) => {
-                machine.doomed = self.plan.durability == Durability::Memory;
+                machine.doomed = forgets || self.plan.durability == Durability::Memory;
                 machine.disk.set_room(room_bytes);
             }
             None => {
-                machine.doomed = self.plan.durability != Durability::Disk;
+                machine.doomed = forgets || self.plan.durability != Durability::Disk;
                 machine.disk.set_fail_syncs(true);
             }
         }

@@ -39,7 +39,10 @@ impl World {
             | Fault::FlushFails { node, .. }
             | Fault::Rot { node, .. } => {
                 let mut others = (0..self.machines.len()).filter(|other| *other != node);
-                runs(node) && self.survivable(node) && others.any(|other| self.has_state(other))
+                runs(node) && self.may_go_while_founding(fault, node)
+                    || runs(node)
+                        && self.survivable(node)
+                        && others.any(|other| self.has_state(other))
             }
             Fault::Astray { node, .. } => {
                 let has_database = !self.plan.nodes[node].arbitrator;
@@ -339,14 +342,20 @@ impl World {
         let furthest = |node: &NodeId| {
             let machine = &self.machines[*node];
             let database = machine.datadir.as_ref().map(|datadir| datadir.position());
-            let known = machine.saved.reopened().starting_position(database);
+            let known = machine.saved.reopened();
+            let known = known.starting_position(database, &machine.disk);
             (!known.uuid.is_nil(), known.seqno)
         };
         let best = (0..self.machines.len()).rev().max_by_key(furthest);
         self.dark = false;
         if let Some(node) = best {
             if furthest(&node) < (true, 0) {
-                // No database is of use: a new cluster, in which the old logs mean nothing.
+                // No database is of use: a new cluster, in which the old logs mean nothing, an
+                // arbitrator's neither.
+                for other in 0..self.machines.len() {
+                    self.machines[other].back_us = self.now_us;
+                    self.crash(other, false);
+                }
                 for machine in &mut self.machines {
                     machine.disk = MemoryDisk::default();
                     machine.left = Left::default();

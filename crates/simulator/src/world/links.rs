@@ -81,6 +81,7 @@ impl World {
             incarnation: self.machines[other].incarnation(start),
         };
         self.group(node, event);
+        self.tell_listed(node);
     }
 
     pub(crate) fn link_down(&mut self, node: NodeId, other: NodeId, id: ConnectionId) {
@@ -90,6 +91,7 @@ impl World {
         self.tell(|| format!("n{} has lost its connection to n{}", node + 1, other + 1));
         let incarnation = self.machines[other].incarnation(start);
         self.group(node, Event::PeerDown { incarnation });
+        self.tell_listed(node);
     }
 
     /// What was meant for a process that is gone.

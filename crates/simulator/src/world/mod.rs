@@ -4,6 +4,7 @@
 mod disks;
 mod faults;
 mod flow;
+mod founding;
 mod links;
 mod office;
 mod outlet;
@@ -118,6 +119,7 @@ impl World {
                 process: None,
                 incarnations: Vec::new(),
                 bootstrap: false,
+                listed: Vec::new(),
                 astray: false,
                 back_us: 0,
                 isolated: 0,
@@ -150,7 +152,7 @@ impl World {
             views: Vec::new(),
             plan,
         };
-        world.machines[0].bootstrap = true;
+        world.machines[0].bootstrap = world.plan.founding.is_none();
         for node in 0..world.machines.len() {
             let at = world.plan.nodes[node].start_us.min(world.plan.calm_us);
             world.queue.push(at, Happening::Start(node));

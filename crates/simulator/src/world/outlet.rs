@@ -6,7 +6,7 @@ use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
 use trireme_log::FlushJob;
-use trireme_replicator::Action;
+use trireme_replicator::{Action, Gtid};
 
 use crate::machine::Progress;
 use crate::saved_state::SavedState;
@@ -141,6 +141,15 @@ impl Outside for Outlet<'_> {
         self.configurations.clear();
         self.see(Seen::BeganAnew {
             checkpoint: checkpoint.clone(),
+        });
+    }
+
+    fn founds(&mut self, history: Uuid) {
+        self.see(Seen::Supported { history });
+        self.see(Seen::Founded { history, seqno: 0 });
+        self.server.founds(Gtid {
+            uuid: Uuid::NIL,
+            seqno: 0,
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Start};
+use trireme_engine::{Engine, Expected, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -100,7 +100,8 @@ impl World {
         // Killed after it had left the cluster: its saved number is not to be trusted without.
         let passed_position =
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
-        let local = (machine.saved).starting_position(passed_position.then_some(database));
+        let database = passed_position.then_some(database);
+        let local = (machine.saved).starting_position(database, &machine.disk);
         let replica = machine.replica;
         let me = Member {
             replica,
@@ -121,6 +122,13 @@ impl World {
             large_bytes: plan.large_bytes,
             ..Options::default()
         };
+        let expect = (plan.founding.as_ref()).map(|founding| {
+            machine.listed = founding.list(now).to_vec();
+            Expected {
+                nodes: founding.nodes as u32,
+                history: fresh,
+            }
+        });
         let disk = machine.disk.clone();
         let connect = Start {
             config: Config {
@@ -146,6 +154,8 @@ impl World {
             flushes_apart: plan.flushes_apart && plan.durability == Durability::Disk,
             local,
             bootstrap: bootstrap.then_some(fresh),
+            expect,
+            untouched: database == Some(Gtid::UNDEFINED),
             server_running: process.server.is_running(),
             options,
         };
@@ -177,7 +187,10 @@ impl World {
                 node + 1
             )
         });
-        let Gtid { uuid, seqno } = held;
+        // A founder's database is at 0 before it keeps any position.
+        let local = (self.machines[node].process.as_ref()).map(|p| p.engine.replicator.local());
+        let founded = local.filter(|at| held == Gtid::UNDEFINED && at.is_known() && at.seqno == 0);
+        let Gtid { uuid, seqno } = founded.unwrap_or(held);
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
         self.see_log(node);
@@ -202,6 +215,7 @@ impl World {
             (self.watch).see(now, node, Seen::Founded { history, seqno });
         }
         self.settle(node);
+        self.tell_listed(node);
     }
 
     /// What the log of an earlier process holds, for the invariants.

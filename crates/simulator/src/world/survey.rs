@@ -1,9 +1,7 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
-use trireme_engine::Session;
 use trireme_group::{Configuration, Position, Standing, Uuid};
-use trireme_log::Log;
-use trireme_replicator::{Gtid, LocalState, NoHistory};
+use trireme_replicator::{LocalState, NoHistory};
 
 use super::World;
 use crate::machine::Process;
@@ -134,22 +132,17 @@ impl World {
         })
     }
 
-    /// The data directory of a node that does not run: where its database stands, on the branch that
-    /// counts, is beyond doubt.
+    /// The data directory of a node that does not run: its database is of use, on the branch that counts,
+    /// if perhaps only when nobody has one that is beyond doubt (rule 13).
     pub(crate) fn is_clear(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
         let Some(datadir) = &machine.datadir else {
             return false;
         };
-        let local = machine
-            .saved
-            .reopened()
-            .starting_position(Some(datadir.position()));
-        let note = Log::state_on(&machine.disk, local.uuid.0).ok().flatten();
-        let note = note.and_then(|bytes| Session::decode(&bytes));
-        let action = note.map_or(Gtid::UNDEFINED, |note| note.action);
+        let saved = machine.saved.reopened();
+        let local = saved.starting_position(Some(datadir.position()), &machine.disk);
         let is_here = knows_all(&machine.left.overrides, &self.in_effect);
-        local.seqno >= 0 && !local.precedes(action) && is_here
+        local.seqno >= 0 && is_here
     }
 
     /// Everybody is a member with a vote. Err: who is not.
@@ -286,6 +279,7 @@ impl World {
                 process.server.calm();
             }
         }
+        self.agree_on_the_list();
     }
 
     /// Clients of these nodes begin nothing more for now.

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::LatencyError;
 use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, percentile};
+use super::figures::{Window, latencies_ms};
 use super::load::Load;
 use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
+use crate::bench::stats::percentile;
 use crate::bench::system::System;
 use crate::interrupt;
 

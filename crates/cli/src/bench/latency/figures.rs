@@ -87,12 +87,6 @@ pub fn per_second(commits: &[Commit], window: Window) -> f64 {
     count as f64 / (window.to - window.from).as_secs_f64()
 }
 
-/// The value that the share `share` (0 to 1) of `sorted` does not exceed; `None` without values.
-pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,14 +148,5 @@ mod tests {
         commits[1].due = start + Duration::from_millis(1);
         assert_eq!(latencies_ms(&commits, window), [2.0, 7.0, 200.0]);
         assert_eq!(per_second(&commits, window), 40.0);
-    }
-
-    #[test]
-    fn percentiles_are_values_that_occurred() {
-        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!(percentile(&hundred, 0.99), Some(99.0));
-        assert_eq!(percentile(&hundred, 0.5), Some(50.0));
-        assert_eq!(percentile(&[5.0], 0.99), Some(5.0));
-        assert_eq!(percentile(&[], 0.5), None);
     }
 }

@@ -3,8 +3,10 @@
 //! Every trial runs on a fresh cluster; those of the systems take turns (A B A B ...), so that a slow minute of the machine
 //! hits all of them.
 
+mod away;
 mod cpu_limit;
 mod distance;
+mod durability;
 mod failover;
 mod fault;
 mod figures;
@@ -18,6 +20,8 @@ mod run;
 mod site;
 mod slow;
 mod slow_disk;
+mod strace;
+mod trace;
 
 use std::io;
 use std::path::PathBuf;
@@ -30,13 +34,14 @@ use crate::cluster_error::ClusterError;
 use crate::interrupt::{self, Interrupted};
 use crate::node_error::NodeError;
 use crate::packages::PackageError;
+use crate::preload::PreloadError;
 use crate::sql::SqlError;
+use crate::verify::VerifyError;
 use cpu_limit::CpuLimitError;
 use failover::Victim;
 use fault::Fault;
 use network::NetworkError;
 pub use run::run;
-use slow_disk::SlowDiskError;
 
 /// A part of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,17 +54,23 @@ pub enum Part {
     Regions,
     /// Two nodes at half of their maximum beside one with a tenth of a CPU or a slow disk. Needs root, and cc.
     Slow,
+    /// A node that was away for a minute comes back under load.
+    Away,
+    /// Commits on stable storage before they are acknowledged: what they cost (sysbench). Needs sysbench.
+    Durability,
+    /// Whether they are there before: flushes seen by strace. Needs strace, and the right to trace: root.
+    Trace,
     /// Conflicts per commit of four nodes on 10,000 rows (sysbench oltp_read_write). Needs sysbench.
     Windows,
     /// Small commits beside one large transaction.
     Large,
 }
 
-/// Lost, far and slow members: longest gap in the commits, commit latency, conflicts.
+/// Lost, far, slow and returning members: longest gap in the commits, commit latency, conflicts; what durability costs.
 ///
 /// Each node of the parts failover, far and regions runs in a network namespace of its own; this program carries the
 /// packets between them, late or not at all. The namespaces have no names and vanish with the processes in them. A full run
-/// of ten trials takes about four hours; choose with --part, --faults and --victims.
+/// of ten trials takes about seven hours; choose with --part, --faults and --victims.
 ///
 /// Table and CSV name the limits of the project's goals; "gap" is the longest time between two commits of one client, the
 /// worse of the two clients; "both silent" is the longest without a commit of either.
@@ -70,7 +81,7 @@ pub struct Plan {
         long = "part",
         value_enum,
         value_delimiter = ',',
-        default_value = "failover,far,regions,slow,windows,large"
+        default_value = "failover,far,regions,slow,away,durability,trace,windows,large"
     )]
     pub parts: Vec<Part>,
     /// What to compare: trireme, galera or NAME=PROVIDER_PATH.
@@ -95,9 +106,12 @@ pub struct Plan {
         default_value = "other,sequencer"
     )]
     pub victims: Vec<Victim>,
-    /// Length of the measured stretches of the parts far, regions, slow and windows.
+    /// Length of the measured stretches of the parts far, regions, slow, away (usual), durability, trace and windows.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
+    /// For how long the node of part away is away.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub away_seconds: u64,
     /// Sizes of the large transaction of part large, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=2000))]
     pub large_mib: Vec<u32>,
@@ -138,13 +152,21 @@ pub enum LatencyError {
     CpuLimit(#[from] CpuLimitError),
     /// No slow disk.
     #[error(transparent)]
-    SlowDisk(#[from] SlowDiskError),
+    SlowDisk(#[from] PreloadError),
     /// sysbench's part failed.
     #[error(transparent)]
     Sysbench(#[from] BenchError),
     /// mariabackup failed.
     #[error("mariabackup failed: {0}")]
     Backup(String),
+    /// Nodes differ at the end.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// A server cannot be traced.
+    #[error(
+        "strace cannot follow a server ({0}); needs root: sudo trireme bench latency --part trace"
+    )]
+    Strace(String),
     /// A client had nothing committed.
     #[error("no commits on node{0}")]
     NoCommits(usize),
@@ -181,8 +203,9 @@ impl LatencyError {
                 | Self::Network(_)
                 | Self::CpuLimit(_)
                 | Self::SlowDisk(_)
+                | Self::Strace(_)
                 | Self::Io { .. }
-                | Self::Cluster(ClusterError::Package(_))
+                | Self::Cluster(ClusterError::Package(_) | ClusterError::Io { .. })
         );
         something_is_missing || interrupt::check().is_err()
     }

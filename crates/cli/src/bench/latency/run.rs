@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::away::{self, Departure};
 use super::failover::{self, Victim};
 use super::fault::Fault;
 use super::large::{self, Large};
 use super::report::{self, Figure, Measure, Record};
 use super::site::Ground;
 use super::slow::{self, Hindrance};
-use super::{LatencyError, Part, Plan, distance};
+use super::{LatencyError, Part, Plan, distance, durability, trace};
 use crate::bench::sysbench;
 use crate::bench::system::{System, SystemError};
 use crate::interrupt;
@@ -25,6 +26,8 @@ const TPS: Measure = Measure::median("commits/s", 0);
 enum Case {
     Failover(Fault, Victim),
     Far,
+    Away(Departure),
+    Trace,
     Regions,
     Slow(Hindrance, Victim),
     Large(Large, Victim),
@@ -75,6 +78,8 @@ fn cases(plan: &Plan) -> Vec<Case> {
                 }
             }
             Part::Far => cases.push(Case::Far),
+            Part::Away => cases.extend(Departure::ALL.map(Case::Away)),
+            Part::Trace => cases.push(Case::Trace),
             Part::Regions => cases.push(Case::Regions),
             Part::Slow => {
                 for hindrance in [Hindrance::Cpu, Hindrance::Disk] {
@@ -91,7 +96,7 @@ fn cases(plan: &Plan) -> Vec<Case> {
                     }
                 }
             }
-            Part::Windows => {}
+            Part::Durability | Part::Windows => {}
         }
     }
     cases
@@ -102,6 +107,8 @@ impl Case {
         match self {
             Self::Failover(..) => "failover",
             Self::Far => "far",
+            Self::Away(_) => "away",
+            Self::Trace => "trace",
             Self::Regions => "regions",
             Self::Slow(..) => "slow",
             Self::Large(..) => "large",
@@ -112,6 +119,8 @@ impl Case {
         match self {
             Self::Failover(fault, victim) => format!("{}, {}", fault.name(), victim.name()),
             Self::Far => "third node 100 ms away".to_string(),
+            Self::Away(departure) => departure.name().to_string(),
+            Self::Trace => "flushes".to_string(),
             Self::Regions => "40 ms apart".to_string(),
             Self::Slow(hindrance, victim) => format!("{}, {}", hindrance.name(), victim.name()),
             Self::Large(large, victim) => format!("{}, {}", large.name(), victim.name()),
@@ -122,9 +131,9 @@ impl Case {
     fn concerns(self, system: &System, plan: &Plan) -> bool {
         match self {
             Self::Failover(_, victim) | Self::Slow(_, victim) | Self::Large(_, victim) => {
-                system.name != "galera" || plan.victims.first() == Some(&victim)
+                !system.is_galera() || plan.victims.first() == Some(&victim)
             }
-            Self::Far | Self::Regions => true,
+            Self::Far | Self::Away(_) | Self::Trace | Self::Regions => true,
         }
     }
 
@@ -144,6 +153,11 @@ impl Case {
                 let rows = distance::far(ground, system, length)?.into_iter();
                 return Ok(rows.map(|(case, f)| (case.to_string(), f)).collect());
             }
+            Self::Away(departure) => {
+                let away = Duration::from_secs(plan.away_seconds);
+                away::trial(ground, system, departure, away, length)?
+            }
+            Self::Trace => return trace::trial(ground, system, length),
             Self::Regions => distance::regions(ground, system, length)?,
             Self::Slow(hindrance, victim) => {
                 slow::trial(ground, system, hindrance, victim, length)?
@@ -190,6 +204,9 @@ fn run_cases(
             }
         }
     }
+    if plan.parts.contains(&Part::Durability) {
+        durability::run(plan, &ground, systems, notebook)?;
+    }
     if plan.parts.contains(&Part::Windows) {
         windows(plan, systems, notebook)?;
     }
@@ -224,7 +241,7 @@ fn windows(plan: &Plan, systems: &[System], notebook: &mut Notebook) -> Result<(
 }
 
 /// All that was measured, in memory and in the CSV file.
-struct Notebook {
+pub(super) struct Notebook {
     records: Vec<Record>,
     csv: Option<(PathBuf, File)>,
 }
@@ -245,7 +262,8 @@ impl Notebook {
         })
     }
 
-    fn take(&mut self, record: Record) -> Result<(), LatencyError> {
+    /// Notes what a trial gave.
+    pub(super) fn take(&mut self, record: Record) -> Result<(), LatencyError> {
         if !record.figures.is_empty() {
             line(&record.line());
         }
@@ -281,7 +299,7 @@ mod tests {
     fn system(name: &str) -> System {
         System {
             name: name.to_string(),
-            provider: Some("/x.so".into()),
+            provider: Some(format!("/lib{name}_smm.so").into()),
         }
     }
 
@@ -298,7 +316,10 @@ mod tests {
                 Case::Far,
             ]
         );
-        assert_eq!(cases(&plan(&[])).len(), 5 * 2 + 1 + 1 + 2 * 2 + 2 * 2);
+        assert_eq!(
+            cases(&plan(&[])).len(),
+            5 * 2 + 1 + 1 + 2 * 2 + 2 + 1 + 2 * 2
+        );
         assert_eq!(cases(&plan(&["--part=windows"])), []);
     }
 
@@ -311,8 +332,8 @@ mod tests {
                 .filter(|c| c.concerns(&system(name), &both))
                 .count()
         };
-        assert_eq!(times("trireme"), 20);
-        assert_eq!(times("galera"), 11);
+        assert_eq!(times("trireme"), 23);
+        assert_eq!(times("galera"), 14);
         let only = plan(&["--victims", "sequencer"]);
         let case = Case::Failover(Fault::Kill, Victim::Sequencer);
         assert!(case.concerns(&system("galera"), &only));

@@ -1,7 +1,6 @@
 //! Where one trial takes place: a fresh cluster, on loopback or in a network of its own.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,18 +49,7 @@ impl Ground {
     }
 
     fn clear(&self) -> Result<(), LatencyError> {
-        if let Ok(mut left) = Cluster::open(&self.dir, |_| {}) {
-            for i in 0..left.nodes().len() {
-                left.kill_node(i)?;
-            }
-        }
-        match fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LatencyError::Io {
-                path: self.dir.clone(),
-                source: error,
-            }),
-            _ => Ok(()),
-        }
+        Ok(Cluster::clear(&self.dir)?)
     }
 }
 
@@ -159,9 +147,7 @@ impl<'a> Site<'a> {
 
     /// Ends the trial and removes its files; after a failure the logs stay until the next invocation.
     pub fn end(mut self, keep_logs: bool) -> Result<(), LatencyError> {
-        for i in 0..self.cluster.nodes().len() {
-            self.cluster.kill_node(i)?;
-        }
+        self.cluster.kill()?;
         if !keep_logs {
             return self.ground.clear();
         }

@@ -6,11 +6,12 @@ use super::LatencyError;
 use super::cpu_limit::CpuLimit;
 use super::failover::Victim;
 use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, per_second, percentile};
+use super::figures::{Window, latencies_ms, per_second};
 use super::load::{Commit, Load};
 use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
 use super::slow_disk::SlowDisk;
+use crate::bench::stats::percentile;
 use crate::bench::system::System;
 use crate::interrupt;
 
@@ -135,9 +136,9 @@ fn measure(
 }
 
 /// Throughput and 99th percentile of one stretch.
-struct Observed {
+pub(super) struct Observed {
     tps: f64,
-    p99_ms: f64,
+    pub(super) p99_ms: f64,
 }
 
 fn observe(load: &Load, rate: f64, length: Duration) -> Result<Observed, LatencyError> {
@@ -146,7 +147,8 @@ fn observe(load: &Load, rate: f64, length: Duration) -> Result<Observed, Latency
     Ok(observed(&all(load), rate, window))
 }
 
-fn observed(commits: &[Commit], rate: f64, window: Window) -> Observed {
+/// What clients at this rate saw in `window`.
+pub(super) fn observed(commits: &[Commit], rate: f64, window: Window) -> Observed {
     let length = window.to - window.from;
     let mut ms = latencies_ms(commits, window);
     // What was due and is not done counts as if it took the whole window: a stall must not vanish from the percentile.
@@ -160,7 +162,8 @@ fn observed(commits: &[Commit], rate: f64, window: Window) -> Observed {
     }
 }
 
-fn all(load: &Load) -> Vec<Commit> {
+/// The commits of all clients.
+pub(super) fn all(load: &Load) -> Vec<Commit> {
     load.commits().into_iter().flat_map(|(_, c)| c).collect()
 }
 

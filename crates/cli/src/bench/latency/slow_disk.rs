@@ -1,38 +1,17 @@
 //! A server with a slow disk, by a small library that is loaded into it.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
-use crate::packages::{self, PackageError};
+use crate::preload::{self, PreloadError};
 
 /// What each flush, and each write past the page cache, takes longer.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// The library's source.
+/// The library.
+const LIBRARY: &str = "slow_disk";
 const SOURCE: &str = include_str!("slow_disk.c");
-
-/// Why a disk cannot be slowed down.
-#[derive(Debug, thiserror::Error)]
-pub enum SlowDiskError {
-    /// No compiler.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// The library does not compile.
-    #[error("cc cannot compile the slow disk's library: {0}")]
-    Compile(String),
-    /// A file made trouble.
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-}
 
 /// The disk of one node, which can be made slow while the server runs.
 pub struct SlowDisk {
@@ -41,63 +20,40 @@ pub struct SlowDisk {
 
 impl SlowDisk {
     /// Prepares node `i` of a cluster that is not started yet; its disk is as fast as it is.
-    pub fn prepare(cluster: &mut Cluster, i: usize) -> Result<Self, SlowDiskError> {
-        let cc = packages::find("cc", "gcc")?;
-        let dir = cluster.node(i).dir.clone();
-        let [source, library, control] =
-            ["slow_disk.c", "slow_disk.so", "slow_disk"].map(|name| dir.join(name));
-        write(&source, SOURCE.as_bytes())?;
-        let output = Command::new(cc)
-            .args(["-O2", "-shared", "-fPIC", "-o"])
-            .args([&library, &source])
-            .arg("-ldl")
-            .output()
-            .map_err(|error| SlowDiskError::Compile(error.to_string()))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
-            let first = text.lines().next().unwrap_or_default();
-            return Err(SlowDiskError::Compile(first.to_string()));
-        }
+    pub fn prepare(cluster: &mut Cluster, i: usize) -> Result<Self, PreloadError> {
+        preload::into(cluster, [i], LIBRARY, SOURCE)?;
+        let control = cluster.node(i).dir.join("slow_disk");
+        cluster.set_environment(i, "TRIREME_SLOW_DISK", &control);
         let disk = Self { control };
         disk.set(Duration::ZERO)?;
-        cluster.set_environment(i, "LD_PRELOAD", &library);
-        cluster.set_environment(i, "TRIREME_SLOW_DISK", &disk.control);
-        // Writes that the kernel carries out by itself are not seen by the library.
-        let arguments = &mut cluster.settings_mut().mariadbd_args;
-        arguments.push("--innodb-use-native-aio=OFF".to_string());
         Ok(disk)
     }
 
     /// From now on the disk is slow.
-    pub fn apply(&self) -> Result<(), SlowDiskError> {
+    pub fn apply(&self) -> Result<(), PreloadError> {
         self.set(DELAY)
     }
 
     /// From now on the disk is as fast as it is.
-    pub fn lift(&self) -> Result<(), SlowDiskError> {
+    pub fn lift(&self) -> Result<(), PreloadError> {
         self.set(Duration::ZERO)
     }
 
-    fn set(&self, delay: Duration) -> Result<(), SlowDiskError> {
-        // In place: the server has mapped the file.
-        write(&self.control, &(delay.as_micros() as u32).to_ne_bytes())
+    fn set(&self, delay: Duration) -> Result<(), PreloadError> {
+        preload::write(&self.control, &(delay.as_micros() as u32).to_ne_bytes())
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), SlowDiskError> {
-    fs::write(path, bytes).map_err(|source| SlowDiskError::Io {
-        path: path.to_path_buf(),
-        source,
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+    use crate::packages;
 
     #[test]
     fn the_delay_reaches_a_program_that_flushes() {
-        let (Ok(cc), Ok(dd)) = (
+        let (Ok(_), Ok(dd)) = (
             packages::find("cc", "gcc"),
             packages::find("dd", "coreutils"),
         ) else {
@@ -105,13 +61,7 @@ mod tests {
         };
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        fs::write(path("s.c"), SOURCE).unwrap();
-        let compiled = Command::new(cc)
-            .args(["-shared", "-fPIC", "-o"])
-            .args([path("s.so"), path("s.c")])
-            .arg("-ldl")
-            .status();
-        assert!(compiled.unwrap().success());
+        let library = preload::compile(dir.path(), LIBRARY, SOURCE).unwrap();
         let disk = SlowDisk {
             control: path("control"),
         };
@@ -127,7 +77,7 @@ mod tests {
                     "status=none",
                 ])
                 .arg(format!("of={}", path("file").display()))
-                .env("LD_PRELOAD", path("s.so"))
+                .env("LD_PRELOAD", &library)
                 .env("TRIREME_SLOW_DISK", &disk.control)
                 .status();
             assert!(status.unwrap().success());

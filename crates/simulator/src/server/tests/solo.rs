@@ -96,6 +96,8 @@ impl Solo {
             disk: Box::new(move || Box::new(disk.clone())),
             local,
             bootstrap: Some(HISTORY),
+            expect: None,
+            untouched: false,
             flushes_apart: false,
             server_running: false,
             options: Options::default(),

@@ -1,0 +1,77 @@
+//! Small libraries of ours in C that are loaded into servers, between them and their disks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cluster::Cluster;
+use crate::packages::{self, PackageError};
+
+/// Why a library cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PreloadError {
+    /// No compiler.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The compiler does not like it.
+    #[error("cc cannot compile {path}: {reason}", path = path.display())]
+    Compile {
+        /// The source.
+        path: PathBuf,
+        /// What it says first.
+        reason: String,
+    },
+    /// A file made trouble.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// Compiles `source` to `name.so` in the directory of a cluster that is not started yet, and has it loaded into these nodes.
+pub fn into(
+    cluster: &mut Cluster,
+    nodes: impl IntoIterator<Item = usize>,
+    name: &str,
+    source: &str,
+) -> Result<(), PreloadError> {
+    let library = compile(&cluster.settings().dir, name, source)?;
+    // Writes that the kernel carries out by itself are not seen by the library.
+    let arguments = &mut cluster.settings_mut().mariadbd_args;
+    arguments.push("--innodb-use-native-aio=OFF".to_string());
+    for i in nodes {
+        cluster.set_environment(i, "LD_PRELOAD", &library);
+    }
+    Ok(())
+}
+
+/// Compiles `source`; returns the path of the library.
+pub fn compile(dir: &Path, name: &str, source: &str) -> Result<PathBuf, PreloadError> {
+    let cc = packages::find("cc", "gcc")?;
+    let [path, library] = ["c", "so"].map(|kind| dir.join(format!("{name}.{kind}")));
+    write(&path, source.as_bytes())?;
+    let output = Command::new(cc)
+        .args(["-O2", "-shared", "-fPIC", "-pthread", "-o"])
+        .args([&library, &path])
+        .arg("-ldl")
+        .output();
+    let reason = match output {
+        Ok(output) if output.status.success() => return Ok(library),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    let reason = reason.lines().next().unwrap_or_default().to_string();
+    Err(PreloadError::Compile { path, reason })
+}
+
+/// Writes a file, in place: a server may have mapped it.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PreloadError> {
+    fs::write(path, bytes).map_err(|source| PreloadError::Io {
+        path: path.to_path_buf(),
+        source,
+    })
+}

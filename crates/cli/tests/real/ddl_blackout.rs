@@ -1,0 +1,111 @@
+//! Everybody dies at once in the middle of DDL, and is started again with the ordinary configuration (rule 13).
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use trireme_cli::{Sql, StartMode};
+
+use super::trial::{JOIN, SOON, Trial, await_true, pause};
+
+/// What the log says of a node that goes on with its database though nobody's is beyond doubt.
+const RESOLVED: &str = "goes on with the database of this node";
+
+/// Takes about a second on every node.
+const ROWS: usize = 200_000;
+
+#[test]
+fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return; // Galera's users bootstrap by hand
+    }
+    trial.exec(0, "CREATE TABLE d.big (id INT PRIMARY KEY, v INT NOT NULL)");
+    let filled = format!("INSERT INTO d.big SELECT seq, seq FROM d.seq_1_to_{ROWS}");
+    trial.exec(0, &filled);
+    let copied = |n| format!("ALTER TABLE d.big ADD COLUMN c{n} INT DEFAULT {n}, ALGORITHM=COPY");
+    let statements = [
+        copied(0),
+        "ALTER TABLE d.big ADD INDEX made (v), ALGORITHM=COPY".to_owned(),
+        copied(2),
+        "ALTER TABLE d.big ADD UNIQUE INDEX twice (v, id), ALGORITHM=COPY".to_owned(),
+        copied(4),
+        "ALTER TABLE d.big DROP COLUMN c0, ALGORITHM=COPY".to_owned(),
+    ];
+    let mut resolved = 0;
+    for (round, statement) in statements.iter().enumerate() {
+        let origin = round % 3;
+        trial.await_size(origin, 3, SOON);
+        trial.exec(origin, "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t");
+        let acknowledged = begin(&trial, origin, statement.clone());
+        // On all of them the action has begun, and has not ended.
+        let within = await_true(SOON / 3, || (0..3).all(|i| is_unsafe(&trial, i)));
+        let wait = Duration::from_millis(random_below(400));
+        pause(wait);
+        for victim in [2, 0, 1] {
+            trial.kill(victim);
+        }
+        let acknowledged = acknowledged.join().expect("the client does not panic");
+        let logs_before: Vec<usize> = (0..3).map(|i| trial.node(i).log_text().len()).collect();
+        eprintln!(
+            "  {statement}: killed after {wait:?}, begun everywhere: {within}, acknowledged: {acknowledged}"
+        );
+
+        let mode = [StartMode::Join, StartMode::JoinUnprepared][round % 2];
+        let started = Instant::now();
+        if let Err(error) = trial.start_all(mode) {
+            panic!("the cluster does not come back: {error}");
+        }
+        for i in 0..3 {
+            trial.await_size(i, 3, JOIN);
+        }
+        let logs = (0..3).map(|i| trial.node(i).log_text()[logs_before[i]..].contains(RESOLVED));
+        let here = logs.filter(|resolved| *resolved).count();
+        assert!(here <= 1, "{here} nodes went on with their own database");
+        resolved += here;
+        eprintln!(
+            "  back after {:?}, {here} went on with its own database",
+            started.elapsed()
+        );
+        let shown = |i| trial.value(i, SCHEMA);
+        let there = shown(0);
+        assert!((1..3).all(|i| shown(i) == there), "schemas differ");
+        trial.exec(1, "INSERT INTO d.t SELECT COUNT(*), 0 FROM d.t");
+        trial.assert_equal();
+    }
+    assert!(resolved > 0, "no round came upon what it is there for");
+    // Ordered before all died, it was executed by those who were left.
+    let columns = trial.value(0, SCHEMA);
+    for column in ["c2", "c4", "twice", "made"] {
+        assert!(columns.contains(column), "{column} is missing: {columns}");
+    }
+    assert!(!columns.contains("c0"), "c0 is still there: {columns}");
+}
+
+/// All columns and indexes.
+const SCHEMA: &str = "SELECT GROUP_CONCAT(text ORDER BY text SEPARATOR ' ') FROM (SELECT CONCAT(table_name, '.', \
+    column_name) AS text FROM information_schema.columns WHERE table_schema = 'd' UNION SELECT CONCAT(table_name, '#', \
+    index_name, column_name) FROM information_schema.statistics WHERE table_schema = 'd') AS texts";
+
+/// Runs it in a thread: whether it was acknowledged.
+fn begin(trial: &Trial, i: usize, statement: String) -> thread::JoinHandle<bool> {
+    let socket = trial.node(i).socket();
+    thread::spawn(move || {
+        let connected = Sql::connect_socket(&socket, Duration::from_secs(60));
+        connected.and_then(|mut sql| sql.exec(&statement)).is_ok()
+    })
+}
+
+/// grastate.dat says that something goes on that a crash would leave half-done.
+fn is_unsafe(trial: &Trial, i: usize) -> bool {
+    let file = trial.node(i).datadir().join("grastate.dat");
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.contains("00000000-0000-0000-0000-000000000000")
+}
+
+fn random_below(limit: u64) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::from(now.expect("it is past 1970").subsec_micros()) % limit
+}

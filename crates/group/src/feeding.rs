@@ -1,0 +1,329 @@
+//! The sequencer feeds every member from where its log ends.
+
+use std::collections::BTreeMap;
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::entry::{Body, Entry};
+use crate::group::{Group, LogReader, Role};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
+use crate::message::{Append, Message, Summary, WireBody, WireEntry};
+
+/// Entries and bytes of one order record at most.
+const APPEND_ENTRIES_MAX: usize = 512;
+const APPEND_BYTES_MAX: usize = 1 << 20;
+/// Bytes read from the log at a time, and not more often than each ms: nobody's commit waits while one is fed that was
+/// away.
+const LOG_SLICE_BYTES: usize = 128 << 10;
+/// What an entry takes in a message beyond what it holds, roughly.
+const WIRE_OVERHEAD_BYTES: usize = 64;
+
+/// How far a member has been fed.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Progress {
+    pub replica: ReplicaId,
+    /// Next position to send.
+    pub next: Position,
+    /// Acknowledged.
+    pub acked: Position,
+    /// How far the sequencer has told it to hold the log itself.
+    told: Position,
+    /// Bytes sent above `acked`, roughly.
+    ahead_bytes: usize,
+    /// Those of them that were sent up to `mark`: they count until all of it is acknowledged.
+    marked_bytes: usize,
+    mark: Position,
+}
+
+impl Progress {
+    fn from(replica: ReplicaId, next: Position, told: Position) -> Progress {
+        Progress {
+            replica,
+            next,
+            acked: 0,
+            told,
+            ahead_bytes: 0,
+            marked_bytes: 0,
+            mark: 0,
+        }
+    }
+
+    pub fn acknowledged(&mut self, position: Position) {
+        self.acked = self.acked.max(position);
+        if self.acked >= self.mark {
+            self.ahead_bytes -= self.marked_bytes;
+            self.mark = self.acked.max(self.next.saturating_sub(1));
+            if self.acked == self.mark {
+                self.ahead_bytes = 0;
+            }
+            self.marked_bytes = self.ahead_bytes;
+        }
+    }
+}
+
+impl Group {
+    /// A member says what its log holds: it is fed from where both agree.
+    pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
+        if ballot != self.promised {
+            if ballot > self.promised {
+                self.refused(from, ballot);
+            }
+            return;
+        }
+        self.start_feeding(from, summary);
+    }
+
+    pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
+        let Some(peer) = self.peers.get(&member) else {
+            return; // whoever sent a summary has been looked up
+        };
+        let forked = peer
+            .status
+            .as_ref()
+            .is_some_and(|status| status.overrides != self.committed.overrides)
+            && !planted(Mutant::OverridesIgnored);
+        // Nothing that both logs have for certain: the member gets a checkpoint.
+        let next = if summary.end == 0 || forked {
+            0
+        } else {
+            self.tail.matching(summary) + 1
+        };
+        let replica = peer.replica;
+        if self.has_seated_twin(replica, member) {
+            return;
+        }
+        // A seat may need the word of its restarted process before that one is admitted (rule 14).
+        let seated = self.has_seat(replica);
+        let told = self.own_ack();
+        if let Role::Sequencer(office) = &mut self.role {
+            if seated {
+                let known = self.acks.get(&replica);
+                let known = known.filter(|a| a.incarnation == member && a.ballot == self.promised);
+                let acked = known.map_or(0, |ack| ack.position);
+                let progress = Progress {
+                    acked,
+                    ..Progress::from(replica, next, told)
+                };
+                office.progress.insert(member, progress);
+                if next > self.tail.end() {
+                    self.confirm(member);
+                }
+            } else {
+                office.waiting.insert(member, summary.clone());
+            }
+        }
+    }
+
+    /// Tells a member that lacks nothing, a restarted process for example, that its log is this one.
+    fn confirm(&mut self, member: Incarnation) {
+        let append = Append {
+            ballot: self.promised,
+            prev_position: self.tail.end(),
+            prev_ballot: self.tail.end_ballot(),
+            entries: Vec::new(),
+            ack: self.own_ack(),
+            commit: self.committed.position,
+        };
+        self.send(member, Message::Append(append));
+    }
+
+    /// Sends every member what it lacks, within its window.
+    pub(crate) fn feed(&mut self, log: &dyn LogReader) {
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let fresh = std::mem::replace(&mut office.fresh, Position::MAX);
+        // A second round for those that were given a checkpoint in the first.
+        for _ in 0..2 {
+            for (next, members) in self.members_to_feed() {
+                self.feed_from(next, members, fresh, log);
+            }
+        }
+    }
+
+    /// Members within their window that lack something, by where they stand.
+    fn members_to_feed(&self) -> BTreeMap<Position, Vec<Incarnation>> {
+        let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
+        if let Role::Sequencer(office) = &self.role {
+            for (member, progress) in &office.progress {
+                if progress.next <= self.tail.end()
+                    && progress.ahead_bytes < self.config.window_bytes
+                {
+                    due.entry(progress.next).or_default().push(*member);
+                }
+            }
+        }
+        due
+    }
+
+    /// True if somebody is due who lacks what is no longer in memory: a slice each time.
+    pub(crate) fn feeds_from_log(&self) -> bool {
+        let first = self.tail.first();
+        let due = self.members_to_feed();
+        due.range(1..first).next().is_some()
+    }
+
+    fn feed_from(
+        &mut self,
+        mut next: Position,
+        members: Vec<Incarnation>,
+        fresh: Position,
+        log: &dyn LogReader,
+    ) {
+        let mut sent_bytes = 0;
+        while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
+            if next > 0 && next < self.tail.first() && !self.may_read_log() {
+                break;
+            }
+            let Some(prev_ballot) = next
+                .checked_sub(1)
+                .and_then(|prev| self.ballot_of(prev, log))
+            else {
+                self.install_at(members);
+                return;
+            };
+            let (entries, bytes) = self.collect(next, next >= fresh, log);
+            let Some(last) = entries.last().map(|entry| entry.position) else {
+                // Not without a gap: the log holds the one before.
+                self.install_at(members);
+                return;
+            };
+            let message = Message::Append(Append {
+                ballot: self.promised,
+                prev_position: next - 1,
+                prev_ballot,
+                entries,
+                ack: self.own_ack(),
+                commit: self.committed.position,
+            });
+            self.send_all(members.clone(), message);
+            next = last + 1;
+            sent_bytes += bytes;
+        }
+        let told = self.own_ack();
+        if let Role::Sequencer(office) = &mut self.role {
+            for member in &members {
+                if let Some(progress) = office.progress.get_mut(member) {
+                    (progress.next, progress.told) = (next, told);
+                    progress.ahead_bytes += sent_bytes;
+                }
+            }
+        }
+    }
+
+    /// Tells members which of their entries the sequencer holds by now: where it flushes its log, that is not what their
+    /// order records said, and often it is the vote that they wait for.
+    pub(crate) fn tell_own_ack(&mut self) {
+        let (position, ballot, commit) = (self.own_ack(), self.promised, self.committed.position);
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        let mut to = Vec::new();
+        for (member, progress) in &mut office.progress {
+            let sent = progress.next.saturating_sub(1);
+            if position.min(sent) > progress.told {
+                progress.told = position;
+                to.push(*member);
+            }
+        }
+        let message = Message::Ack {
+            ballot,
+            position,
+            commit,
+        };
+        self.send_all(to, message);
+    }
+
+    /// True once in each ms: the log is read a slice at a time.
+    fn may_read_log(&mut self) -> bool {
+        match &mut self.role {
+            Role::Sequencer(office) => {
+                std::mem::replace(&mut office.log_read_at, self.now) < self.now
+            }
+            _ => false,
+        }
+    }
+
+    /// A run of entries from `next` on, out of memory or out of the log, and how much is sent with it.
+    fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
+        let most = next + APPEND_ENTRIES_MAX as Position - 1;
+        if next < self.tail.first() {
+            let last = most.min(self.tail.first() - 1);
+            let entries = log.read_run(next, last, LOG_SLICE_BYTES);
+            let (wires, bytes): (_, Vec<usize>) =
+                entries.iter().map(|entry| self.wire(entry, false)).unzip();
+            return (wires, bytes.into_iter().sum());
+        }
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        for entry in self.tail.above(next - 1) {
+            let (wire, size_bytes) = self.wire(entry, fresh);
+            let is_full = bytes + size_bytes > APPEND_BYTES_MAX;
+            if entry.position > most || is_full && !entries.is_empty() {
+                break;
+            }
+            bytes += size_bytes;
+            entries.push(wire);
+        }
+        (entries, bytes)
+    }
+
+    /// An entry as it is sent, and its size: by reference if its origin disseminates it right now, or it is large.
+    fn wire(&self, entry: &Entry, fresh: bool) -> (WireEntry, usize) {
+        match &entry.body {
+            Body::Submission { id, payload }
+                if fresh && id.incarnation != self.me() || self.is_large(payload.len()) =>
+            {
+                let wire = WireEntry {
+                    position: entry.position,
+                    ballot: entry.ballot,
+                    body: WireBody::Reference {
+                        id: *id,
+                        len: payload.len() as u32,
+                        digest: self.submissions.digest(*id, payload),
+                    },
+                };
+                (wire, WIRE_OVERHEAD_BYTES)
+            }
+            _ => (
+                WireEntry::full(entry),
+                entry.size_bytes() + WIRE_OVERHEAD_BYTES,
+            ),
+        }
+    }
+
+    fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Option<Ballot> {
+        if position == self.committed.position {
+            return Some(self.committed.ballot);
+        }
+        self.tail
+            .ballot_at(position)
+            .or_else(|| log.read(position).map(|entry| entry.ballot))
+    }
+
+    /// Members whose logs end below everything that can be read here begin anew at the commit point.
+    fn install_at(&mut self, members: Vec<Incarnation>) {
+        if self.committed.position == 0 {
+            return; // nothing is committed: every log begins at the start
+        }
+        let checkpoint = self.committed.clone();
+        let intact_at = self.tail.end();
+        let Role::Sequencer(office) = &mut self.role else {
+            return;
+        };
+        for member in &members {
+            if let Some(progress) = office.progress.get_mut(member) {
+                *progress = Progress::from(progress.replica, checkpoint.position + 1, 0);
+            }
+        }
+        let ballot = self.promised;
+        self.send_all(
+            members,
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            },
+        );
+    }
+}

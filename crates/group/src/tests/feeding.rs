@@ -1,0 +1,103 @@
+//! How the sequencer feeds who was away, and what it does meanwhile.
+
+use bytes::Bytes;
+
+use super::cores::Cores;
+use crate::message::Message;
+
+const PAYLOAD_BYTES: usize = 8 << 10;
+
+/// Node 2 misses so many submissions, which node 0 no longer holds in memory; then it is there again.
+fn returned(submissions: u64) -> Cores {
+    let mut cores = Cores::of(3);
+    cores.step_ms = 1;
+    cores.nodes[0].group.config_mut().tail_bytes = 1;
+    cores.part(&[2], &[0, 1]);
+    for number in 1..=submissions {
+        let payload = Bytes::from(vec![number as u8; PAYLOAD_BYTES]);
+        cores.submit_bytes(0, number, payload);
+    }
+    assert_eq!(cores.nodes[1].group.commit(), cores.nodes[0].group.commit());
+    cores.cut.clear();
+    cores.arrived.clear();
+    cores
+}
+
+/// Bytes of entries that came to node 2 since this was asked last.
+fn fed_bytes(cores: &mut Cores) -> usize {
+    let mut bytes = 0;
+    for (to, message) in std::mem::take(&mut cores.arrived) {
+        if let Message::Append(append) = message {
+            let fed = append.entries.len() * PAYLOAD_BYTES;
+            bytes += if to == 2 { fed } else { 0 };
+        }
+    }
+    bytes
+}
+
+#[test]
+fn who_was_away_is_fed_from_the_log_a_slice_at_a_time() {
+    const SUBMISSIONS: u64 = 400;
+    let mut cores = returned(SUBMISSIONS);
+    let end = cores.nodes[0].group.commit();
+    let (mut slices, mut most, mut waited_ms) = (0, 0, 0);
+    while cores.nodes[2].group.commit() < end {
+        cores.pass(1);
+        waited_ms += 1;
+        assert!(waited_ms < 1_000, "it is fed all the time");
+        let bytes = fed_bytes(&mut cores);
+        if bytes > 0 {
+            slices += 1;
+            most = most.max(bytes);
+        }
+        if slices > 0 && cores.nodes[2].group.commit() < end {
+            let due = cores.nodes[0].group.next_deadline();
+            assert!(due <= cores.now() + 1, "the next slice waits for nothing");
+        }
+    }
+    // A slice is 128 KiB.
+    assert!(most <= 16 * PAYLOAD_BYTES, "{most} bytes at once");
+    assert!(slices >= SUBMISSIONS / 16, "{slices}");
+    // The last is in memory: nobody is due any more.
+    let due = cores.nodes[0].group.next_deadline();
+    assert!(due > cores.now() + 1);
+}
+
+#[test]
+fn no_more_than_the_window_is_sent_ahead_of_acknowledgements() {
+    const WINDOW_BYTES: usize = 64 << 10;
+    let mut cores = returned(100);
+    cores.nodes[0].group.config_mut().window_bytes = WINDOW_BYTES;
+    // It acknowledges little by little: each word lets out no more than what it speaks of.
+    cores.lines_ms.insert((2, 0), 40);
+    let mut ahead = 0_usize;
+    let mut acked = cores.nodes[2].group.end();
+    let mut most = 0;
+    for _ in 0..2_000 {
+        cores.pass(1);
+        ahead += fed_bytes(&mut cores);
+        let now_acked = cores.acked(0, 2);
+        ahead = ahead.saturating_sub(now_acked.saturating_sub(acked) as usize * PAYLOAD_BYTES);
+        acked = acked.max(now_acked);
+        most = most.max(ahead);
+    }
+    assert_eq!(cores.nodes[2].group.commit(), cores.nodes[0].group.commit());
+    // One message more than fits.
+    assert!(most <= WINDOW_BYTES + (128 << 10), "{most}");
+}
+
+/// Rule 2: 420 ms after the last word, not at the next heartbeat; who is missed is not waited for.
+#[test]
+fn the_office_is_taken_as_soon_as_patience_ends() {
+    let mut cores = Cores::of(3);
+    cores.step_ms = 1;
+    cores.pass(500);
+    let cut_at = cores.now();
+    cores.part(&[0], &[1, 2]);
+    while !cores.nodes[1].group.is_sequencer() {
+        cores.pass_when_due(&[0, 1, 2], 1);
+        assert!(cores.now() < cut_at + 425, "nobody takes it");
+    }
+    assert!(cores.now() >= cut_at + 300);
+    assert!(!cores.nodes[2].group.is_sequencer());
+}

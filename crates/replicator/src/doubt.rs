@@ -1,0 +1,273 @@
+//! Rule 13 when no database is beyond doubt: each may hold a total-order action above its position. The
+//! members say in the order where their databases stand; when all have, the furthest is gone on with, and
+//! executes the actions again. The others wait for its snapshot.
+
+use std::cmp::Reverse;
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::{Action, Level};
+use crate::control::{Control, NodeState};
+use crate::gtid::Gtid;
+use crate::joiner::TransferPhase;
+use crate::last_action::LastAction;
+use crate::message::Message;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::Sent;
+use crate::work::Apply;
+
+/// How much of a statement goes into the log.
+const STATEMENT_BYTES: usize = 1000;
+/// Shorter texts within an action's data are no statements.
+const SHORTEST_STATEMENT_BYTES: usize = 6;
+
+/// The server's errors that say that what a statement was to make is there, or what it was to remove is
+/// not (numbers of MariaDB's error messages): databases, tables, columns, indexes, routines, views, triggers,
+/// users, grants, servers, partitions, constraints, events, sequences.
+const DONE_ALREADY: &[u32] = &[
+    1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1072, 1091, 1125, 1128, 1141, 1146, 1147, 1176,
+    1304, 1305, 1359, 1360, 1396, 1403, 1476, 1477, 1507, 1517, 1537, 1539, 1826, 1959, 4091, 4092,
+];
+
+/// What is not certain about the database that this process came with.
+#[derive(Debug, Default)]
+pub(crate) struct Doubt {
+    /// Nothing may be applied to it until the order has decided.
+    is_open: bool,
+    /// The action that may have been interrupted, until the database has passed it.
+    action: Option<Gtid>,
+    /// Actions up to here were executed; 0: none is known to have been.
+    executed_to: Seqno,
+}
+
+/// What the order says of a member's doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// Some have not said yet where they stand, or another's database is being brought up to date.
+    Open,
+    /// The cluster goes on with this one's.
+    Trusted,
+    /// Others have a database.
+    OthersHave,
+}
+
+impl Doubt {
+    /// Of the database at `local`.
+    pub(crate) fn of(local: Gtid, last: LastAction) -> Doubt {
+        let is_open = last.leaves_in_doubt(local);
+        Doubt {
+            is_open,
+            action: is_open.then_some(last.gtid),
+            executed_to: match last.gtid.uuid == local.uuid {
+                true => last.executed_to(),
+                false => 0,
+            },
+        }
+    }
+
+    /// True if all that the database surely or possibly holds is at or below `seqno`.
+    pub(crate) fn is_within(&self, seqno: Seqno) -> bool {
+        self.executed_to <= seqno && self.action.is_none_or(|action| action.seqno <= seqno)
+    }
+
+    /// This total-order action was executed before the process that did it ended.
+    pub(crate) fn was_executed(&self, seqno: Seqno) -> bool {
+        seqno <= self.executed_to
+    }
+
+    /// This total-order action may have been executed, or begun: it is executed again.
+    fn is_repeated(&self, seqno: Seqno) -> bool {
+        self.action.is_some_and(|action| seqno <= action.seqno)
+    }
+}
+
+impl Replicator {
+    /// False as long as nothing may be applied to the database: another may be beyond doubt.
+    pub(crate) fn doubt_is_settled(&mut self) -> bool {
+        let Stage::Transfer(transfer) = &self.stage else {
+            return true;
+        };
+        let in_question = matches!(transfer.phase, TransferPhase::Ist(_)) && self.doubt.is_open;
+        let Some(control) = self.control.as_ref().filter(|_| in_question) else {
+            return true;
+        };
+        match control.rules_on(self.me) {
+            Ruling::Trusted => self.go_on_in_doubt(),
+            Ruling::OthersHave => self.give_up_database(),
+            Ruling::Open => {
+                let is_said = self.my_seat().is_some_and(|seat| seat.doubt.is_some());
+                if self.primary && !self.leaving && !is_said && !planted(Mutant::DoubtNotSaid) {
+                    self.submit_once(Sent::Doubt, &Message::Doubt(self.local.seqno));
+                }
+            }
+        }
+        !self.doubt.is_open && matches!(&self.stage, Stage::Transfer(t) if !t.awaits_snapshot())
+    }
+
+    fn go_on_in_doubt(&mut self) {
+        self.doubt.is_open = false;
+        let (local, action) = (self.local, self.doubt.action.unwrap_or(self.local));
+        let text = format!(
+            "all died within a total-order action (DDL), and no database is beyond doubt: the cluster goes on with \
+             the database of this node, which is at {local}. Actions up to {action} that may have been executed are \
+             executed again; the other nodes take a full snapshot"
+        );
+        self.log(Level::Warn, text);
+    }
+
+    /// Nothing was applied to it: it makes room for a snapshot.
+    fn give_up_database(&mut self) {
+        self.doubt = Doubt::default();
+        if let Stage::Transfer(transfer) = &mut self.stage {
+            transfer.phase = TransferPhase::Requesting;
+        }
+        self.applied_history = trireme_group::Uuid::NIL;
+        self.request_snapshot();
+    }
+
+    /// Tells which statement is about to be executed a second time, if it is one.
+    pub(crate) fn tell_repetition(&mut self, apply: &Apply) {
+        let is_action = apply.flags & crate::flags::ISOLATION != 0;
+        if is_action && self.doubt.is_repeated(apply.gtid.seqno) {
+            let statement = statement(&apply.data);
+            let text = format!(
+                "the total-order action (DDL) at {} may have been executed, and is executed again: {statement}",
+                apply.gtid
+            );
+            self.log(Level::Warn, text);
+        }
+    }
+
+    /// True if applying an action again ended with an error which says that it was done before.
+    pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
+        let repeated = self.works.is_action(seqno) && self.doubt.is_repeated(seqno);
+        let is_done = repeated && says_done(error) && !planted(Mutant::DoneIsAnError);
+        if is_done {
+            let (gtid, text) = (self.gtid_of(seqno), String::from_utf8_lossy(error));
+            let text = format!("the action at {gtid} had been executed: {text}");
+            self.log(Level::Info, text);
+        }
+        is_done
+    }
+
+    /// The database has passed what it was in doubt about.
+    pub(crate) fn end_doubt(&mut self) {
+        if let Some(gtid) = self.doubt.action.take() {
+            self.out.push(Action::NoteAction { gtid, ended: true });
+        }
+    }
+}
+
+impl Control {
+    /// What is decided about the database of a joiner that is in doubt.
+    fn rules_on(&self, joiner: Incarnation) -> Ruling {
+        let seat_of = |id| self.members.get(&id);
+        if seat_of(joiner).is_some_and(|seat| seat.trusted) {
+            return Ruling::Trusted;
+        }
+        match self.has_database() {
+            true => Ruling::OthersHave,
+            false => Ruling::Open,
+        }
+    }
+
+    /// A data member has its state.
+    fn has_database(&self) -> bool {
+        let mut states = self.data_seats().map(|(_, seat)| seat.state);
+        states.any(|state| state != NodeState::Joiner)
+    }
+
+    fn data_seats(&self) -> impl Iterator<Item = (Incarnation, &crate::control::MemberState)> {
+        let ids = self.configuration.data_members().map(|m| m.incarnation);
+        ids.filter_map(|id| Some((id, self.members.get(&id)?)))
+    }
+
+    /// A joiner says where its database stands that it must not use just so; -1: nowhere.
+    pub(crate) fn doubts(&mut self, joiner: Incarnation, seqno: Seqno) {
+        let seat = self.members.get_mut(&joiner);
+        if let Some(seat) = seat.filter(|seat| seat.state == NodeState::Joiner) {
+            seat.doubt = Some(seqno);
+            seat.trusted &= seqno >= 0;
+        }
+        self.settle_doubts();
+    }
+
+    /// Once all have said that they are in doubt, one is gone on with: the furthest.
+    pub(crate) fn settle_doubts(&mut self) {
+        let is_waited_for = self.data_seats().any(|(_, seat)| seat.doubt.is_none());
+        let is_chosen = self.data_seats().any(|(_, seat)| seat.trusted);
+        if is_waited_for || is_chosen || self.has_database() {
+            return;
+        }
+        let furthest = self
+            .data_seats()
+            .filter_map(|(id, seat)| Some((seat.doubt.filter(|at| *at >= 0)?, Reverse(id))))
+            .max();
+        let seat = furthest.and_then(|(_, Reverse(id))| self.members.get_mut(&id));
+        if let Some(seat) = seat {
+            seat.trusted = true;
+        }
+    }
+}
+
+/// Every error that the server reports is one of those.
+fn says_done(error: &[u8]) -> bool {
+    const MARK: &str = "Error_code: ";
+    let text = String::from_utf8_lossy(error);
+    let mut codes = text.split(MARK).skip(1).map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok())
+    });
+    let is_done = |code: Option<u32>| code.is_some_and(|code| DONE_ALREADY.contains(&code));
+    text.contains(MARK) && codes.all(is_done)
+}
+
+/// The statement in the server's bytes of an action: the longest text in them.
+fn statement(data: &[u8]) -> String {
+    let is_text = |byte: u8| byte >= 0x20 && byte != 0x7f || b"\t\r\n".contains(&byte);
+    let texts = data.split(|byte| !is_text(*byte));
+    let longest = texts.max_by_key(|text| text.len()).unwrap_or_default();
+    match longest.len() < SHORTEST_STATEMENT_BYTES {
+        true => "(its statement cannot be read)".to_owned(),
+        false => {
+            // A checksum may follow it.
+            let shown = &longest[..longest.len().min(STATEMENT_BYTES)];
+            let text = shown.utf8_chunks().next();
+            text.map_or("", |chunk| chunk.valid()).to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_that_something_is_there_or_not_say_that_it_was_done() {
+        for (error, done) in [
+            (
+                &b" Table 'd.t' already exists, Error_code: 1050;\0"[..],
+                true,
+            ),
+            (b"Duplicate column name 'c', Error_code: 1060;", true),
+            (b"a, Error_code: 1060; b, Error_code: 1061;", true),
+            (b"a, Error_code: 1060; b, Error_code: 1114;", false),
+            (b"The table 't' is full, Error_code: 1114;", false),
+            (b"Error_code: ", false),
+            (b"1050", false),
+            (b"", false),
+        ] {
+            assert_eq!(says_done(error), done, "{}", String::from_utf8_lossy(error));
+        }
+    }
+
+    #[test]
+    fn the_statement_is_found_in_the_servers_bytes() {
+        let data = b"\x01\x02std\0\x00\x04d\0ALTER TABLE t\n ADD COLUMN c INT\x07\xff\x01";
+        assert_eq!(statement(data), "ALTER TABLE t\n ADD COLUMN c INT");
+        assert_eq!(statement(b"\x01\x02"), "(its statement cannot be read)");
+    }
+}

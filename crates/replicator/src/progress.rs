@@ -1,0 +1,163 @@
+//! How far a database has come that follows the others, from its own log or by incremental transfer.
+
+use std::fmt;
+
+use trireme_certification::Seqno;
+
+use crate::action::Level;
+use crate::replicator::{Replicator, Stage};
+
+/// It is told so often at most.
+const TELL_MS: u64 = 10_000;
+/// A rate over less than this says nothing.
+const RATE_MS: u64 = 500;
+
+/// A database on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    /// Where it began.
+    from: Seqno,
+    began_ms: u64,
+    /// When it was last told, and where the database was then.
+    mark: (u64, Seqno),
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Entries applied since it began.
+    pub done: u64,
+    /// Entries in all; more when the others commit more meanwhile.
+    pub total: u64,
+    /// Applied per second, of late; None: not known yet.
+    pub per_second: Option<f64>,
+}
+
+impl Progress {
+    /// In percent.
+    pub fn percent(&self) -> f64 {
+        self.done as f64 * 100.0 / self.total.max(1) as f64
+    }
+
+    /// Seconds left at this rate, if nothing is added.
+    pub fn left_s(&self) -> Option<u64> {
+        let left = (self.total - self.done) as f64;
+        let rate = self.per_second.filter(|rate| *rate > 0.0);
+        rate.map(|rate| (left / rate).ceil() as u64)
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (done, total, percent) = (self.done, self.total, self.percent());
+        write!(f, "{done} of {total} entries ({percent:.1} %)")?;
+        if let Some(rate) = self.per_second {
+            write!(f, ", {rate:.0}/s")?;
+        }
+        match self.left_s() {
+            Some(left_s) => write!(f, ", {left_s} s left"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Course {
+    /// From here on.
+    pub fn new(from: Seqno, now_ms: u64) -> Course {
+        Course {
+            from,
+            began_ms: now_ms,
+            mark: (now_ms, from),
+        }
+    }
+
+    fn progress(&self, now_ms: u64, at: Seqno, end: Seqno) -> Progress {
+        let entries = |from: Seqno, to: Seqno| u64::try_from(to - from).unwrap_or(0);
+        let rate = |(since_ms, from): (u64, Seqno)| {
+            let elapsed_ms = now_ms.saturating_sub(since_ms);
+            let rate = entries(from, at) as f64 * 1000.0 / elapsed_ms.max(1) as f64;
+            (elapsed_ms >= RATE_MS).then_some(rate)
+        };
+        let done = entries(self.from, at);
+        Progress {
+            done,
+            total: entries(self.from, end).max(done),
+            per_second: rate(self.mark).or_else(|| rate((self.began_ms, self.from))),
+        }
+    }
+}
+
+impl Replicator {
+    /// How far the database has come; None: it follows the order, or waits for a snapshot.
+    pub fn progress(&self) -> Option<Progress> {
+        let end = self.control.as_ref()?.seqno();
+        let course = self.course.as_ref()?;
+        Some(course.progress(self.now_ms, self.order.low(), end))
+    }
+
+    /// Tells now and then, and when the database has arrived.
+    pub(crate) fn tell_progress(&mut self) {
+        let (Some(progress), Some(course)) = (self.progress(), self.course) else {
+            return;
+        };
+        let (now_ms, at) = (self.now_ms, self.order.low());
+        match self.stage {
+            Stage::Transfer(_) => {}
+            Stage::Active if at < self.joined_at => {}
+            Stage::Active => {
+                self.course = None;
+                let lasted_ms = now_ms - course.began_ms;
+                if lasted_ms >= RATE_MS {
+                    let (done, s) = (progress.done, lasted_ms as f64 / 1000.0);
+                    let rate = done as f64 / s;
+                    let text = format!(
+                        "Caught up with the cluster: {done} entries in {s:.1} s ({rate:.0}/s)"
+                    );
+                    self.log(Level::Info, text);
+                }
+                return;
+            }
+            _ => return self.course = None,
+        }
+        if now_ms >= course.mark.0 + TELL_MS {
+            self.course = Some(Course {
+                mark: (now_ms, at),
+                ..course
+            });
+            self.log(
+                Level::Info,
+                format!("Catching up with the cluster: {progress}"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_tells_how_far_how_fast_and_how_long() {
+        let course = Course::new(1_000, 50_000);
+        let text = |ms, at, end| course.progress(ms, at, end).to_string();
+        assert_eq!(text(50_100, 1_050, 2_000), "50 of 1000 entries (5.0 %)");
+        let later = "250 of 1000 entries (25.0 %), 125/s, 6 s left";
+        assert_eq!(text(52_000, 1_250, 2_000), later);
+        let stuck = "0 of 1000 entries (0.0 %), 0/s";
+        assert_eq!(text(52_000, 1_000, 2_000), stuck);
+        let growing = course.progress(60_000, 2_000, 4_000);
+        assert_eq!((growing.total, growing.left_s()), (3_000, Some(20)));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_late() {
+        let course = Course {
+            mark: (60_000, 1_900),
+            ..Course::new(1_000, 50_000)
+        };
+        let of_late = course.progress(61_000, 1_910, 2_000).per_second;
+        assert_eq!(of_late, Some(10.0));
+        let just_told = course.progress(60_100, 1_900, 2_000).per_second;
+        assert!(just_told.is_some_and(|rate| (rate - 89.1).abs() < 0.1));
+    }
+}

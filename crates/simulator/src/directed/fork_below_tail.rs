@@ -1,0 +1,55 @@
+//! An override commits what its members had not known to be committed (rule 11).
+//!
+//! n1 and n2 hold four write-sets that no majority has when all five lose sight of each other.
+//! `pc.bootstrap` makes n1 and n2 primary, and with that these are committed: the fork lies below them.
+//! The rest, a majority of the last view, has gone on with others at the same seqnos. If these seqnos
+//! counted as common to both, its databases would be taken for good ones that only lack a little.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::ForkNotedTooHigh],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.nodes[N1].server.load.clients = 4;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3, N4, N5];
+    stage.part(&[N1, N2], &[N3, N4, N5]);
+    let tail = [1, 2, 3, 4].map(|at| stage.write(N1, &[row(at)]));
+    stage.until("n2 has the tail", |s| {
+        tail.iter().all(|trx| s.holds(N2, *trx).is_some())
+    })?;
+    let committed = tail.iter().any(|trx| stage.has_committed(N1, *trx));
+    stage.check("it is not committed", !committed)?;
+    stage.part(&all, &all);
+    stage.until("nobody is primary", |s| {
+        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
+    })?;
+    stage.join(&[N1], &[N2]);
+    stage.pass_ms(500);
+    stage.strike(Fault::Override { node: N1 });
+    stage.until("n1 and n2 have committed it", |s| {
+        tail.iter().all(|trx| s.has_applied(N2, *trx))
+    })?;
+    stage.join(&[N3, N4, N5], &[N3, N4, N5]);
+    let e = stage.takeover(&[N3, N4, N5])?;
+    let primary = |s: &Stage| [N3, N4, N5].iter().all(|n| s.standing(*n) == Standing::Primary);
+    stage.until("the rest is primary", primary)?;
+    let other = stage.write(e, &[row(1)]);
+    stage.until("the rest goes on", |s| {
+        [N3, N4, N5].iter().all(|n| s.has_applied(*n, other))
+    })?;
+    stage.join(&all, &all);
+    stage.until("the rest yields", |s| s.holds(e, other).is_none())
+}

@@ -1,0 +1,55 @@
+//! A snapshot that was asked for before a fork comes after it (rule 11).
+//!
+//! n1 is cut off from the other three, which go on and write. n5 joins them with an empty database, and
+//! a donor begins to send. Then n5 loses them, and `pc.bootstrap` makes n1 primary, whose group n5 finds:
+//! it takes n1's log, in which the write never was. What its donor still sends has it.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::cluster::NEVER_US;
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::fault::Fault;
+use crate::server::Span;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OldBranchSnapshotTaken],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.nodes[N5].start_us = NEVER_US;
+        for node in [N2, N3, N4] {
+            plan.nodes[node].server.speed.transfer_us = Span(6_000_000, 6_000_000);
+        }
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    let rest = [N2, N3, N4];
+    let synced = |s: &Stage, node| s.state(node) == Some(LocalState::Synced) && s.has_vote(node);
+    stage.until("four nodes serve", |s| (N1..N5).all(|node| synced(s, node)))?;
+    stage.part(&[N1], &[N2, N3, N4, N5]);
+    stage.until("n1 is alone", |s| s.standing(N1) == Standing::NonPrimary)?;
+    let write = stage.write(N2, &[row(1)]);
+    stage.until("the rest goes on", |s| {
+        rest.iter().all(|node| s.has_applied(*node, write))
+    })?;
+    stage.start(N5);
+    let donates = |s: &Stage, node| s.state(node) == Some(LocalState::Donor);
+    stage.until_one("a donor is chosen", &rest, donates)?;
+    stage.pass_ms(100);
+    stage.part(&[N5], &rest);
+    stage.until("n5 has lost them", |s| s.standing(N5) == Standing::NonPrimary)?;
+    stage.strike(Fault::Override { node: N1 });
+    stage.until("n1 is primary", |s| s.standing(N1) == Standing::Primary)?;
+    stage.join(&[N1], &[N5]);
+    let states = [Some(LocalState::Joined), Some(LocalState::Synced)];
+    stage.until("n5 gives up, or has a database", |s| {
+        s.process(N5).is_none() || states.contains(&s.state(N5))
+    })?;
+    stage.must("it has given up", stage.process(N5).is_none());
+    Ok(())
+}

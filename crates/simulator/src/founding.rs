@@ -1,0 +1,72 @@
+//! A cluster that is founded without choosing a node (`pc.bootstrap_expect`): who lists whom, and when an
+//! operator changes his mind.
+
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::random::Random;
+use crate::seen::{NodeId, TimeUs};
+
+/// The founding is over, one way or the other, by about then.
+const FOUNDING_US: TimeUs = 4_000_000;
+
+/// What the nodes' configurations say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Founding {
+    /// `pc.bootstrap_expect`.
+    pub nodes: usize,
+    /// `wsrep_cluster_address`, for processes that start before the change ...
+    pub first: Vec<NodeId>,
+    /// ... and for later ones: maybe with another node in the place of one.
+    pub then: Vec<NodeId>,
+    /// When the operator changes it.
+    pub changed_us: TimeUs,
+}
+
+impl Founding {
+    /// What a process lists that starts now.
+    pub fn list(&self, now_us: TimeUs) -> &[NodeId] {
+        match now_us < self.changed_us {
+            true => &self.first,
+            false => &self.then,
+        }
+    }
+}
+
+impl Plan {
+    /// Nobody is told to bootstrap; there is trouble while the nodes find each other.
+    pub(crate) fn found_together(&mut self, profile: &Profile, random: &mut Random) {
+        let size = self.nodes.len();
+        let nodes = random.shuffled(size);
+        let all_but = |left_out: NodeId| (0..size).filter(|node| *node != left_out).collect();
+        let changes = size > 2 && random.percent(60);
+        self.founding = Some(match changes {
+            true => Founding {
+                nodes: size - 1,
+                first: all_but(nodes[0]),
+                then: all_but(nodes[1]),
+                changed_us: random.within(500_000..=FOUNDING_US),
+            },
+            false => Founding {
+                nodes: size,
+                first: (0..size).collect(),
+                then: (0..size).collect(),
+                changed_us: 0,
+            },
+        });
+        self.recovers = true;
+        for node in &mut self.nodes {
+            node.start_us = random.within(0..=FOUNDING_US / 3);
+            // The only database there is, in doubt for want of its end, waits for an operator (rule 13).
+            node.server.load.ddl_per_mille = 0;
+        }
+        for _ in 0..random.within(0..=7) {
+            let mut faults: Vec<(TimeUs, Fault)> = Vec::new();
+            profile.add_fault(size, self.calm_us, random, &mut faults);
+            let at = random.within(0..=FOUNDING_US.min(self.calm_us));
+            self.faults
+                .extend(faults.into_iter().map(|(_, fault)| (at, fault)));
+        }
+        self.faults.sort_by_key(|(at, _)| *at);
+    }
+}
