@@ -20,8 +20,10 @@ pub(crate) const PAYLOAD_MAX: u32 = 1 << 31;
 pub(crate) const HEAD_MAX: u32 = 4096;
 /// The longest part that is asked for or given.
 pub(crate) const PART_MAX: u32 = 1 << 20;
-/// Parts asked for ahead of what has come.
-const PARTS_AHEAD: u32 = 8;
+/// Parts asked for ahead of what has come: few, since what comes behind them waits; one more for each ms
+/// of the round trip, or a far origin would be fetched from slowly.
+const PARTS_AHEAD: u32 = 4;
+const PARTS_AHEAD_MAX: u32 = 64;
 /// What does not come within this time is asked for again.
 const PATIENCE_MS: TimeMs = 1_000;
 /// Parcels of one origin at a time: those that it may submit, and the next.
@@ -116,6 +118,10 @@ impl Fetching {
     }
 }
 
+fn parts_ahead(round_trip_us: u32) -> u32 {
+    (PARTS_AHEAD + round_trip_us / 1_000).min(PARTS_AHEAD_MAX)
+}
+
 impl Group {
     pub(crate) fn is_large(&self, len: usize) -> bool {
         len > self.config.large_bytes
@@ -198,7 +204,10 @@ impl Group {
 
     fn ask_parts(&mut self, fetch: &mut Fetch) {
         let part = self.config.part_bytes;
-        let until = fetch.received().saturating_add(PARTS_AHEAD * part);
+        let peer = self.peers.get(&fetch.from);
+        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
+        let ahead = parts_ahead(trip_us.unwrap_or_default());
+        let until = fetch.received().saturating_add(ahead * part);
         while fetch.asked < until.min(fetch.parcel.len) {
             let len = part.min(fetch.parcel.len - fetch.asked);
             let (source, offset) = (fetch.source, fetch.asked);
@@ -534,5 +543,16 @@ impl Group {
         let payload = of_entry(&log.read(position)?.body)?;
         self.fetching.read = Some((position, id, payload.clone(), self.now));
         Some(payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_asked_for_ahead_from_afar() {
+        let ahead = [0, 900, 10_000, 60_000, u32::MAX].map(parts_ahead);
+        assert_eq!(ahead, [4, 4, 14, 64, 64]);
     }
 }

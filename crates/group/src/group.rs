@@ -78,7 +78,7 @@ impl Config {
             tail_bytes: 16 << 20,
             window_bytes: 8 << 20,
             large_bytes: 1 << 20,
-            part_bytes: 128 << 10,
+            part_bytes: 64 << 10,
             staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             wish: Wish::Auto,

@@ -160,7 +160,7 @@ impl Plan {
             cert_max_length: Options::default().cert_max_length,
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             large_bytes: Options::default().large_bytes,
-            part_bytes: 128 << 10,
+            part_bytes: 64 << 10,
             staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
