@@ -62,6 +62,14 @@ impl Staging {
             .retain(|id, _| origins.contains(&id.incarnation));
     }
 
+    /// What was staged for a submission. The earlier ones of its origin come no more: an origin's are ordered in turn.
+    fn take(&mut self, id: SubmissionId) -> Option<Submitted> {
+        let staged = self.submitted.remove(&id);
+        self.submitted
+            .retain(|other, _| other.incarnation != id.incarnation || other.number > id.number);
+        staged
+    }
+
     /// Appends a submission, of which nothing is written again that was staged.
     pub(crate) fn append(
         &mut self,
@@ -71,7 +79,7 @@ impl Staging {
         head: &Bytes,
         payload: &Bytes,
     ) -> Result<(), LogError> {
-        let staged = id.and_then(|id| self.submitted.remove(&id));
+        let staged = id.and_then(|id| self.take(id));
         match staged.filter(|submitted| submitted.head <= payload.len()) {
             Some(Submitted {
                 staged,

@@ -30,15 +30,17 @@ pub(crate) fn damaged_name(number: u64, offset: u64) -> String {
     format!("trireme-damaged-{number:012}-{offset}.log")
 }
 
-/// Whether `name` is one that [`damaged_name`] gives.
+/// Name of the file of the `number`-th payload that was staged since the log was opened.
 pub(crate) fn staged_name(number: u64) -> String {
     format!("trireme-staged-{number}.log")
 }
 
+/// Whether `name` is one that [`staged_name`] gives.
 pub(crate) fn is_staged_name(name: &str) -> bool {
     name.starts_with("trireme-staged-") && name.ends_with(".log")
 }
 
+/// Whether `name` is one that [`damaged_name`] gives.
 pub(crate) fn is_damaged_name(name: &str) -> bool {
     name.starts_with("trireme-damaged-") && name.ends_with(".log")
 }
