@@ -2,7 +2,7 @@
 //! follows is carried out.
 
 use trireme_engine::{Engine, Outside};
-use trireme_group::{Event, Incarnation, ReplicaId, Uuid};
+use trireme_group::{Event, Incarnation, ReplicaId, Standing, Uuid};
 use trireme_replicator::Level;
 use trireme_transport::{MeshEvent, Ready, RejectReason};
 
@@ -123,6 +123,8 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         MeshEvent::Rejected { reason, text, .. } => {
             return match reason {
                 RejectReason::Timeout => station.log(Level::Info, &text),
+                // Nothing is amiss here; the other node says it louder if it is in no cluster.
+                RejectReason::History if is_primary(station) => station.log(Level::Info, &text),
                 RejectReason::NotAllowed => {
                     let text = format!("Connection not allowed, IP not found in allowlist. {text}");
                     station.log(Level::Warn, &text);
@@ -132,6 +134,11 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         }
     };
     station.parts().0.group(now, event);
+}
+
+fn is_primary<S: Station + ?Sized>(station: &mut S) -> bool {
+    let link = station.parts().0.link();
+    link.is_some_and(|link| link.group.standing() == Standing::Primary)
 }
 
 fn drop_peer<S: Station + ?Sized>(station: &mut S, peer: [u8; 16], why: &str) {

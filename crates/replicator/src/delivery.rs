@@ -237,9 +237,13 @@ impl Replicator {
         self.counters.received += 1;
         self.counters.received_bytes += 8;
         let configuration = self.configuration();
-        // A leaver sees the view without it: the one who stays is safe to bootstrap, not this one.
-        self.safe_to_bootstrap =
-            configuration.members.len() == 1 && configuration.index_of(self.me).is_some();
+        let is_within = configuration.index_of(self.me).is_some();
+        // Of two, the one who stays is safe to bootstrap, not the leaver.
+        self.safe_to_bootstrap = configuration.members.len() == 1 && is_within;
+        if self.leaving && !is_within && self.connected {
+            // The view that it leaves by is the others': its database ends before (MTR: mysql-wsrep#31).
+            return self.donors_lost(&lost);
+        }
         if matches!(self.stage, Stage::Admission(_)) {
             if configuration.index_of(self.me).is_none() {
                 return; // catching up from the own log

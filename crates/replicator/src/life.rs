@@ -221,6 +221,7 @@ impl Replicator {
         for ticket in self.causal.give_up(false) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
+        self.forget_desyncs();
         let in_snapshot = self.is_in_snapshot();
         // Nor of what lies before the control state that this node has from a peer: the view in which
         // it is primary again is known already, and would not be shown after this one.
@@ -228,6 +229,18 @@ impl Replicator {
         if self.connected && !in_snapshot && !behind {
             let view = self.non_primary_view(component);
             self.push_task(Task::View(view), None);
+        }
+    }
+
+    /// A desync does not outlast the primary component, as with Galera (MTR: GAL-401): the server is not ready before it
+    /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) does: it could not become Synced.
+    fn forget_desyncs(&mut self) {
+        if self.pauses == 0 && std::mem::take(&mut self.desyncs_granted) > 0 {
+            self.log(
+                Level::Info,
+                "the desync of this node ends with the primary component; if it is to be desynced when it is back, \
+                 SET GLOBAL wsrep_desync=OFF and ON again",
+            );
         }
     }
 

@@ -345,6 +345,38 @@ fn a_member_that_was_removed_and_taken_back_is_still_desynced() {
     cluster.assert_settled();
 }
 
+/// It is back as anybody else, unless it is held still: then it could not become Synced.
+#[test]
+fn a_desync_ends_with_the_primary_component_but_for_a_paused_node() {
+    for paused in [false, true] {
+        let mut cluster = Cluster::of(2);
+        let granted = cluster.nodes[1].server.ticket();
+        cluster.event(1, Event::Desync { ticket: granted });
+        cluster.settle();
+        if paused {
+            cluster.call(1, |ticket| Event::Pause { ticket });
+        }
+        cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
+        let component = vec![member(1)];
+        cluster.event(1, Event::NonPrimary { component });
+        cluster.reconfigure(|c| c.members.push(member(1)));
+        cluster.settle();
+        let state = (cluster.comment(1), cluster.status(1).desync_count);
+        if paused {
+            assert_eq!(state.1, 1);
+            cluster.call(1, |ticket| Event::Resume { ticket });
+        } else {
+            assert_eq!(state, ("Synced", 0));
+        }
+        // Its server says it all the same.
+        cluster.call(1, |ticket| Event::Resync { ticket });
+        cluster.settle();
+        let state = (cluster.comment(1), cluster.status(1).desync_count);
+        assert_eq!(state, ("Synced", 0));
+        cluster.assert_settled();
+    }
+}
+
 #[test]
 fn an_inconsistent_node_does_not_pause() {
     let mut cluster = inconsistent();
