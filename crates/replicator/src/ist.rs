@@ -174,7 +174,11 @@ impl Replicator {
             return;
         }
         let control = self.control.as_ref();
-        let here = control.and_then(|c| c.view_at(at)).map(|(_, c)| c.clone());
+        let known = match planted(Mutant::ReplayBeginsInLaterView) {
+            true => control.and_then(|c| c.views.back()),
+            false => control.and_then(|c| c.view_at(at)),
+        };
+        let here = known.map(|(_, c)| c.clone());
         let here = here.unwrap_or_default();
         let next = control.and_then(|c| c.view_after(at));
         let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
