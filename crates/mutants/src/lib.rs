@@ -119,6 +119,7 @@ mutants! {
         undecided_commit_fails: UndecidedCommitFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,
         replay_begins_in_later_view: ReplayBeginsInLaterView,
+        forgotten_view_guessed: ForgottenViewGuessed,
     }
 }
 

@@ -241,6 +241,7 @@ impl Replicator {
         self.safe_to_bootstrap =
             configuration.members.len() == 1 && configuration.index_of(self.me).is_some();
         if matches!(self.stage, Stage::Admission(_)) {
+            self.note_home();
             if configuration.index_of(self.me).is_none() {
                 return; // catching up from the own log
             }

@@ -87,6 +87,7 @@ schedules! {
     parts_lost,
     log_behind_database,
     replayed_stream,
+    many_views_missed,
 }
 
 /// The schedule with this name. Err: there is none.
