@@ -67,6 +67,7 @@ schedules! {
     ordered_twice,
     evicted_submission,
     fork_meets_rest,
+    split_brain_ignored,
     stale_read,
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
