@@ -60,6 +60,7 @@ mutants! {
         flush_not_awaited: FlushNotAwaited,
         delivered_before_written: DeliveredBeforeWritten,
         damage_not_forgotten: DamageNotForgotten,
+        log_outranks_database: LogOutranksDatabase,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,
@@ -117,6 +118,8 @@ mutants! {
         closed_stream_goes_on: ClosedStreamGoesOn,
         undecided_commit_fails: UndecidedCommitFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,
+        replay_begins_in_later_view: ReplayBeginsInLaterView,
+        forgotten_view_guessed: ForgottenViewGuessed,
     }
 }
 

@@ -167,13 +167,15 @@ impl Control {
             .map(|m| m.incarnation)
     }
 
-    /// The last view at or below `seqno` that is remembered, else the oldest.
+    /// The last view at or below `seqno`, if it is remembered.
     pub(crate) fn view_at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
-        self.views
-            .iter()
-            .rev()
-            .find(|(at, _)| *at <= seqno)
-            .or(self.views.front())
+        self.views.iter().rev().find(|(at, _)| *at <= seqno)
+    }
+
+    /// The first view of all, if it is remembered.
+    pub(crate) fn first_view(&self) -> Option<&(Seqno, Configuration)> {
+        let forgets = self.views.len() >= RECENT_VIEWS;
+        self.views.front().filter(|_| !forgets)
     }
 
     /// The first view above `seqno`.

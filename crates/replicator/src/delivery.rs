@@ -245,6 +245,7 @@ impl Replicator {
             return self.donors_lost(&lost);
         }
         if matches!(self.stage, Stage::Admission(_)) {
+            self.note_home();
             if configuration.index_of(self.me).is_none() {
                 return; // catching up from the own log
             }

@@ -121,6 +121,7 @@ impl Replicator {
             let task = Task::View(view);
             self.ist_begins(&task);
             self.ist_entry(task);
+            self.home = Some((next, configuration));
             return true;
         }
         if ist.own_log {
@@ -174,8 +175,11 @@ impl Replicator {
             return;
         }
         let control = self.control.as_ref();
-        let here = control.and_then(|c| c.view_at(at)).map(|(_, c)| c.clone());
-        let here = here.unwrap_or_default();
+        let here = match planted(Mutant::ReplayBeginsInLaterView) {
+            true => control.and_then(|c| c.views.back()),
+            false => self.view_of_database(at),
+        };
+        let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
         let next = control.and_then(|c| c.view_after(at));
         let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
         let mut shown = here.clone();
@@ -255,6 +259,9 @@ impl Replicator {
             };
             self.ist_begins(&task);
             self.ist_entry(task);
+            if let Delivery::Configuration(configuration) = &record.delivery {
+                self.home = Some((record.seqno, configuration.clone()));
+            }
             any = true;
         }
         any

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Checkpoint, Incarnation, Uuid};
+use trireme_group::{Checkpoint, Configuration, Incarnation, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Code, Level};
@@ -93,6 +93,7 @@ impl Replicator {
             self.local = self.gtid_of(self.order.top());
             self.overrides = (self.control.as_ref()).map_or(Vec::new(), |c| c.forks.clone());
         }
+        self.keep_home();
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
@@ -142,7 +143,8 @@ impl Replicator {
         let forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
             && !planted(Mutant::ForkedDatabaseUsed);
         let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
-        let usable = local.uuid == history && is_within && !forked;
+        let is_here = local.uuid == history && is_within && !forked;
+        let usable = is_here && self.view_of_database(local.seqno).is_some();
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
@@ -151,6 +153,12 @@ impl Replicator {
                 "the database at {local} is beyond a fork of its history: all above {fork:?} is dropped"
             );
             self.log(Level::Warn, text);
+        }
+        if is_here && !usable {
+            let text = format!(
+                "the database at {local} is more views behind than the cluster remembers: it needs a full state transfer"
+            );
+            self.log(Level::Info, text);
         }
         self.dummies.clear();
         let phase = if usable {
@@ -179,6 +187,41 @@ impl Replicator {
         self.review_donation();
         if needs_snapshot {
             self.request_snapshot();
+        }
+    }
+
+    /// The view that the database was in at this seqno: its server is to be shown no other one before what
+    /// it has missed, since it undoes streaming transactions whose origin is not in it (rule 6). The group
+    /// remembers its last views; this process, and its log, what they were in themselves. None: nobody
+    /// knows any more.
+    pub(crate) fn view_of_database(&self, at: Seqno) -> Option<&(Seqno, Configuration)> {
+        let control = self.control.as_ref()?;
+        let guesses = planted(Mutant::ForgottenViewGuessed);
+        let home = self.home.as_ref().filter(|(from, _)| *from <= at);
+        control
+            .view_at(at)
+            .or(home.filter(|_| !guesses))
+            .or(control.first_view())
+            .or(control.views.front().filter(|_| guesses))
+    }
+
+    /// Notes the view that the database is in, before the control state forgets it.
+    pub(crate) fn note_home(&mut self) {
+        let local = self.local;
+        let control = self.control.as_ref().filter(|c| c.history == local.uuid);
+        let view = control.and_then(|c| c.view_at(local.seqno));
+        let noted = self.home.as_ref().map(|(from, _)| *from);
+        if let Some(view) = view.filter(|(from, _)| noted < Some(*from)) {
+            self.home = Some(view.clone());
+        }
+    }
+
+    /// The same, before the control state is given up. One that ends below the database does not know.
+    pub(crate) fn keep_home(&mut self) {
+        self.note_home();
+        let control = self.control.as_ref();
+        if control.is_some_and(|c| c.seqno() < self.local.seqno) {
+            self.home = None;
         }
     }
 

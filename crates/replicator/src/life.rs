@@ -65,6 +65,8 @@ impl Replicator {
         self.joined_told = None;
         (self.interrupted, self.course) = (None, None);
         self.delivered_to = 0;
+        self.home = None;
+        self.keep_home();
         self.control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let goes_on = self.local.uuid == history;
@@ -86,6 +88,7 @@ impl Replicator {
             },
             (None, None) => None,
         };
+        self.note_home();
         self.stage = Stage::Admission(SnapshotPull::default());
     }
 

@@ -79,6 +79,8 @@ pub struct Replicator {
     pub(crate) course: Option<Course>,
     /// What the database holds, as connect() knew it.
     pub(crate) local: Gtid,
+    /// The view that it is in, if this process or its log was there; see [`Replicator::view_of_database`].
+    pub(crate) home: Option<(Seqno, Configuration)>,
     /// What is not certain about that.
     pub(crate) doubt: crate::doubt::Doubt,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
@@ -167,6 +169,7 @@ impl Replicator {
             founding: false,
             course: None,
             local: Gtid::UNDEFINED,
+            home: None,
             doubt: crate::doubt::Doubt::default(),
             server_running: false,
             overrides: Vec::new(),

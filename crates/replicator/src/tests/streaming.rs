@@ -1,7 +1,7 @@
 //! Streaming transactions: fragments, their rollback, and what becomes of them at a view.
 
 use trireme_certification::{KeySetBuilder, KeyType, Seqno};
-use trireme_group::{Delivery, Fate};
+use trireme_group::{Configuration, Delivery, Fate};
 
 use super::driver::*;
 use super::server::Happened;
@@ -680,6 +680,58 @@ fn a_server_that_connects_anew_sees_that_a_view_repeats_the_one_before() {
     let again = left + 2;
     assert_eq!(views, [(left, 4), (left, 2), (again, 2), (again + 1, 3)]);
     cluster.assert_settled();
+}
+
+/// A node has missed more views than anybody remembers; the second member of its last one has left since.
+fn long_away(server_running: bool) -> Vec<(i64, bool)> {
+    let mut cluster = Cluster::of(3);
+    let away = |c: &mut Configuration| c.members.retain(|m| m.incarnation != incarnation(2));
+    cluster.reconfigure(away);
+    cluster.settle();
+    let left = cluster.nodes[2].replicator.last_committed();
+    cluster.certify(0, "a", KeyType::Exclusive);
+    if server_running {
+        cluster.call(2, |_| Event::Disconnect);
+        cluster.settle();
+    }
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
+    for _ in 0..70 {
+        cluster.reconfigure(|_| ());
+    }
+    cluster.settle();
+    let node = &mut cluster.nodes[2];
+    if !server_running {
+        node.replicator = crate::Replicator::new(crate::Options::default());
+    }
+    node.incarnation = incarnation(20);
+    node.server.happened.clear();
+    cluster.join(2, left, server_running);
+    cluster.settle();
+    let happened = cluster.nodes[2].server.happened.iter();
+    happened
+        .filter_map(|h| match h {
+            Happened::View(view, _) => {
+                let is_old = view.members.iter().any(|m| m.incarnation == incarnation(1));
+                Some((view.gtid.seqno - left.seqno, is_old))
+            }
+            Happened::SstRequest => Some((-1, false)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// At any other view it would undo what it has of the streaming transactions of who has left.
+#[test]
+fn a_server_is_shown_its_databases_view_though_the_group_has_forgotten_it() {
+    let shown = long_away(true);
+    assert_eq!(shown[0], (0, true));
+    assert!(shown.len() > 70 && shown[5..].iter().all(|(_, is_old)| !is_old));
+}
+
+/// A process without a memory or a log of that view does not guess it.
+#[test]
+fn a_database_whose_view_nobody_knows_is_replaced() {
+    assert_eq!(long_away(false), [(-1, false)]);
 }
 
 /// The same of a total-order action.

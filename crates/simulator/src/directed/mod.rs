@@ -4,9 +4,6 @@
 //! transactions. What a seed still decides is how long each frame, flush and step takes. When the
 //! situation was reached, everything is healed and the run ends as every other one: all converge and
 //! serve, and the invariants watch from the first event to the last.
-//!
-//! Cases of rule 24 that have no schedule yet: "log behind database"; "streaming commit fragment in the
-//! replayed range".
 
 mod cluster;
 mod stage;
@@ -70,6 +67,7 @@ schedules! {
     ordered_twice,
     evicted_submission,
     fork_meets_rest,
+    split_brain_ignored,
     stale_read,
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
@@ -88,6 +86,9 @@ schedules! {
     founder_without_all,
     small_beside_large,
     parts_lost,
+    log_behind_database,
+    replayed_stream,
+    many_views_missed,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -231,6 +231,12 @@ impl<'a> Stage<'a> {
         found.map(|entry| entry.position)
     }
 
+    /// So many entries of the node's log are like this.
+    pub fn count(&self, node: NodeId, is_like: impl Fn(&Entry) -> bool) -> usize {
+        let entries = self.nodes[node].log.values();
+        entries.filter(|entry| is_like(entry)).count()
+    }
+
     /// Position of a transaction that was asked for in the node's log.
     pub fn holds(&self, node: NodeId, trx: ClientTrx) -> Option<Position> {
         let from_end = 8 + 16 * self.rows.get(&trx)?;

@@ -1,0 +1,50 @@
+//! A database is more views behind than anybody remembers, within a streaming transaction (rule 6).
+//!
+//! n3 dies with fragments of A in its database; A ends without it. Then n1 restarts, and n2 so often that the
+//! view in which n1 had its earlier name is long forgotten. n3 has it in its own log: its server must be shown
+//! that one before A's end is replayed.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::replayed_stream::{fragments, plan, position, stream};
+use super::{Directed, N1, N2, N3, Play, Stage};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::ForgottenViewGuessed],
+    plan,
+    play,
+};
+
+/// Each makes two views; 64 are remembered.
+const RESTARTS: usize = 33;
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let a = stream(stage, 1..=3);
+    stage.until("n3 has two fragments of A", |s| fragments(s, N3, a) == 2)?;
+    stage.pass_ms(10);
+    let applied = |s: &Stage| position(s, N3) == position(s, N2);
+    stage.until("and has applied them", applied)?;
+    stage.check("A goes on", fragments(stage, N1, a) == 2)?;
+    stage.crash(N3, false);
+    let view = stage.view(N1);
+    stage.until("A is committed", |s| s.acknowledged(a) && s.view(N1) > view)?;
+    let before = stage.view(N2);
+    for node in std::iter::once(N1).chain(std::iter::repeat_n(N2, RESTARTS)) {
+        stage.leave(node);
+        stage.until("it has left", |s| s.process(node).is_none())?;
+        stage.start(node);
+        stage.until("it is back", |s| {
+            let synced = s.state(node) == Some(LocalState::Synced);
+            synced && s.has_vote(node) && s.standing(N1) == Standing::Primary
+        })?;
+    }
+    stage.check("the view is forgotten", stage.view(N1) > before + 64)?;
+    stage.start(N3);
+    let synced = |s: &Stage| s.state(N3) == Some(LocalState::Synced) && s.has_vote(N3);
+    stage.until("n3 is back", synced)?;
+    stage.must("n3 has replayed A's end", stage.has_applied(N3, a));
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Half of the cluster goes on alone because its operator has said so beforehand (`pc.ignore_sb`), and the
+//! halves meet (rules 11 and 24).
+//!
+//! n1 holds the office and orders X, which reaches nobody: the two have lost sight of each other. n2 makes
+//! itself primary, and writes Y in X's place. When they meet, n1 yields: X is dropped, Y is applied. Half must
+//! be no majority even so: only as an override does n2's part outrank what n1 may have.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::HalfIsAMajority],
+    plan: |seed| {
+        let mut plan = cluster(2, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.check("n1 holds the office", stage.in_office(N1))?;
+    let process = stage.world.machines[N2].process.as_mut();
+    if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
+        group.config_mut().ignore_split_brain = true;
+    }
+    stage.part(&[N1], &[N2]);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("n1 has X", |s| s.holds(N1, x).is_some())?;
+    let view = stage.view(N2);
+    let goes_on = |s: &Stage| s.standing(N2) == Standing::Primary && s.view(N2) > view;
+    stage.until("n2 goes on alone", goes_on)?;
+    let y = stage.write(N2, &[row(1)]);
+    stage.until("n2 writes Y", |s| s.acknowledged(y))?;
+    let waits = |s: &Stage| s.standing(N1) == Standing::NonPrimary && s.told(x).is_some();
+    stage.until("n1 does not", waits)?;
+    stage.check("X is not acknowledged", !stage.acknowledged(x))?;
+    stage.join(&[N1], &[N2]);
+    stage.until("n1 yields", |s| s.holds(N1, x).is_none())?;
+    stage.until("n1 has Y", |s| s.has_applied(N1, y))
+}
