@@ -101,6 +101,7 @@ mutants! {
         executed_action_forgotten: ExecutedActionForgotten,
         begun_counts_as_ended: BegunCountsAsEnded,
         doubt_not_said: DoubtNotSaid,
+        doubt_is_a_success: DoubtIsASuccess,
         done_is_an_error: DoneIsAnError,
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,

@@ -39,6 +39,8 @@ pub(crate) struct Doubt {
     is_open: bool,
     /// The action that may have been interrupted, until the database has passed it.
     action: Option<Gtid>,
+    /// The database's position covers that action.
+    is_covered: bool,
     /// Actions up to here were executed; 0: none is known to have been.
     executed_to: Seqno,
 }
@@ -61,6 +63,7 @@ impl Doubt {
         Doubt {
             is_open,
             action: is_open.then_some(last.gtid),
+            is_covered: local.seqno >= last.gtid.seqno,
             executed_to: match last.gtid.uuid == local.uuid {
                 true => last.executed_to(),
                 false => 0,
@@ -76,6 +79,12 @@ impl Doubt {
     /// This total-order action was executed before the process that did it ended.
     pub(crate) fn was_executed(&self, seqno: Seqno) -> bool {
         seqno <= self.executed_to
+    }
+
+    /// The database came with this total-order action behind it, and how it ended there is not known: the
+    /// server sets the position first, then it says that it has failed, or has not.
+    pub(crate) fn hides_outcome(&self, seqno: Seqno) -> bool {
+        self.is_covered && self.action.is_some_and(|action| action.seqno == seqno)
     }
 
     /// This total-order action may have been executed, or begun: it is executed again.
@@ -243,7 +252,30 @@ fn statement(data: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trireme_group::Uuid;
+
     use super::*;
+
+    #[test]
+    fn how_an_action_ended_is_hidden_where_the_position_covers_it_and_its_end_was_not_noted() {
+        let at = |seqno| Gtid {
+            uuid: Uuid([7; 16]),
+            seqno,
+        };
+        let hides = |position, ended, seqno| {
+            let last = LastAction {
+                gtid: at(5),
+                ended,
+                same_boot: true,
+            };
+            Doubt::of(at(position), last).hides_outcome(seqno)
+        };
+        assert!(hides(5, false, 5));
+        assert!(hides(6, false, 5));
+        assert!(!hides(4, false, 5), "it is executed again, by this process");
+        assert!(!hides(5, true, 5));
+        assert!(!hides(6, false, 6) && !hides(5, false, 4));
+    }
 
     #[test]
     fn only_errors_that_something_is_there_or_not_say_that_it_was_done() {

@@ -172,7 +172,8 @@ impl Replicator {
     }
 
     /// This node has applied `seqno` without an error; did the cluster? A joiner, too, must know: the vote
-    /// may be over before it counts, or before it has come to that seqno.
+    /// may be over before it counts, or before it has come to that seqno. But that a database in doubt came
+    /// with an action says nothing of a success: it is replaced, or is what all others are replaced with.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
         let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
         let follows = match &self.stage {
@@ -180,7 +181,8 @@ impl Replicator {
             Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
         };
-        let is_mine = follows && !self.dummies.contains(&seqno);
+        let is_unknown = self.doubt.hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
+        let is_mine = follows && !is_unknown && !self.dummies.contains(&seqno);
         if is_mine && result.is_some_and(|winner| winner != 0) {
             let gtid = self.gtid_of(seqno);
             // The words that galera_vote_majority_dml and galera_toi_vote look for.

@@ -8,6 +8,7 @@ use super::server::Happened;
 use crate::action::{Action, Level};
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
+use crate::message::Message;
 use crate::{Connect, Event, Replicator};
 
 /// A node killed within an action.
@@ -290,4 +291,73 @@ fn a_write_set_that_fails_while_the_log_is_read_back_is_an_error_of_this_node() 
         !logs.contains("is consistent with group"),
         "it was believed for a while: {logs}"
     );
+}
+
+/// A ballot of a process that was killed since: the action has failed there.
+fn vote(story: &mut Story, voter: usize) {
+    let seqno = story.action.seqno;
+    let vote = Message::Vote {
+        seqno,
+        ballot: 5,
+        policy: 0,
+        text: "exists".into(),
+    };
+    let id = trireme_group::SubmissionId {
+        incarnation: incarnation(voter),
+        number: 99,
+    };
+    story.cluster.append(trireme_group::Delivery::Submission {
+        id,
+        payload: vote.encode(),
+    });
+}
+
+/// A server sets its position before it says that an action has failed, and waits for the vote then. Found by
+/// the simulator: both databases counted as having executed it, and were thrown away.
+#[test]
+fn an_action_that_all_died_voting_on_costs_one_database_only() {
+    for voter in [0, 1] {
+        let mut story = story();
+        let action = story.action.seqno;
+        vote(&mut story, voter);
+        let killed = [(); 2].map(|()| Killed {
+            position: action,
+            ..story.within(false)
+        });
+        for node in 0..2 {
+            story.cluster.nodes[node].server.database.remove(&action);
+        }
+        story.restart(&killed);
+        assert!(!story.asks(0), "it goes on with its own database");
+        assert!(story.asks(1), "it is given a snapshot");
+        story.cluster.snapshot_from(0, 1);
+        story.cluster.settle();
+        for node in 0..2 {
+            assert_eq!(story.cluster.comment(node), "Synced");
+            assert!(story.cluster.nodes[node].records.by_seqno[&action].failed);
+        }
+        story.cluster.assert_settled();
+    }
+}
+
+/// Whoever has noted that it has executed the action is not in doubt: it differs from what is decided.
+#[test]
+fn a_success_beyond_doubt_is_outvoted_all_the_same() {
+    let mut story = story();
+    vote(&mut story, 1);
+    let action = story.action.seqno;
+    let ended = LastAction {
+        ended: true,
+        ..story.begun()
+    };
+    let killed = [ended, story.begun()].map(|last| Killed {
+        position: action,
+        executed: last.ended,
+        last,
+    });
+    story.cluster.nodes[1].server.database.remove(&action);
+    story.restart(&killed);
+    assert_eq!(story.cluster.comment(0), "Inconsistent");
+    assert_eq!(story.cluster.comment(1), "Synced");
+    story.cluster.assert_settled();
 }

@@ -56,6 +56,7 @@ schedules! {
     behind_the_floor,
     action_behind_position,
     blackout_within_ddl,
+    blackout_within_vote,
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,

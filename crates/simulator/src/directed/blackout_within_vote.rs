@@ -1,0 +1,55 @@
+//! All databases die while it is voted on whether DDL fails (rules 13 and 22).
+//!
+//! n1, with the arbitrator n3, cannot execute it and says so. n2, cut off when it has the action, cannot
+//! either, and nobody hears that. n1 and n2 are killed: their positions cover the action, and neither knows
+//! how it ended. n3 has n1's ballot, and no other will come. One of the databases is gone on with.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::server::{Errand, Span};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::DoubtIsASuccess],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        plan.recovers = true;
+        for node in &mut plan.nodes {
+            node.server.load.ddl_per_mille = 0;
+            node.server.speed.ddl_us = Span(20_000, 40_000);
+        }
+        plan.nodes[N3].arbitrate();
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.pass_ms(2_000);
+    let action = stage.errand(
+        N1,
+        Errand {
+            ddl: Some(0),
+            fails: true,
+            ..Errand::default()
+        },
+    );
+    stage.until("n2 knows of the action", |s| s.has_committed(N2, action))?;
+    stage.part(&[N2], &[N1, N3]);
+    stage.pass_ms(1_000);
+    stage.check("n1 waits for n2's ballot", stage.told(action).is_none())?;
+    for node in [N1, N2] {
+        stage.crash(node, false);
+    }
+    stage.join(&[N2], &[N1, N3]);
+    for node in [N1, N2] {
+        stage.start(node);
+    }
+    for node in [N1, N2] {
+        stage.until("they serve", |s| s.has_vote(node))?;
+    }
+    let after = stage.write(N2, &[row(1)]);
+    stage.until("a write afterwards", |s| s.acknowledged(after))
+}
