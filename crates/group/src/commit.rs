@@ -207,8 +207,12 @@ impl Group {
         self.submissions.retain_origins(is_member);
         let members = now.members.iter().chain(&latest.members);
         self.forget_parcels_beside(members.map(|m| m.incarnation).collect());
+        if now.member(me).is_some() {
+            self.admitted(now);
+        }
         if let Role::Sequencer(office) = &mut self.role {
             office.configured(now);
+            // As the primary that it is by now: who has this view, too, would leave it again.
             self.announce();
         }
         let left: Vec<Incarnation> = before
@@ -221,9 +225,8 @@ impl Group {
             self.peers
                 .retain(|known, peer| *known != incarnation || peer.up);
         }
-        if now.member(me).is_some() {
-            self.admitted(now);
-        } else if before.member(me).is_some() || self.loses_seat(before, now) {
+        if now.member(me).is_none() && (before.member(me).is_some() || self.loses_seat(before, now))
+        {
             self.excluded();
         }
     }

@@ -96,3 +96,24 @@ fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
         "{text}"
     );
 }
+
+/// One view is enough for a survivor and the process that has restarted: whoever of them orders it.
+#[test]
+fn a_restart_of_one_of_two_makes_one_view() {
+    for restarted in 0..2 {
+        let mut cores = Cores::of(2);
+        let survivor = 1 - restarted;
+        let number = |cores: &Cores| cores.nodes[survivor].group.configuration().number;
+        let before = number(&cores);
+        cores.kill(restarted);
+        cores.pass(6_000);
+        assert_eq!(cores.standing(survivor), Standing::NonPrimary);
+        let recovered = recovered(&cores, 0, false);
+        let new = cores.start(again(restarted), recovered);
+        cores.pass(3_000);
+        for node in [survivor, new] {
+            assert_eq!(cores.standing(node), Standing::Primary);
+        }
+        assert_eq!(number(&cores), before + 1);
+    }
+}
