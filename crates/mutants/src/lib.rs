@@ -117,6 +117,9 @@ mutants! {
         closed_stream_goes_on: ClosedStreamGoesOn,
         undecided_commit_fails: UndecidedCommitFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,
+        queue_keeps_all: QueueKeepsAll,
+        another_read_back: AnotherReadBack,
+        waiting_not_pinned: WaitingNotPinned,
     }
 }
 
