@@ -106,7 +106,7 @@ impl Replicator {
 
     /// Enough was read back for once.
     pub(crate) fn is_a_slice(&self, bytes: usize) -> bool {
-        bytes >= SLICE_BYTES.min(self.options.queue_bytes)
+        bytes >= SLICE_BYTES.min(self.options.queue_bytes).max(1)
     }
 
     /// More of the backlog is to be read back and processed at once.

@@ -478,6 +478,17 @@ impl Cluster {
         is_due
     }
 
+    /// Payloads that wait take no more memory than this on any node.
+    pub fn bound_queues(&mut self, queue_bytes: usize) {
+        for node in 0..self.nodes.len() {
+            let options = Options {
+                queue_bytes,
+                ..Options::default()
+            };
+            self.event(node, Event::SetOptions(options));
+        }
+    }
+
     /// Everything that can happen without time passing happens.
     pub fn settle_now(&mut self) {
         loop {
@@ -487,6 +498,7 @@ impl Cluster {
                     continue;
                 }
                 any |= self.deliver(node) | self.receive(node) | self.take_work(node);
+                any |= self.tick_now(node);
                 for index in (0..self.nodes[node].server.appliers.len()).rev() {
                     any |= self.step_applier(node, index);
                 }

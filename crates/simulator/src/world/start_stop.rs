@@ -293,7 +293,8 @@ impl World {
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;
-            if text.contains("cannot be read back") {
+            // A failed flush may have cost what was written.
+            if text.contains("cannot be read back") && !process.cut_off {
                 let (name, value, limit) = ("write-sets that cannot be read back", 1, 0);
                 self.watch.see(now, node, Seen::Size { name, value, limit });
             }
