@@ -33,14 +33,15 @@ impl Replicator {
     /// A write-set is to be applied that is in the log at this position: it waits with its payload, which
     /// takes so many bytes, or without.
     pub(crate) fn push_apply(&mut self, mut apply: Apply, position: Position, bytes: usize) {
-        let is_first_without = match &self.stage {
+        let none_before = match &self.stage {
             Stage::Closed | Stage::Admission(_) | Stage::Final => return,
+            // Whatever waits without its payload, all after it does, too: it is read back in order.
             Stage::Transfer(transfer) => !transfer.spilled,
             Stage::Active => self.works.missing().is_none(),
         };
         let fits = self.memory.taken_bytes() + bytes <= self.options.queue_bytes
             || planted(Mutant::QueueKeepsAll);
-        let payload = match (apply.data.is_empty(), is_first_without && fits) {
+        let payload = match (apply.data.is_empty(), none_before && fits) {
             (true, _) => Payload::None,
             (false, true) => Payload::here(&self.memory, bytes),
             (false, false) => {
