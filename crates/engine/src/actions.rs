@@ -194,6 +194,11 @@ impl Engine {
             }
             Action::Reset { checkpoint } => {
                 outside.began_anew(&checkpoint);
+                if self.replicator.needs_log() {
+                    self.node(now_ms, replicator::Event::LogEnds);
+                    self.carry_out(now_ms, outside);
+                }
+                let Some(link) = &mut self.link else { return };
                 let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
                 (link.unflushed, link.flushing) = (None, None);
                 self.must_write(result);

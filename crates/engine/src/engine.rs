@@ -95,6 +95,8 @@ pub struct Engine {
     pub(crate) failed: Option<Failure>,
     /// The log of a connection that such a failure has ended: takes notes still.
     pub(crate) failed_log: Option<Storage>,
+    /// The log of a connection that was given up while something in it waited to be applied.
+    closed_log: Option<Storage>,
     /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
     pub(crate) group_actions: Vec<group::Action>,
@@ -110,6 +112,7 @@ impl Engine {
             group_dirty: false,
             failed: None,
             failed_log: None,
+            closed_log: None,
             notes: Vec::new(),
             group_actions: Vec::new(),
             node_actions: Vec::new(),
@@ -120,7 +123,7 @@ impl Engine {
     ///
     /// Err: the log cannot be opened or made; nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
-        (self.failed, self.failed_log) = (None, None);
+        (self.failed, self.failed_log, self.closed_log) = (None, None, None);
         let flush_appends = start.log.durability == Durability::Disk;
         let mut local = start.local;
         let me = start.config.me.clone();
@@ -224,12 +227,14 @@ impl Engine {
 
     /// The connection is gone; the replicator stays.
     pub fn drop_link(&mut self) {
-        self.failed_log = None;
-        if let Some(link) = self.link.take().filter(|_| self.failed.is_none()) {
+        let needs_log = self.replicator.needs_log();
+        self.closed_log = self.failed_log.take().filter(|_| needs_log);
+        if let Some(mut link) = self.link.take().filter(|_| self.failed.is_none()) {
             if let Err(error) = link.storage.close() {
                 self.notes
                     .push(format!("the write-set log was not closed well: {error}"));
             }
+            self.closed_log = needs_log.then_some(link.storage);
         }
         self.group_dirty = false;
     }
@@ -246,7 +251,10 @@ impl Engine {
 
     /// An event for the replicator.
     pub fn node(&mut self, now_ms: u64, event: replicator::Event) {
-        let history = history(&self.link);
+        let history = match &self.link {
+            Some(link) => &link.storage as &dyn replicator::History,
+            None => ended(&self.failed_log, &self.closed_log),
+        };
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
     }
 
@@ -268,7 +276,10 @@ impl Engine {
 
     /// Counters and states of the node. Cheap.
     pub fn status(&self) -> replicator::Status {
-        self.replicator.status(history(&self.link))
+        self.replicator.status(match &self.link {
+            Some(link) => &link.storage,
+            None => &replicator::NoHistory,
+        })
     }
 
     /// An event for the group, if there is one.
@@ -377,10 +388,13 @@ pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
     state
 }
 
-/// What the replicator may read back.
-fn history(link: &Option<Link>) -> &dyn replicator::History {
-    match link {
-        Some(link) => &link.storage,
+/// What the replicator may read back when its connection is over: what it still has to apply.
+fn ended<'a>(
+    failed: &'a Option<Storage>,
+    closed: &'a Option<Storage>,
+) -> &'a dyn replicator::History {
+    match failed.as_ref().or(closed.as_ref()) {
+        Some(storage) => storage,
         None => &replicator::NoHistory,
     }
 }

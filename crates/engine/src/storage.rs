@@ -217,8 +217,9 @@ impl Storage {
         self.save_session()
     }
 
-    /// The process lets go of the log, with everything flushed: the next one misses nothing.
-    pub fn close(mut self) -> Result<(), LogError> {
+    /// The process lets go of the log, with everything flushed: the next one misses nothing. It can still be
+    /// read.
+    pub fn close(&mut self) -> Result<(), LogError> {
         self.flush()?;
         self.session.clean = true;
         self.save_session()
@@ -356,11 +357,7 @@ impl Storage {
 
     fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
         let entry = decode_entry(Bytes::from(payload)).ok()?;
-        let delivery = match entry.body {
-            Body::Submission { id, payload } => Delivery::Submission { id, payload },
-            Body::Configuration(configuration) => Delivery::Configuration(configuration),
-            Body::BallotStart | Body::Void { .. } => return None,
-        };
+        let delivery = delivery_of(entry.body)?;
         let failed = outcome.flags & (Outcome::FAILED | Outcome::SKIPPED) != 0;
         Some(Recorded {
             position,
@@ -427,6 +424,33 @@ impl History for Storage {
             Storage::recorded(item.position, item.payload, outcome)
         });
         with_seqno.collect()
+    }
+
+    fn read_back(
+        &self,
+        first: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, String> {
+        let log = self.log.as_ref().ok_or("there is no log")?;
+        let run =
+            (log.read_between(first, last, max_bytes as u64)).map_err(|error| error.to_string())?;
+        let mut found = Vec::with_capacity(run.len());
+        for item in run {
+            let entry =
+                decode_entry(Bytes::from(item.payload)).map_err(|error| error.to_string())?;
+            found.extend(delivery_of(entry.body).map(|delivery| (item.position, delivery)));
+        }
+        Ok(found)
+    }
+}
+
+/// What an entry is to those it is delivered to.
+fn delivery_of(body: Body) -> Option<Delivery> {
+    match body {
+        Body::Submission { id, payload } => Some(Delivery::Submission { id, payload }),
+        Body::Configuration(configuration) => Some(Delivery::Configuration(configuration)),
+        Body::BallotStart | Body::Void { .. } => None,
     }
 }
 

@@ -121,6 +121,9 @@ mutants! {
         missed_fragments_unprepared: MissedFragmentsUnprepared,
         replay_begins_in_later_view: ReplayBeginsInLaterView,
         forgotten_view_guessed: ForgottenViewGuessed,
+        queue_keeps_all: QueueKeepsAll,
+        another_read_back: AnotherReadBack,
+        waiting_not_pinned: WaitingNotPinned,
     }
 }
 

@@ -104,12 +104,13 @@ impl Replicator {
         {
             self.positions.pop_front();
         }
-        let needed_from = self
-            .positions
-            .front()
-            .map_or(control.position, |(position, _)| *position);
+        let needed_from = match self.positions.front() {
+            Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
+            _ => control.position,
+        };
         let keep_from = match self.is_arbitrator() {
             true => needed_from, // it has no database
+            false if planted(Mutant::WaitingNotPinned) => needed_from,
             false => self.pins.keep(self.now_ms, needed_from),
         };
         self.out.push(Action::PinLog { keep_from });

@@ -8,8 +8,10 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::{Action, Answer, Code, Level};
 use crate::control::{Control, NodeState};
 use crate::effect::{Effect, Lost};
+use crate::history::History;
 use crate::isolation::Isolation;
 use crate::message::Message;
+use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 use crate::transactions::{Ordered, Phase};
@@ -30,17 +32,27 @@ impl Replicator {
                 self.primary = configuration.index_of(self.me).is_some();
             }
             _ if is_known => {}
-            delivery => self.backlog.push_back((position, delivery)),
+            delivery => self.backlog.push(position, delivery, &self.memory),
         }
     }
 
-    /// Processes what was delivered, as long as nothing forbids it.
-    pub(crate) fn process_backlog(&mut self) {
+    /// Processes what was delivered, as long as nothing forbids it; of what has to be read back, a part.
+    pub(crate) fn process_backlog(&mut self, history: &dyn History) {
+        let mut read_bytes = 0;
         while self.control.is_some() {
+            if self.backlog.next_is_missing() {
+                if self.is_a_slice(read_bytes) {
+                    break; // see `next_deadline_ms`
+                }
+                let Some(bytes) = self.fetch_backlog(history) else {
+                    break;
+                };
+                read_bytes += bytes;
+            }
             if self.deliveries_stand_still() && !self.next_passes_a_pause() {
                 break;
             }
-            let Some((position, delivery)) = self.backlog.pop_front() else {
+            let Some((position, delivery)) = self.backlog.pop() else {
                 break;
             };
             self.process(position, delivery);
@@ -52,7 +64,7 @@ impl Replicator {
     /// desync (contract 2.20).
     fn next_passes_a_pause(&self) -> bool {
         match self.backlog.front() {
-            Some((_, Delivery::Submission { id, payload })) => {
+            Some(Delivery::Submission { id, payload }) => {
                 let may_donate = self.my_state() == Some(NodeState::Synced);
                 Message::needs_no_server(payload, id.incarnation == self.me, may_donate)
             }
@@ -181,7 +193,7 @@ impl Replicator {
             outcome.depends_on,
             failed || forgotten || self.is_abandoned_fragment(id, &write_set),
         );
-        self.push_task(Task::Apply(Box::new(apply)), Some(seqno));
+        self.push_apply(apply, position, write_set.len_bytes());
     }
 
     fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, failed: bool) {
@@ -259,7 +271,7 @@ impl Replicator {
             self.note_overrides();
         }
         let view = self.primary_view(seqno, &configuration);
-        self.push_task(Task::View(view), Some(seqno));
+        self.push_task(Task::View(view), Some(seqno), Payload::None);
         self.tell_synced();
         self.donors_lost(&lost);
     }
@@ -311,7 +323,7 @@ impl Replicator {
         let synced = self.my_state() == Some(crate::control::NodeState::Synced);
         if synced && !self.synced_told {
             self.synced_told = true;
-            self.push_task(Task::Synced, None);
+            self.push_task(Task::Synced, None, Payload::None);
         }
     }
 
@@ -322,16 +334,19 @@ impl Replicator {
 
     /// Gives the server its next callback: at once, or when the state transfer is through. One with
     /// a seqno takes its place in the order.
-    pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>) {
+    pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
         match &mut self.stage {
             Stage::Closed | Stage::Admission(_) | Stage::Final => {}
-            Stage::Transfer(transfer) => transfer.later.push_back((task, seqno)),
-            Stage::Active => self.enqueue(task, seqno),
+            Stage::Transfer(transfer) => {
+                transfer.spilled |= payload.is_in_log();
+                transfer.later.push_back((task, seqno, payload));
+            }
+            Stage::Active => self.enqueue(task, seqno, payload),
         }
     }
 
     /// Puts a callback into the queue, unless a snapshot has brought its effects already.
-    pub(crate) fn enqueue(&mut self, task: Task, seqno: Option<Seqno>) {
+    pub(crate) fn enqueue(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
         if let Some(seqno) = seqno {
             if seqno <= self.order.top() {
                 return;
@@ -350,7 +365,7 @@ impl Replicator {
         if let Task::Apply(apply) = &task {
             self.counters.apply_waits += u64::from(apply.depends_on > self.order.low());
         }
-        self.works.push(task, after);
+        self.works.push(task, after, payload);
         if is_apply {
             let length = self.works.applies();
             self.counters.queued(length);

@@ -12,6 +12,7 @@ use crate::flow::Ask;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
+use crate::payload::Payload;
 use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
@@ -88,6 +89,7 @@ impl Replicator {
                 bypass: false,
             },
             None,
+            Payload::None,
         );
     }
 

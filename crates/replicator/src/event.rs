@@ -81,6 +81,8 @@ pub enum Event {
         /// The reader's token.
         token: u64,
     },
+    /// The node's log is about to be given up for one that begins anew ([`Event::Reset`]).
+    LogEnds,
     /// The group's log begins anew above this checkpoint: this node needs the control state of a
     /// peer.
     Reset(Box<Checkpoint>),

@@ -10,6 +10,17 @@ pub trait History {
     /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
     /// if there is one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded>;
+    /// What was delivered from position `first` on, up to `last`, until `max_bytes` are filled (at least one if
+    /// there is one). Ends before what cannot be read.
+    ///
+    /// # Errors
+    /// If that is the first: what is wrong with the log, for a person to read.
+    fn read_back(
+        &self,
+        first: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, String>;
 }
 
 /// An entry with a seqno and what became of it.
@@ -37,5 +48,14 @@ impl History for NoHistory {
 
     fn read(&self, _from: Seqno, _max_bytes: usize) -> Vec<Recorded> {
         Vec::new()
+    }
+
+    fn read_back(
+        &self,
+        _first: Position,
+        _last: Position,
+        _max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, String> {
+        Err("there is no log".to_owned())
     }
 }

@@ -11,6 +11,7 @@ use crate::direct::Direct;
 use crate::history::{History, Recorded};
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
+use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::streaming::is_same;
 use crate::work::Task;
@@ -81,9 +82,16 @@ impl Replicator {
         members.into_iter().map(|m| m.incarnation).collect()
     }
 
+    /// No more is pulled for now. What was delivered meanwhile may take all the room: one piece is pulled
+    /// even so.
+    fn has_enough_queued(&self) -> bool {
+        let (applies, bytes) = (self.works.applies(), self.payload_bytes());
+        applies >= MAX_QUEUED || applies > 0 && bytes >= self.options.queue_bytes
+    }
+
     /// Takes one step; false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        if self.leaving || self.works.applies() >= MAX_QUEUED || !self.doubt_is_settled() {
+        if self.leaving || self.has_enough_queued() || !self.doubt_is_settled() {
             return false;
         }
         let now_ms = self.now_ms;
@@ -120,7 +128,7 @@ impl Replicator {
             let view = self.primary_view(next, &configuration);
             let task = Task::View(view);
             self.ist_begins(&task);
-            self.ist_entry(task);
+            self.ist_entry(task, Payload::None);
             self.home = Some((next, configuration));
             return true;
         }
@@ -199,14 +207,14 @@ impl Replicator {
         self.server_running = true;
         self.shown_low = Some(at - 1);
         self.works
-            .push(Task::View(self.primary_view(at, &shown)), at);
+            .push(Task::View(self.primary_view(at, &shown)), at, Payload::None);
         if repeats && !planted(Mutant::RepeatedViewHidden) {
             self.works
-                .push(Task::View(self.primary_view(at, &here)), at);
+                .push(Task::View(self.primary_view(at, &here)), at, Payload::None);
         }
     }
 
-    fn ist_entry(&mut self, task: Task) {
+    fn ist_entry(&mut self, task: Task, payload: Payload) {
         let Stage::Transfer(Transfer {
             phase: TransferPhase::Ist(ist),
             ..
@@ -217,7 +225,7 @@ impl Replicator {
         let seqno = ist.next;
         ist.next += 1;
         self.counters.received += 1;
-        self.enqueue(task, Some(seqno));
+        self.enqueue(task, Some(seqno), payload);
     }
 
     /// Queues entries that are next; false if the first is not.
@@ -236,8 +244,11 @@ impl Replicator {
             {
                 break;
             }
-            let task = match &record.delivery {
-                Delivery::Configuration(c) => Task::View(self.primary_view(record.seqno, c)),
+            let (task, payload) = match &record.delivery {
+                Delivery::Configuration(c) => {
+                    let view = self.primary_view(record.seqno, c);
+                    (Task::View(view), Payload::None)
+                }
                 Delivery::Submission { id, payload } => match Message::decode(payload) {
                     Ok(Message::WriteSet(ws)) => {
                         let (seqno, depends_on) = (record.seqno, record.depends_on);
@@ -252,13 +263,15 @@ impl Replicator {
                         let passed = failed || skipped || executed;
                         let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
                         self.tell_repetition(&apply);
-                        Task::Apply(Box::new(apply))
+                        let bytes = if passed { 0 } else { payload.len() };
+                        let payload = Payload::here(&self.memory, bytes);
+                        (Task::Apply(Box::new(apply)), payload)
                     }
                     _ => break,
                 },
             };
             self.ist_begins(&task);
-            self.ist_entry(task);
+            self.ist_entry(task, payload);
             if let Delivery::Configuration(configuration) = &record.delivery {
                 self.home = Some((record.seqno, configuration.clone()));
             }

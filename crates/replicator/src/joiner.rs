@@ -13,6 +13,7 @@ use crate::gtid::Gtid;
 use crate::history::History;
 use crate::ist::Ist;
 use crate::order::Order;
+use crate::payload::Payload;
 use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 pub(crate) use crate::snapshot::SnapshotPull;
@@ -28,7 +29,9 @@ pub(crate) struct Transfer {
     pub upto: Seqno,
     pub phase: TransferPhase,
     /// What was delivered meanwhile.
-    pub later: VecDeque<(Task, Option<Seqno>)>,
+    pub later: VecDeque<(Task, Option<Seqno>, Payload)>,
+    /// One of these is without its payload, and so are all after it.
+    pub spilled: bool,
 }
 
 #[derive(Debug)]
@@ -181,6 +184,7 @@ impl Replicator {
             upto,
             phase,
             later: VecDeque::new(),
+            spilled: false,
         });
         self.show_connected();
         self.review_disputes();
@@ -241,7 +245,7 @@ impl Replicator {
     pub(crate) fn pursue_state(&mut self, history: &dyn History) {
         self.tell_progress();
         self.pursue_snapshot();
-        self.process_backlog();
+        self.process_backlog(history);
         self.retry_state_request();
         while self.pursue_ist(history) {}
         self.pursue_membership();
@@ -257,14 +261,14 @@ impl Replicator {
         self.server_running = true; // the view that this node came in with, if none before
         // A snapshot that has brought a primary view has brought it to a server that was never without.
         let top = self.order.top();
-        let is_brought = |(task, seqno): &(Task, Option<Seqno>)| {
+        let is_brought = |(task, seqno, _): &(Task, Option<Seqno>, Payload)| {
             matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
         };
         let last_brought = transfer.later.iter().rposition(is_brought);
-        for (at, (task, seqno)) in transfer.later.into_iter().enumerate() {
+        for (at, (task, seqno, payload)) in transfer.later.into_iter().enumerate() {
             let is_past = last_brought.is_some_and(|last| at < last);
             if !(is_past && matches!(task, Task::View(_))) {
-                self.enqueue(task, seqno);
+                self.enqueue(task, seqno, payload);
             }
         }
         self.tell_synced();

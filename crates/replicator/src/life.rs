@@ -11,6 +11,7 @@ use crate::gtid::Gtid;
 use crate::isolation::Isolation;
 use crate::joiner::SnapshotPull;
 use crate::order::Order;
+use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Phase;
@@ -168,7 +169,8 @@ impl Replicator {
         if let (false, Some((seqno, configuration))) = (self.connected, view) {
             self.connected = true;
             let view = self.primary_view(seqno, &configuration);
-            self.works.push(Task::Connected(view), i64::MIN);
+            self.works
+                .push(Task::Connected(view), i64::MIN, Payload::None);
         }
     }
 
@@ -231,7 +233,7 @@ impl Replicator {
         let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
         if self.connected && !in_snapshot && !behind {
             let view = self.non_primary_view(component);
-            self.push_task(Task::View(view), None);
+            self.push_task(Task::View(view), None, Payload::None);
         }
     }
 
@@ -383,10 +385,12 @@ impl Replicator {
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
             let alone = self.non_primary_view(vec![self.my_member.clone()]);
-            self.works.push(Task::View(alone), self.order.top());
+            self.works
+                .push(Task::View(alone), self.order.top(), Payload::None);
         }
         let last = self.non_primary_view(Vec::new());
-        self.works.push(Task::View(last), self.order.top());
+        self.works
+            .push(Task::View(last), self.order.top(), Payload::None);
         self.stage = Stage::Final;
     }
 

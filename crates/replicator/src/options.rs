@@ -25,6 +25,9 @@ pub struct Options {
     pub large_bytes: usize,
     /// How many bytes of entries go into one IST chunk.
     pub ist_chunk_bytes: usize,
+    /// The payloads of what was delivered and waits to be applied take no more memory than this; what is
+    /// beyond is read back from the log.
+    pub queue_bytes: usize,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             sst_donor: String::new(),
             large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,
+            queue_bytes: 64 << 20,
         }
     }
 }

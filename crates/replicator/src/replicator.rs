@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Configuration, Delivery, Incarnation, Member, Position};
+use trireme_group::{Configuration, Incarnation, Member, Position};
 use trireme_mutants::{Mutant, planted};
 
 use crate::absence::Absence;
 use crate::action::{Action, Answer, Code, Level};
 use crate::asking::Asking;
+use crate::backlog::Backlog;
 use crate::causal::Causal;
 use crate::control::{Control, MemberState, NodeState};
 use crate::counters::Counters;
@@ -26,6 +27,7 @@ use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::patience::Patience;
+use crate::payload::Memory;
 use crate::progress::Course;
 use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
@@ -105,7 +107,11 @@ pub struct Replicator {
     // --- the order
     pub(crate) control: Option<Control>,
     /// Delivered, not processed: paused, or no control state yet.
-    pub(crate) backlog: VecDeque<(Position, Delivery)>,
+    pub(crate) backlog: Backlog,
+    /// What the payloads in all queues take.
+    pub(crate) memory: Memory,
+    /// Payloads read back since the process began.
+    pub(crate) read_back_count: u64,
     /// What the group has delivered here; the control state of a peer may be ahead of it.
     pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
@@ -183,7 +189,9 @@ impl Replicator {
             safe_to_bootstrap: false,
             exited: false,
             control: None,
-            backlog: VecDeque::new(),
+            backlog: Backlog::default(),
+            memory: Memory::default(),
+            read_back_count: 0,
             positions: VecDeque::new(),
             pins: crate::cut::Pins::default(),
             order: Order::new(-1),
@@ -257,6 +265,7 @@ impl Replicator {
                     self.answer_sync_wait(token, Code::TrxFail);
                 }
             }
+            Event::LogEnds => self.fetch_all(history),
             Event::Reset(checkpoint) => self.reset(&checkpoint),
             Event::Left => self.left(),
             Event::Direct { from, bytes } => self.direct(from, bytes, history),
@@ -317,7 +326,7 @@ impl Replicator {
 
     /// Lets everything happen that has become possible.
     fn settle(&mut self, history: &dyn History) {
-        self.process_backlog();
+        self.process_backlog(history);
         self.pursue_state(history);
         self.pursue_votes();
         self.grant_commit_order();
@@ -330,6 +339,8 @@ impl Replicator {
         self.watch_flow();
         self.report_cut();
         self.tell_joined();
+        self.shed_backlog();
+        self.fetch_works(history);
         let low = self.order.low();
         self.works.announce(low, &mut self.out);
     }

@@ -34,6 +34,7 @@ impl Replicator {
             .map(|at| at.max(self.now_ms + 10))
             .into_iter()
             .chain(self.flow.next_token_ms().filter(|_| !self.held.is_empty()))
+            .chain(self.has_more_backlog().then_some(self.now_ms))
             .min()
     }
 

@@ -1,7 +1,7 @@
 //! The control state on its way from a member to a joiner.
 
 use bytes::Bytes;
-use trireme_group::{Configuration, Delivery, Incarnation, Position};
+use trireme_group::{Configuration, Incarnation, Position};
 
 use crate::action::Level;
 use crate::control::Control;
@@ -75,13 +75,8 @@ impl Replicator {
 
     /// Where this node was admitted, and the last configuration with it that is known.
     fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
-        let mut with_me = self
-            .backlog
-            .iter()
-            .filter_map(|(position, delivery)| match delivery {
-                Delivery::Configuration(c) if c.index_of(self.me).is_some() => Some((*position, c)),
-                _ => None,
-            });
+        let mut with_me = (self.backlog.configurations())
+            .filter(|(_, configuration)| configuration.index_of(self.me).is_some());
         let (position, first) = with_me.next()?;
         Some((
             position,
@@ -92,14 +87,9 @@ impl Replicator {
     /// A member that has not heard of an override yet has the state of the branch that was left, in
     /// which the same positions mean something else (rule 11).
     fn is_of_this_branch(&self, control: &Control) -> bool {
-        let delivered = self.backlog.iter().filter_map(|(position, delivery)| {
-            let Delivery::Configuration(configuration) = delivery else {
-                return None;
-            };
-            configuration
-                .override_id
-                .filter(|_| *position <= control.position)
-        });
+        let delivered = (self.backlog.configurations())
+            .take_while(|(position, _)| *position <= control.position)
+            .filter_map(|(_, configuration)| configuration.override_id);
         let mut overrides = self.last_override.into_iter().chain(delivered);
         overrides.all(|id| control.forks.iter().any(|(known, _)| *known == id))
     }
@@ -167,7 +157,7 @@ impl Replicator {
                     format!("control state at position {position} came from {from}"),
                 );
                 self.control = Some(control);
-                self.backlog.retain(|(at, _)| *at > position);
+                self.backlog.drop_up_to(position);
                 self.begin_transfer(Some(from));
             }
             Ok(_) => self.snapshot_refused(from, chunk.round),

@@ -16,6 +16,7 @@ use crate::ist::Ist;
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::order::Order;
+use crate::payload::Payload;
 use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
@@ -28,7 +29,7 @@ impl Replicator {
     pub(crate) fn request_snapshot(&mut self) {
         self.log(Level::Info, "Gap in state sequence. Need state transfer.");
         let top = self.order.top();
-        self.works.push(Task::SstRequest, top);
+        self.works.push(Task::SstRequest, top, Payload::None);
     }
 
     /// The server is ready to receive.
@@ -325,6 +326,7 @@ impl Replicator {
             upto,
             phase,
             later: VecDeque::new(),
+            spilled: false,
         });
         if let Some(donor) = lost {
             self.donor_lost(donor);

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use trireme_certification::Seqno;
+use trireme_group::{Delivery, Position};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
 use crate::flags;
+use crate::message::Message;
+use crate::payload::{Memory, Missing, Payload};
 use crate::work::{Task, View, Work, WorkId};
 
 /// How many ready works are announced at most; each one that is finished announces more.
@@ -32,6 +35,28 @@ struct Queued {
     after: Seqno,
     /// For an Apply in isolation: grastate.dat was marked.
     marked: bool,
+    payload: Payload,
+}
+
+impl Queued {
+    /// Takes its payload from an entry of the log; false if that is of something else.
+    fn takes(&mut self, delivery: &Delivery, bytes: usize) -> bool {
+        let (Task::Apply(apply), Delivery::Submission { id, payload }) = (&mut self.task, delivery)
+        else {
+            return false;
+        };
+        let Ok(Message::WriteSet(write_set)) = Message::decode(payload) else {
+            return false;
+        };
+        let is_it = id.incarnation == apply.source
+            && (write_set.trx, write_set.conn) == (apply.trx, apply.conn)
+            && payload.len() == bytes;
+        if !is_it && !planted(Mutant::AnotherReadBack) {
+            return false;
+        }
+        apply.data = write_set.data;
+        true
+    }
 }
 
 /// Works are handed out strictly in order: a later one before an earlier one could take the last
@@ -39,6 +64,10 @@ struct Queued {
 #[derive(Default)]
 pub(crate) struct Works {
     queue: VecDeque<Queued>,
+    /// How many at the front have their payload; the one after them is in the log only.
+    here: usize,
+    /// The last one that is in the log only, if any is.
+    last_in_log: Position,
     running: BTreeMap<WorkId, Running>,
     next_id: WorkId,
     announced: usize,
@@ -49,13 +78,60 @@ pub(crate) struct Works {
 }
 
 impl Works {
-    pub(crate) fn push(&mut self, task: Task, after: Seqno) {
+    pub(crate) fn push(&mut self, task: Task, after: Seqno, payload: Payload) {
+        match &payload {
+            Payload::InLog { position, .. } => self.last_in_log = *position,
+            _ => self.here += usize::from(self.here == self.queue.len()),
+        }
         self.applies += usize::from(matches!(task, Task::Apply(_)));
         self.queue.push_back(Queued {
             task,
             after,
             marked: false,
+            payload,
         });
+    }
+
+    /// What is to be read back next.
+    pub(crate) fn missing(&self) -> Option<Missing> {
+        let Payload::InLog { position, bytes } = self.queue.get(self.here)?.payload else {
+            return None; // `here` is where the first of them is
+        };
+        Some(Missing {
+            first: position,
+            last: self.last_in_log,
+            bytes,
+            is_next: self.here == 0,
+        })
+    }
+
+    /// Takes in what was read back from the first missing one on; gives how many: 0 if
+    /// that one is not there.
+    pub(crate) fn restore(&mut self, found: Vec<(Position, Delivery)>, memory: &Memory) -> usize {
+        let mut found = found.into_iter().peekable();
+        let mut restored = 0;
+        while let Some(missing) = self.missing() {
+            while found.next_if(|(at, _)| *at < missing.first).is_some() {}
+            let Some((_, delivery)) = found.next_if(|(at, _)| *at == missing.first) else {
+                break;
+            };
+            let Some(queued) = self.queue.get_mut(self.here) else {
+                break; // `missing` has seen it
+            };
+            if !queued.takes(&delivery, missing.bytes) {
+                break;
+            }
+            queued.payload = Payload::here(memory, missing.bytes);
+            self.count_here();
+            restored += 1;
+        }
+        restored
+    }
+
+    fn count_here(&mut self) {
+        let waiting = self.queue.iter().skip(self.here);
+        let is_here = |queued: &&Queued| !queued.payload.is_in_log();
+        self.here += waiting.take_while(is_here).count();
     }
 
     /// Number of write-sets that wait.
@@ -86,6 +162,8 @@ impl Works {
                 self.queue.push_back(queued)
             }
         }
+        self.here = 0;
+        self.count_here();
         self.applies = self
             .queue
             .iter()
@@ -96,6 +174,9 @@ impl Works {
 
     /// True if the queue's front may run.
     fn is_ready(&self, queued: &Queued, low: Seqno) -> bool {
+        if queued.payload.is_in_log() {
+            return false;
+        }
         match &queued.task {
             Task::Apply(apply) => {
                 let alone = apply.flags & flags::ISOLATION != 0;
@@ -120,6 +201,7 @@ impl Works {
             return None;
         }
         let task = self.queue.pop_front()?.task;
+        self.here -= 1; // it was ready
         self.donates |= matches!(task, Task::Donate { .. });
         self.announced = self.announced.saturating_sub(1);
         let running = match &task {
@@ -201,10 +283,10 @@ mod tests {
     #[test]
     fn a_report_of_the_last_connection_finishes_nothing_of_this_one() {
         let mut works = Works::default();
-        works.push(Task::Synced, 0);
+        works.push(Task::Synced, 0, Payload::None);
         let stuck = works.take(0).expect("it may run").id;
         works.start_over();
-        works.push(Task::Synced, 0);
+        works.push(Task::Synced, 0, Payload::None);
         let running = works.take(0).expect("nothing else runs").id;
         assert_eq!(works.done(stuck), None);
         assert_eq!(works.done(running), Some(Running::Other));

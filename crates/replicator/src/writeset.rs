@@ -178,6 +178,11 @@ impl WriteSet {
         })
     }
 
+    /// Size of the payload.
+    pub(crate) fn len_bytes(&self) -> usize {
+        KEYS_AT + self.keys.len() + self.data.len()
+    }
+
     /// Its keys.
     pub(crate) fn keys(&self) -> KeySet<'_> {
         KeySet::parse(&self.keys)

@@ -44,6 +44,7 @@ counters! {
     voided: "voids",
     parcels: "large write-sets fetched",
     logged: "large write-sets fetched from a log",
+    read_back: "write-sets read back to be applied",
     transfers: "snapshots",
     transfers_broken: "snapshots broken off",
     ists: "incremental transfers",

@@ -54,6 +54,8 @@ pub struct Plan {
     pub large_bytes: usize,
     /// It travels in parts of this size.
     pub part_bytes: u32,
+    /// Payloads that wait to be applied take so much memory.
+    pub queue_bytes: usize,
     /// From this size on it is written into a file of its own while it travels.
     pub staged_bytes: u32,
     /// Others' take so much memory, but for one.
@@ -161,6 +163,7 @@ impl Plan {
             ist_chunk_bytes: random.pick(&[500, 10_000, 1 << 20]),
             large_bytes: Options::default().large_bytes,
             part_bytes: 64 << 10,
+            queue_bytes: Options::default().queue_bytes,
             staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
@@ -184,6 +187,9 @@ impl Plan {
         }
         if profile.founds_together {
             plan.found_together(profile, &mut Random::new(seed, 8));
+        }
+        if profile.queues_in_log {
+            plan.queue_bytes = Random::new(seed, 9).pick(&[0, 150, 600, 3_000]);
         }
         plan
     }

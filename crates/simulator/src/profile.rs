@@ -106,6 +106,8 @@ pub struct Profile {
     pub founds_together: bool,
     /// Many write-sets count as large: a majority fetches them before they are ordered.
     pub parcels: bool,
+    /// What waits to be applied is mostly in the log only.
+    pub queues_in_log: bool,
 }
 
 use Kind::*;
@@ -135,6 +137,7 @@ const PLAIN: Profile = Profile {
     streaming_percent: 0,
     founds_together: false,
     parcels: false,
+    queues_in_log: false,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -449,6 +452,27 @@ pub const ALL: &[Profile] = &[
         faults: (3, 14),
         mix: EVERYTHING,
         parcels: true,
+        ..PLAIN
+    },
+    Profile {
+        name: "queues",
+        sizes: &[2, 3, 3, 4, 5],
+        mix: &[
+            (6, SlowAppliers),
+            (3, Partition),
+            (1, OneWay),
+            (1, Reset),
+            (2, Pause),
+            (3, Crash),
+            (2, PowerLoss),
+            (2, CrashInTransfer),
+            (2, Leave),
+            (2, Reconnect),
+            (1, FullDisk),
+            (1, FlushFails),
+        ],
+        think_us: [3_000, 10_000, 20_000],
+        queues_in_log: true,
         ..PLAIN
     },
 ];

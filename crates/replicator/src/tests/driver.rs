@@ -22,6 +22,10 @@ pub const HISTORY: Uuid = Uuid([7; 16]);
 pub struct Records {
     pub by_seqno: BTreeMap<Seqno, Recorded>,
     pub first: Seqno,
+    /// What was delivered, from where it is pinned on.
+    pub log: BTreeMap<Position, Delivery>,
+    /// What is wrong with it.
+    pub damage: Option<String>,
 }
 
 impl History for Records {
@@ -45,6 +49,28 @@ impl History for Records {
             out.push(record.clone());
         }
         out
+    }
+
+    fn read_back(
+        &self,
+        first: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, String> {
+        if let Some(damage) = &self.damage {
+            return Err(damage.clone());
+        }
+        let (mut bytes, mut out) = (0, Vec::new());
+        for (position, delivery) in self.log.range(first..=last) {
+            if let Delivery::Submission { payload, .. } = delivery {
+                bytes += payload.len();
+            }
+            if !out.is_empty() && bytes > max_bytes {
+                break;
+            }
+            out.push((*position, delivery.clone()));
+        }
+        Ok(out)
     }
 }
 
@@ -229,6 +255,8 @@ impl Cluster {
         let base = self.order.last().map_or(0, |(position, _)| *position);
         self.nodes[node].base = base;
         self.nodes[node].next = self.order.len();
+        self.event(node, Event::LogEnds);
+        self.nodes[node].records.log.clear();
         let checkpoint = Checkpoint {
             position: base,
             history: HISTORY,
@@ -348,6 +376,10 @@ impl Cluster {
                 self.reconfigure(|c| c.members.retain(|m| m.incarnation != from));
                 self.event(node, Event::Left);
             }
+            Action::PinLog { keep_from } => {
+                let log = &mut self.nodes[node].records.log;
+                *log = log.split_off(keep_from);
+            }
             Action::Closed => self.nodes[node].closed = true,
             Action::Log { text, .. } => self.nodes[node].logs.push(text.clone()),
             Action::Fatal { text } => self.nodes[node].fatal = Some(text.clone()),
@@ -372,6 +404,7 @@ impl Cluster {
             return false;
         };
         at.next += 1;
+        at.records.log.insert(position, delivery.clone());
         self.event(node, Event::Delivered { position, delivery });
         true
     }
@@ -435,6 +468,27 @@ impl Cluster {
         self.nodes[node].server.tois[&conn].0 != before
     }
 
+    /// The time that a node has asked for has come, if it is now.
+    pub fn tick_now(&mut self, node: usize) -> bool {
+        let due = self.nodes[node].replicator.next_deadline_ms();
+        let is_due = due.is_some_and(|at| at <= self.now_ms);
+        if is_due {
+            self.event(node, Event::Tick);
+        }
+        is_due
+    }
+
+    /// Payloads that wait take no more memory than this on any node.
+    pub fn bound_queues(&mut self, queue_bytes: usize) {
+        for node in 0..self.nodes.len() {
+            let options = Options {
+                queue_bytes,
+                ..Options::default()
+            };
+            self.event(node, Event::SetOptions(options));
+        }
+    }
+
     /// Everything that can happen without time passing happens.
     pub fn settle_now(&mut self) {
         loop {
@@ -444,6 +498,7 @@ impl Cluster {
                     continue;
                 }
                 any |= self.deliver(node) | self.receive(node) | self.take_work(node);
+                any |= self.tick_now(node);
                 for index in (0..self.nodes[node].server.appliers.len()).rev() {
                     any |= self.step_applier(node, index);
                 }

@@ -20,8 +20,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(nodes: usize, threads: usize) -> Self {
+    fn new(nodes: usize, threads: usize, queue_bytes: usize) -> Self {
         let mut cluster = Cluster::of(nodes);
+        cluster.bound_queues(queue_bytes);
         for node in &mut cluster.nodes {
             node.threads = threads;
         }
@@ -241,6 +242,11 @@ impl Run {
     }
 }
 
+/// What waits to be applied is all in memory, or a part of it, or nearly nothing.
+fn queue_bytes() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(64 << 20), Just(300), Just(0)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -248,9 +254,10 @@ proptest! {
     fn nobody_waits_for_ever_and_all_end_alike(
         nodes in 1..4usize,
         threads in 1..4usize,
+        queue_bytes in queue_bytes(),
         steps in proptest::collection::vec((0..34u8, any::<u8>(), any::<u8>()), 0..300),
     ) {
-        let mut run = Run::new(nodes, threads);
+        let mut run = Run::new(nodes, threads, queue_bytes);
         for step in steps {
             run.step(step);
         }
@@ -260,9 +267,10 @@ proptest! {
     #[test]
     fn a_disconnect_at_any_moment_leaves_nobody_waiting(
         threads in 1..4usize,
+        queue_bytes in queue_bytes(),
         steps in proptest::collection::vec((0..32u8, any::<u8>(), any::<u8>()), 0..200),
     ) {
-        let mut run = Run::new(2, threads);
+        let mut run = Run::new(2, threads, queue_bytes);
         for step in steps {
             run.step(step);
         }

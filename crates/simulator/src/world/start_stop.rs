@@ -120,6 +120,7 @@ impl World {
             cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
             large_bytes: plan.large_bytes,
+            queue_bytes: plan.queue_bytes,
             ..Options::default()
         };
         let expect = (plan.founding.as_ref()).map(|founding| {
@@ -292,6 +293,11 @@ impl World {
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;
+            // A failed flush may have cost what was written.
+            if text.contains("cannot be read back") && !process.cut_off {
+                let (name, value, limit) = ("write-sets that cannot be read back", 1, 0);
+                self.watch.see(now, node, Seen::Size { name, value, limit });
+            }
             self.tell(|| format!("n{} aborts: {text}", node + 1));
             self.machines[node].back_us = now + RESTART_US;
             return self.crash(node, false);

@@ -10,6 +10,9 @@ use crate::seen::{NodeId, Seen, TimeUs};
 /// A client was acknowledged not longer ago than this: there is load.
 const LOAD_US: TimeUs = 500_000;
 
+/// No write-set of the simulated servers is larger.
+const MAX_PAYLOAD: usize = 2_000;
+
 /// These overrides are in the past of the branch that the process is on.
 fn is_past(overrides: &[Uuid], process: &Process) -> bool {
     let known = (process.engine.link()).map(|link| &link.group.checkpoint().overrides);
@@ -260,6 +263,11 @@ impl World {
                     link.group.end() - link.group.commit(),
                     5_000,
                 ),
+                (
+                    "bytes that wait to be applied",
+                    process.engine.replicator.payload_bytes() as u64,
+                    (self.plan.queue_bytes + self.plan.ist_chunk_bytes.max(MAX_PAYLOAD)) as u64,
+                ),
             ];
             for (name, value, limit) in sizes {
                 self.watch
@@ -363,5 +371,6 @@ impl World {
         self.coverage.conflicts += status.local_cert_failures;
         self.coverage.replays += status.local_replays;
         self.coverage.stops += status.flow_control_sent;
+        self.coverage.read_back += process.engine.replicator.read_back_count();
     }
 }

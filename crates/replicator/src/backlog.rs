@@ -1,0 +1,195 @@
+//! What was delivered and not processed yet: the node is paused, or has no control state.
+
+use std::collections::VecDeque;
+
+use trireme_group::{Configuration, Delivery, Position};
+
+use crate::payload::{Memory, Missing, Payload};
+
+struct Waiting {
+    position: Position,
+    /// None: to be read back.
+    delivery: Option<Delivery>,
+    payload: Payload,
+}
+
+/// In order of position. Payloads are in memory from the front on, up to a place; from there on those of
+/// write-sets are in the log only.
+#[derive(Default)]
+pub(crate) struct Backlog {
+    entries: VecDeque<Waiting>,
+    /// How many are in the log only.
+    in_log: usize,
+}
+
+impl Backlog {
+    pub(crate) fn push(&mut self, position: Position, delivery: Delivery, memory: &Memory) {
+        let payload = match &delivery {
+            Delivery::Submission { payload, .. } => Payload::here(memory, payload.len()),
+            Delivery::Configuration(_) => Payload::None,
+        };
+        self.entries.push_back(Waiting {
+            position,
+            delivery: Some(delivery),
+            payload,
+        });
+    }
+
+    /// What came last stays without its payload, if there is no room for it or for one before it.
+    pub(crate) fn shed(&mut self, is_full: bool) {
+        let Some(last) = (self.entries.back_mut()).filter(|_| is_full || self.in_log > 0) else {
+            return;
+        };
+        let Some(Delivery::Submission { payload, .. }) = &last.delivery else {
+            return;
+        };
+        last.payload = Payload::InLog {
+            position: last.position,
+            bytes: payload.len(),
+        };
+        last.delivery = None;
+        self.in_log += 1;
+    }
+
+    /// The next one; None if there is none, or it has to be read back.
+    pub(crate) fn front(&self) -> Option<&Delivery> {
+        self.entries.front()?.delivery.as_ref()
+    }
+
+    /// True if the next one has to be read back.
+    pub(crate) fn next_is_missing(&self) -> bool {
+        (self.entries.front()).is_some_and(|next| next.payload.is_in_log())
+    }
+
+    /// What is to be read back, if it is the next.
+    pub(crate) fn missing(&self) -> Option<Missing> {
+        let next = self.entries.front()?;
+        let Payload::InLog { position, bytes } = next.payload else {
+            return None;
+        };
+        let last = self.entries.back().map_or(position, |last| last.position);
+        Some(Missing {
+            first: position,
+            last,
+            bytes,
+            is_next: true,
+        })
+    }
+
+    /// Takes in what was read back from the first missing one on; gives how many: 0 if
+    /// that one is not there.
+    pub(crate) fn restore(&mut self, found: Vec<(Position, Delivery)>, memory: &Memory) -> usize {
+        let mut found = found.into_iter().peekable();
+        let mut restored = 0;
+        for entry in &mut self.entries {
+            let Payload::InLog { position, bytes } = entry.payload else {
+                continue; // a configuration
+            };
+            while found.next_if(|(at, _)| *at < position).is_some() {}
+            let read = found.next_if(|(at, delivery)| {
+                let is_it = |payload: &bytes::Bytes| payload.len() == bytes;
+                *at == position
+                    && matches!(delivery, Delivery::Submission { payload, .. } if is_it(payload))
+            });
+            let Some((_, delivery)) = read else { break };
+            entry.delivery = Some(delivery);
+            entry.payload = Payload::here(memory, bytes);
+            self.in_log -= 1;
+            restored += 1;
+        }
+        restored
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Position, Delivery)> {
+        self.front()?;
+        let next = self.entries.pop_front()?;
+        next.delivery.map(|delivery| (next.position, delivery))
+    }
+
+    /// Forgets what is not above `position`.
+    pub(crate) fn drop_up_to(&mut self, position: Position) {
+        let keeps = |entry: &Waiting| entry.position > position;
+        self.entries.retain(keeps);
+        let is_in_log = |entry: &&Waiting| entry.payload.is_in_log();
+        self.in_log = self.entries.iter().filter(is_in_log).count();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Backlog::default();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The configurations in it, in order.
+    pub(crate) fn configurations(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (Position, &Configuration)> {
+        (self.entries.iter()).filter_map(|entry| match &entry.delivery {
+            Some(Delivery::Configuration(configuration)) => Some((entry.position, configuration)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use trireme_group::{Incarnation, SubmissionId};
+
+    use super::*;
+
+    fn delivery(position: Position, bytes: usize) -> Delivery {
+        let id = SubmissionId {
+            incarnation: Incarnation::default(),
+            number: position,
+        };
+        let payload = Bytes::from(vec![position as u8; bytes]);
+        Delivery::Submission { id, payload }
+    }
+
+    #[test]
+    fn from_the_first_without_room_on_all_are_read_back_in_order() {
+        let memory = Memory::default();
+        let mut backlog = Backlog::default();
+        for position in 1..=6 {
+            match position {
+                4 => {
+                    let configuration = Delivery::Configuration(Configuration::default());
+                    backlog.push(position, configuration, &memory);
+                }
+                _ => backlog.push(position, delivery(position, 10), &memory),
+            }
+            backlog.shed(memory.taken_bytes() > 15);
+        }
+        assert_eq!(memory.taken_bytes(), 10);
+        assert_eq!(backlog.configurations().count(), 1);
+        assert_eq!(backlog.pop(), Some((1, delivery(1, 10))));
+        assert!(backlog.next_is_missing());
+        assert_eq!(backlog.pop(), None);
+        let missing = backlog.missing().expect("it is");
+        assert_eq!((missing.first, missing.last), (2, 6));
+        let another = vec![(2, delivery(2, 11))];
+        assert_eq!(backlog.restore(another, &memory), 0, "not what was there");
+        let found = [1, 2, 3, 5].map(|position| (position, delivery(position, 10)));
+        assert_eq!(backlog.restore(found.to_vec(), &memory), 3);
+        assert_eq!(memory.taken_bytes(), 30);
+        for position in [2, 3] {
+            assert_eq!(backlog.pop(), Some((position, delivery(position, 10))));
+        }
+        assert!(matches!(
+            backlog.pop(),
+            Some((4, Delivery::Configuration(_)))
+        ));
+        assert_eq!(backlog.pop(), Some((5, delivery(5, 10))));
+        assert_eq!(backlog.missing().map(|missing| missing.first), Some(6));
+        backlog.drop_up_to(6);
+        assert!(backlog.is_empty());
+        assert_eq!(memory.taken_bytes(), 0);
+    }
+}
