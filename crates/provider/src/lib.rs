@@ -23,6 +23,7 @@ mod runtime;
 mod services;
 mod stats;
 mod status;
+mod termination;
 mod transaction;
 mod waiting;
 

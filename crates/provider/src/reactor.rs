@@ -9,6 +9,7 @@ use trireme_node::Station;
 use trireme_transport::{Poller, Ready, Waker};
 
 use crate::node::Node;
+use crate::termination;
 
 /// Handle on the reactor thread; stops and joins it when dropped.
 pub struct Reactor {
@@ -63,12 +64,16 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             std::thread::sleep(Duration::from_millis(100));
         }
         let Some(node) = node.upgrade() else { return };
-        let (idle_ms, cut_off) = node.with(|core| {
+        let (idle_ms, cut_off, blank) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
             core.pump();
-            (core.idle_ms(), core.is_cut_off())
+            (core.idle_ms(), core.is_cut_off(), core.is_blank())
         });
+        if blank && !node.server_running.load(Ordering::Acquire) && termination::is_wanted() {
+            (node.logger).info("SIGTERM: ending while the cluster is not founded yet");
+            termination::let_it();
+        }
         if cut_off {
             return; // and the port is closed with the poller: the others know at once
         }

@@ -89,7 +89,7 @@ fn two_of_three_wait_and_say_for_whom() {
         assert!(trial.node(i).log_text().contains(&absent), "{absent}");
     }
     assert_eq!(founders(&trial), 0);
-    trial.kill(1);
+    trial.stop(1);
     for i in [1, 2] {
         let spawned = trial.spawn_node(i, StartMode::Join);
         spawned.unwrap_or_else(|error| panic!("{error}"));
