@@ -22,7 +22,7 @@ impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
         self.delivered_to = position;
-        if matches!(self.stage, Stage::Closed | Stage::Final) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded {
             return;
         }
         // A peer's control state may be ahead of what the group has delivered here.
@@ -254,6 +254,8 @@ impl Replicator {
         self.safe_to_bootstrap = configuration.members.len() == 1 && is_within;
         if self.leaving && !is_within && self.connected {
             // The view that it leaves by is the others': its database ends before (MTR: mysql-wsrep#31).
+            self.excluded = true;
+            self.backlog.clear();
             return self.donors_lost(&lost);
         }
         if matches!(self.stage, Stage::Admission(_)) {

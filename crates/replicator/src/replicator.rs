@@ -97,6 +97,8 @@ pub struct Replicator {
     pub(crate) primary: bool,
     /// disconnect() was called, or the node leaves by itself.
     pub(crate) leaving: bool,
+    /// The view by which it leaves was ordered: what follows is not for this node.
+    pub(crate) excluded: bool,
     pub(crate) inconsistent: bool,
     /// The server was told that it is synced, and still is.
     pub(crate) synced_told: bool,
@@ -184,6 +186,7 @@ impl Replicator {
             connected: false,
             primary: false,
             leaving: false,
+            excluded: false,
             inconsistent: false,
             synced_told: false,
             safe_to_bootstrap: false,
