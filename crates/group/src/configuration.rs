@@ -89,10 +89,9 @@ impl Configuration {
             .position(|m| m.incarnation == incarnation)
     }
 
-    /// Keeps the member order: by the replica, so that a node has the same index (and the server the same
-    /// `auto_increment_offset`) after a restart.
+    /// Keeps the member order that every node agrees on.
     pub fn sort(&mut self) {
-        self.members.sort_by_key(|m| (m.replica, m.incarnation));
+        self.members.sort_by_key(|m| m.incarnation);
     }
 
     /// True if both have the same incarnations.

@@ -206,7 +206,7 @@ pub enum Action {
     },
     /// No majority: the component as this node sees it (rule 20).
     NonPrimary {
-        /// Reachable non-primary members, this one included, in the order of members.
+        /// Reachable non-primary members, this one included, sorted by incarnation.
         component: Vec<Member>,
     },
     /// An own submission will not be answered by a delivery.

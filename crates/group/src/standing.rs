@@ -368,7 +368,7 @@ impl Group {
             .collect();
         if !component.iter().any(|m| m.incarnation == me) {
             component.push(self.config.me.clone());
-            component.sort_by_key(|m| (m.replica, m.incarnation));
+            component.sort_by_key(|m| m.incarnation);
         }
         let names: Vec<Incarnation> = component.iter().map(|m| m.incarnation).collect();
         if names != self.component {

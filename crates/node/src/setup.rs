@@ -83,11 +83,19 @@ pub fn open_votes(options: &Options) -> Result<Votes, SetupError> {
     Ok(Votes::open(&base_dir, random_uuid()?)?)
 }
 
+/// A process of this replica. It begins as the replica does: members are in the order of their ids, here and in the
+/// server's tables, so a node has the same index, and the server the same `auto_increment_offset`, after a restart.
+fn new_incarnation(replica: Uuid) -> Result<Incarnation, SetupError> {
+    let mut bytes = random_uuid()?.0;
+    bytes[..4].copy_from_slice(&replica.0[..4]);
+    Ok(Incarnation(Uuid(bytes)))
+}
+
 /// This node as the others see it, under a new incarnation; its names are still to be filled in.
 pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
     Ok(Member {
         replica: ReplicaId(votes.replica()),
-        incarnation: Incarnation(random_uuid()?),
+        incarnation: new_incarnation(votes.replica())?,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
         address: advertised_address(options, &listen_address(options)?),
         segment: options.int("gmcast.segment").clamp(0, 255) as u8,
@@ -243,6 +251,14 @@ mod tests {
     #[test]
     fn this_boot_has_an_id() {
         assert!(!current_boot_id().unwrap().is_nil());
+    }
+
+    #[test]
+    fn processes_of_a_replica_are_different_and_in_its_place() {
+        let ids = [Uuid([1; 16]), Uuid([2; 16])];
+        let [first, second] = ids.map(|id| [(); 50].map(|()| new_incarnation(id).unwrap()));
+        assert_ne!(first[0], first[1]);
+        assert!(first.iter().max() < second.iter().min());
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl World {
             Action::NonPrimary { component } => {
                 let sorted = component
                     .windows(2)
-                    .all(|pair| pair[0].replica < pair[1].replica);
+                    .all(|pair| pair[0].incarnation < pair[1].incarnation);
                 let me = component.iter().any(|m| m.incarnation == me);
                 assert!(
                     sorted && me,
