@@ -72,7 +72,7 @@ impl Group {
         let Some(theirs) = self.overrides_of(from) else {
             return Some(promise);
         };
-        if self.is_of_own_branch(from, log) {
+        if self.is_of_own_branch(from, log) || planted(Mutant::OtherBranchElects) {
             return Some(promise);
         }
         if !own.starts_with(theirs) {
