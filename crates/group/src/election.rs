@@ -262,12 +262,20 @@ impl Group {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
             return; // `message` has looked it up
         };
-        if let Role::Candidate(candidacy) = &mut self.role {
-            if candidacy.ballot == promise.ballot {
-                if let Some(promises) = &mut candidacy.promises {
-                    promises.insert(replica, (from, promise));
-                    self.count_promises();
-                }
+        if let Role::Candidate(candidacy) = &self.role {
+            if candidacy.ballot != promise.ballot {
+                return;
+            }
+            let Some(promise) = self.as_evidence(from, promise) else {
+                return;
+            };
+            if let Role::Candidate(Candidacy {
+                promises: Some(promises),
+                ..
+            }) = &mut self.role
+            {
+                promises.insert(replica, (from, promise));
+                self.count_promises();
             }
         } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.promised {
             // Late, but it tells where that log ends.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use trireme_mutants::{Mutant, planted};
-
 use crate::entry::{Body, Entry};
 use crate::group::{Group, LogReader, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
@@ -77,11 +75,7 @@ impl Group {
         let Some(peer) = self.peers.get(&member) else {
             return; // whoever sent a summary has been looked up
         };
-        let forked = peer
-            .status
-            .as_ref()
-            .is_some_and(|status| status.overrides != self.committed.overrides)
-            && !planted(Mutant::OverridesIgnored);
+        let forked = !self.is_of_own_branch(member, summary);
         // Nothing that both logs have for certain: the member gets a checkpoint.
         let next = if summary.end == 0 || forked {
             0

@@ -12,6 +12,7 @@
 //! membership. A large payload is with a majority before it is submitted: spreading (its origin),
 //! fetching (the others).
 
+mod branches;
 mod checkpoint;
 mod codec;
 mod commit;

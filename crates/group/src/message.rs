@@ -335,6 +335,15 @@ pub struct Summary {
     pub runs: Vec<(Ballot, Position, Position)>,
 }
 
+impl Summary {
+    /// True if the log is known to have the last entry that the checkpoint covers, and so all below it.
+    pub(crate) fn holds(&self, checkpoint: &Checkpoint) -> bool {
+        let (position, ballot) = (checkpoint.position, checkpoint.ballot);
+        let mut runs = self.runs.iter();
+        runs.any(|(b, first, last)| *b == ballot && (*first..=*last).contains(&position))
+    }
+}
+
 /// Answer to a [`Message::Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Promise {

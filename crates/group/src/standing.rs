@@ -1,7 +1,5 @@
 //! What a process believes about itself and the others: heartbeats, silence, non-primary (rules 10, 20).
 
-use trireme_mutants::{Mutant, planted};
-
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
@@ -180,47 +178,6 @@ impl Group {
                 && status.overrides == self.committed.overrides
                 && status.configuration_number < self.latest().number
             || self.standing == Standing::Outside
-    }
-
-    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
-    /// asks to join. False: the sender is the one who has to give way.
-    fn heed_overrides(&mut self, status: &Status) -> bool {
-        let own = &self.committed.overrides;
-        if self.standing == Standing::Outside {
-            return true;
-        }
-        if !status.overrides.starts_with(own) {
-            return false;
-        }
-        let following = self.matched && status.ballot == self.promised;
-        let overruled = status.overrides.len() > own.len() && !following;
-        if overruled && !planted(Mutant::OverridesIgnored) {
-            self.known_overrides = status.overrides.clone();
-            self.role = Role::Follower;
-            self.declare_non_primary();
-        }
-        true
-    }
-
-    /// True if the peer has not committed an override that this log includes. If it is on a branch
-    /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
-    /// hears of the override by this process's status.
-    pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
-        let status = (self.peers.get(&from)).and_then(|peer| peer.status.as_ref());
-        let own = &self.committed.overrides;
-        status.is_some_and(|status| !status.overrides.starts_with(own))
-    }
-
-    /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
-    pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
-        let seated = |peer: &Peer| self.has_seat(peer.replica);
-        self.lacks_own_override(from) && !self.peers.get(&from).is_some_and(seated)
-    }
-
-    /// True if this component was overruled by an override that it has not taken over yet: it
-    /// neither orders nor elects.
-    pub(crate) fn is_overridden(&self) -> bool {
-        self.known_overrides.len() > self.committed.overrides.len()
     }
 
     /// True if members that weigh a majority were heard within this time, oneself included.

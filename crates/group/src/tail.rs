@@ -161,6 +161,15 @@ impl Tail {
         }
     }
 
+    /// True if this log may be the other one with more behind it: where the other ends is no other entry here,
+    /// as far as is remembered.
+    pub fn may_go_on_from(&self, other: &Summary) -> bool {
+        match self.ballot_at(other.end) {
+            Some(ballot) => ballot == other.end_ballot,
+            None => other.end < self.base && other.end_ballot <= self.base_ballot,
+        }
+    }
+
     /// Highest position up to which a log with this summary is known to equal this one: one where
     /// both have an entry of the same ballot (log matching), else the other's commit point.
     pub fn matching(&self, other: &Summary) -> Position {

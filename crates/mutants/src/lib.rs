@@ -44,6 +44,7 @@ mutants! {
         takeover_makes_view: TakeoverMakesView,
         read_point_from_own_log: ReadPointFromOwnLog,
         overrides_ignored: OverridesIgnored,
+        other_branch_elects: OtherBranchElects,
         minority_refuses: MinorityRefuses,
         payload_not_awaited: PayloadNotAwaited,
         uncommitted_delivered: UncommittedDelivered,

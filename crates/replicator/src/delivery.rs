@@ -269,8 +269,10 @@ impl Replicator {
             self.begin_founded(seqno);
         }
         let replaced = matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
-        if configuration.override_id.is_some() && !replaced {
-            self.note_overrides();
+        match configuration.override_id {
+            Some(_) if replaced => self.overridden_in_transfer(),
+            Some(_) => self.note_overrides(),
+            None => {}
         }
         let view = self.primary_view(seqno, &configuration);
         self.push_task(Task::View(view), Some(seqno), Payload::None);

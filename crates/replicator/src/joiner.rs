@@ -43,6 +43,8 @@ pub(crate) enum TransferPhase {
     Retry {
         request: Bytes,
         at_ms: u64,
+        /// An earlier request was given up. On another branch it may have been ordered after all, and a donor sends.
+        given_up: bool,
     },
     /// The request is on its way into the order.
     Submitted {

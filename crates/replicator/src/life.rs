@@ -310,7 +310,7 @@ impl Replicator {
             Sent::Rollback(trx) => self.lost_rollbacks.push(trx),
             Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
-            Sent::StateRequest => self.state_request_failed(),
+            Sent::StateRequest => self.state_request_failed(true),
             Sent::Doubt
             | Sent::Donated
             | Sent::Joined

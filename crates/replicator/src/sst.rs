@@ -67,6 +67,7 @@ impl Replicator {
                 transfer.phase = TransferPhase::Retry {
                     request,
                     at_ms: self.now_ms,
+                    given_up: false,
                 };
                 self.forget_action();
                 self.out.push(Action::MarkUnsafe);
@@ -80,7 +81,7 @@ impl Replicator {
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
-        let TransferPhase::Retry { request, at_ms } = &transfer.phase else {
+        let TransferPhase::Retry { request, at_ms, .. } = &transfer.phase else {
             return;
         };
         if !primary || now_ms < *at_ms {
@@ -100,8 +101,8 @@ impl Replicator {
         );
     }
 
-    /// The request was not ordered; it is made again.
-    pub(crate) fn state_request_failed(&mut self) {
+    /// The request was not ordered, as far as this branch goes (`given_up`), or no donor was found; it is made again.
+    pub(crate) fn state_request_failed(&mut self, given_up: bool) {
         let at_ms = self.now_ms + RETRY_MS;
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
@@ -110,6 +111,7 @@ impl Replicator {
             transfer.phase = TransferPhase::Retry {
                 request: request.clone(),
                 at_ms,
+                given_up,
             };
         }
     }
@@ -148,7 +150,7 @@ impl Replicator {
         self.submissions.take(id.number);
         match donor {
             None => {
-                self.state_request_failed();
+                self.state_request_failed(false);
                 let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
                             Will keep retrying every 1 second(s)";
                 self.log(Level::Info, text);
@@ -271,6 +273,25 @@ impl Replicator {
         self.snapshot_is_here(gtid.seqno, upto);
     }
 
+    /// A donor was, or may have been, chosen on another branch: the snapshot may hold what is dropped here, or never
+    /// come (rule 11).
+    fn forked_in_transfer(&mut self) {
+        let text = format!("An override has forked the history during a state transfer. {NEVER}");
+        self.fatal(text);
+    }
+
+    /// An override has made this node primary while its server awaits a snapshot.
+    pub(crate) fn overridden_in_transfer(&mut self) {
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        // A donor that is known sends what this branch has, or is lost.
+        if matches!(transfer.phase, TransferPhase::Retry { given_up: true, .. }) {
+            transfer.phase = TransferPhase::GivenUp;
+            self.forked_in_transfer();
+        }
+    }
+
     /// In step with the group again, after its log began anew while the server was being given a
     /// snapshot: it goes on from there, since the server can be asked only once.
     pub(crate) fn resume_snapshot(&mut self, phase: TransferPhase) {
@@ -279,17 +300,14 @@ impl Replicator {
         let me = self.me;
         let under_way = matches!(
             phase,
-            TransferPhase::Submitted { .. }
+            TransferPhase::Retry { given_up: true, .. }
+                | TransferPhase::Submitted { .. }
                 | TransferPhase::Receiving { .. }
                 | TransferPhase::Brought { .. }
         );
         let forked = control.forks != self.forks_before_reset;
         if under_way && forked && !planted(Mutant::OldBranchSnapshotTaken) {
-            // Its donor was chosen on another branch: the snapshot may hold what is dropped here, or
-            // never come (rule 11).
-            let text =
-                format!("An override has forked the history during a state transfer. {NEVER}");
-            return self.fatal(text);
+            return self.forked_in_transfer();
         }
         let is_member = |donor: Incarnation| control.members.contains_key(&donor);
         let (mut lost, mut prepared, mut brought) = (None, None, None);
@@ -298,6 +316,7 @@ impl Replicator {
                 TransferPhase::Retry {
                     request,
                     at_ms: self.now_ms,
+                    given_up: under_way,
                 }
             }
             TransferPhase::Receiving { donor } => {

@@ -470,6 +470,7 @@ pub const ALL: &[Profile] = &[
             (2, Reconnect),
             (1, FullDisk),
             (1, FlushFails),
+            (1, Fork),
         ],
         think_us: [3_000, 10_000, 20_000],
         queues_in_log: true,

@@ -156,6 +156,50 @@ fn a_snapshot_survives_that_the_joiners_log_begins_anew() {
     }
 }
 
+/// Found by the simulator: a request that was withdrawn here had been ordered by the others, whose donor sent what an
+/// override had dropped by then (rule 11).
+#[test]
+fn a_request_given_up_before_a_fork_may_bring_a_snapshot_of_the_other_branch() {
+    for begins_anew in [true, false] {
+        let mut cluster = Cluster::new();
+        cluster.found();
+        let joiner = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        for _ in 0..30 {
+            // Until the server is asked; what it answers is not ordered here.
+            if kinds(&cluster, joiner).contains(&"sst_request".to_string()) {
+                break;
+            }
+            cluster.deliver(0);
+            cluster.take_work(0);
+            cluster.step_applier(0, 0);
+            cluster.deliver(joiner);
+            cluster.receive(0);
+            cluster.receive(joiner);
+            cluster.nodes[joiner].primary = kinds(&cluster, joiner).is_empty();
+            cluster.take_work(joiner);
+            cluster.step_applier(joiner, 0);
+            cluster.pass(100);
+        }
+        assert_eq!(
+            cluster.comment(joiner),
+            "Joining: State Transfer request failed"
+        );
+        cluster.nodes[joiner].primary = true;
+        cluster.reconfigure(|c| c.override_id = Some(trireme_group::Uuid([3; 16])));
+        if begins_anew {
+            cluster.reset(joiner);
+            cluster.reconfigure(|c| c.override_id = None);
+        }
+        cluster.settle();
+        let fatal = cluster.nodes[joiner].fatal.as_deref();
+        assert!(
+            fatal.is_some_and(|text| text.contains("forked")),
+            "{fatal:?}"
+        );
+    }
+}
+
 #[test]
 fn a_snapshot_behind_the_join_is_completed_from_the_log() {
     let mut cluster = Cluster::new();

@@ -90,6 +90,7 @@ schedules! {
     log_behind_database,
     replayed_stream,
     many_views_missed,
+    vote_of_other_branch,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -1,0 +1,106 @@
+//! Branches of one history (rule 11): an operator's override made one, and others may have gone on without it.
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, Uuid};
+use crate::message::{Promise, Standing, Status, Summary};
+
+impl Group {
+    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
+    /// asks to join. False: the sender is the one who has to give way.
+    pub(crate) fn heed_overrides(&mut self, status: &Status) -> bool {
+        let own = &self.committed.overrides;
+        if self.standing == Standing::Outside {
+            return true;
+        }
+        if !status.overrides.starts_with(own) {
+            return false;
+        }
+        let following = self.matched && status.ballot == self.promised;
+        let overruled = status.overrides.len() > own.len() && !following;
+        if overruled && !planted(Mutant::OverridesIgnored) {
+            self.known_overrides = status.overrides.clone();
+            self.role = Role::Follower;
+            self.declare_non_primary();
+        }
+        true
+    }
+
+    /// True if this component was overruled by an override that it has not taken over yet: it
+    /// neither orders nor elects.
+    pub(crate) fn is_overridden(&self) -> bool {
+        self.known_overrides.len() > self.committed.overrides.len()
+    }
+
+    /// True if the peer has not committed an override that this log includes. If it is on a branch
+    /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
+    /// hears of the override by this process's status.
+    pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
+        let own = &self.committed.overrides;
+        self.overrides_of(from)
+            .is_some_and(|theirs| !theirs.starts_with(own))
+    }
+
+    /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
+    pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
+        let peer = self.peers.get(&from);
+        self.lacks_own_override(from) && !peer.is_some_and(|peer| self.has_seat(peer.replica))
+    }
+
+    /// True if the peer's log has the same overrides as this one for certain, or the peer has yet to say.
+    pub(crate) fn is_of_own_branch(&self, from: Incarnation, log: &Summary) -> bool {
+        let Some(theirs) = self.overrides_of(from) else {
+            return true;
+        };
+        let own = &self.committed.overrides;
+        if planted(Mutant::OverridesIgnored) || theirs == own {
+            return true;
+        }
+        // It has committed an override that is only in the log here, or the other way round.
+        let ahead = theirs.starts_with(own) && self.overrides_in_log().starts_with(theirs);
+        let behind = own.starts_with(theirs) && log.holds(&self.committed);
+        ahead || behind
+    }
+
+    /// What the promise says of this log's branch. Positions and configurations of another one are no evidence:
+    /// of its giver only the vote counts, as that of one who may have forgotten what it acknowledged here
+    /// (rule 4). None: it knows of an override that this log lacks, so that this candidate is the one to yield.
+    pub(crate) fn as_evidence(&self, from: Incarnation, promise: Promise) -> Option<Promise> {
+        let log = &promise.summary;
+        let own = &self.committed.overrides;
+        let Some(theirs) = self.overrides_of(from) else {
+            return Some(promise);
+        };
+        if self.is_of_own_branch(from, log) || planted(Mutant::OtherBranchElects) {
+            return Some(promise);
+        }
+        if !own.starts_with(theirs) {
+            // It is asked to lead if its log is the better one.
+            let better = (log.end_ballot, log.end) > (self.tail.end_ballot(), self.tail.end());
+            return Some(promise).filter(|_| better && theirs.starts_with(own));
+        }
+        if self.tail.may_go_on_from(log) {
+            return Some(promise); // a member that has missed the override
+        }
+        Some(Promise {
+            summary: Summary::default(),
+            configurations: Vec::new(),
+            amnesiac: true,
+            ..promise
+        })
+    }
+
+    fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
+        let status = self.peers.get(&from)?.status.as_ref()?;
+        Some(&status.overrides)
+    }
+
+    /// The overrides in this log, committed or not.
+    fn overrides_in_log(&self) -> Vec<Uuid> {
+        let mut overrides = self.committed.overrides.clone();
+        let later = self.tail.configurations(self.committed.position);
+        overrides.extend(later.filter_map(|(_, configuration)| configuration.override_id));
+        overrides
+    }
+}

@@ -1,0 +1,60 @@
+//! A candidate hears the promise of a process that has gone on without its override (rule 11).
+//!
+//! `pc.bootstrap` makes n1 and n2 primary; the rest is a majority of the last view, goes on, and has promised a
+//! higher ballot by the time that they meet. n1 proposes the view that admits them, and with a seat in it they
+//! refuse its ballot: it has to be elected under a higher one. n2 is far from it, so that the others' promises are
+//! there first. They know of much more that is committed, at positions of their branch and under its view; if
+//! that counted, neither n1 nor n2 could ever be elected, and nobody else may be.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OtherBranchElects],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.delay_us[N1][N2] = 40_000;
+        plan.delay_us[N2][N1] = 40_000;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3, N4, N5];
+    let rest = [N3, N4, N5];
+    stage.part(&all, &all);
+    stage.until("nobody is primary", |s| {
+        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
+    })?;
+    stage.join(&[N1], &[N2]);
+    stage.pass_ms(500);
+    stage.strike(Fault::Override { node: N1 });
+    stage.until("n1 and n2 are primary", |s| {
+        [N1, N2].iter().all(|n| s.standing(*n) == Standing::Primary)
+    })?;
+    stage.join(&rest, &rest);
+    let first = stage.takeover(&rest)?;
+    stage.until("the rest is alone", |s| {
+        let members = |n| s.group(n).map(|group| group.configuration().members.len());
+        rest.iter().all(|n| members(*n) == Some(rest.len()))
+    })?;
+    stage.pause(first);
+    let others: Vec<_> = rest.into_iter().filter(|n| *n != first).collect();
+    let second = stage.takeover(&others)?;
+    stage.resume(first);
+    let written: Vec<_> = (1..=20).map(|at| stage.write(second, &[row(at)])).collect();
+    let last = *written.last().expect("twenty");
+    stage.until("the rest goes on", |s| s.acknowledged(last))?;
+    stage.check("under a higher ballot", stage.ballot(second) > stage.ballot(N1))?;
+    stage.check("and much further", stage.commit(second) > stage.end(N1))?;
+    let before = stage.ballot(N1);
+    stage.join(&all, &all);
+    stage.until("n1's ballot is refused", |s| s.ballot(N1) > before)?;
+    Ok(())
+}
