@@ -98,16 +98,22 @@ impl World {
         }
     }
 
-    /// Some other node is primary, in this node's history.
+    /// Some other node is primary, in this node's history, and sees this one go.
     fn is_served_without(&self, node: NodeId) -> bool {
         let history = |machine: &Machine| machine.process.as_ref().map(|p| p.progress.history);
-        let serves = |(other, machine): (NodeId, &Machine)| {
+        let serves = |(other, machine): &(NodeId, &Machine)| {
             let process = machine.process.as_ref();
-            other != node
+            *other != node
                 && process.is_some_and(|p| p.standing == Standing::Primary)
                 && history(machine) == history(&self.machines[node])
         };
-        self.machines.iter().enumerate().any(serves)
+        // Who is cut off from it counts on it for a while: a view that is proposed with it meanwhile can never be
+        // committed, nor replaced.
+        let sees = |(other, _): (NodeId, &Machine)| {
+            !self.network.is_cut(node, other) && !self.network.is_cut(other, node)
+        };
+        let mut serving = self.machines.iter().enumerate().filter(serves).peekable();
+        serving.peek().is_some() && serving.all(sees)
     }
 
     /// What it does at once.
