@@ -75,7 +75,8 @@ impl Replicator {
                 let goes_on = self.local.uuid == history;
                 let seqno = if goes_on { self.local.seqno.max(0) } else { 0 };
                 let mut forks = self.overrides.clone();
-                forks.retain(|(_, fork)| *fork < seqno);
+                // One at its position, too: it was bootstrapped there before.
+                forks.retain(|(_, fork)| goes_on && *fork <= seqno);
                 let max_length = self.options.cert_max_length;
                 Some(Control::found(history, seqno, forks, max_length))
             }
