@@ -111,6 +111,7 @@ mutants! {
         arbitrator_votes: ArbitratorVotes,
         arbitrator_serves_nothing: ArbitratorServesNothing,
         arbitrator_log_wraps: ArbitratorLogWraps,
+        arbitrator_votes_at_once: ArbitratorVotesAtOnce,
         fragment_overtakes: FragmentOvertakes,
         first_fragment_repeated: FirstFragmentRepeated,
         rollback_not_sent: RollbackNotSent,

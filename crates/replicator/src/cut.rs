@@ -6,6 +6,7 @@ use trireme_group::Position;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
+use crate::history::History;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
@@ -114,6 +115,19 @@ impl Replicator {
             false => self.pins.keep(self.now_ms, needed_from),
         };
         self.out.push(Action::PinLog { keep_from });
+    }
+
+    /// An arbitrator may be the only one left to have what a data member of the view lacks (rule 12). A log that
+    /// begins at its admission lacks that, too, until they have reported all that came before: no vote yet.
+    pub(crate) fn log_is_deep_enough(&self, history: &dyn History) -> bool {
+        let Some(control) = &self.control else {
+            return false;
+        };
+        if !self.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
+            return true;
+        }
+        let first = history.first_seqno();
+        first.unwrap_or(control.seqno() + 1) <= control.certification.floor() + 1
     }
 }
 

@@ -10,7 +10,7 @@ use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
-use crate::control::{Control, NodeState};
+use crate::control::{Control, MemberState, NodeState};
 use crate::gtid::Gtid;
 use crate::joiner::TransferPhase;
 use crate::last_action::LastAction;
@@ -189,7 +189,13 @@ impl Control {
         states.any(|state| state != NodeState::Joiner)
     }
 
-    fn data_seats(&self) -> impl Iterator<Item = (Incarnation, &crate::control::MemberState)> {
+    /// All data members have said that they have none of use.
+    pub(crate) fn nobody_has_database(&self) -> bool {
+        let has_none = |seat: &MemberState| seat.doubt == Some(-1);
+        !self.has_database() && self.data_seats().all(|(_, seat)| has_none(seat))
+    }
+
+    fn data_seats(&self) -> impl Iterator<Item = (Incarnation, &MemberState)> {
         let ids = self.configuration.data_members().map(|m| m.incarnation);
         ids.filter_map(|id| Some((id, self.members.get(&id)?)))
     }

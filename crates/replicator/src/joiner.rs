@@ -32,6 +32,8 @@ pub(crate) struct Transfer {
     pub later: VecDeque<(Task, Option<Seqno>, Payload)>,
     /// One of these is without its payload, and so are all after it.
     pub spilled: bool,
+    /// It was said that no node has a database to give.
+    pub told_nobody_has: bool,
 }
 
 #[derive(Debug)]
@@ -131,7 +133,7 @@ impl Replicator {
     /// `sender` of the control state is asked first for missing entries.
     pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
         if self.is_arbitrator() {
-            return self.begin_arbitration();
+            return self.begin_arbitration(sender.is_some());
         }
         if let Some(phase) = self.interrupted.take() {
             return self.resume_snapshot(phase);
@@ -187,6 +189,7 @@ impl Replicator {
             phase,
             later: VecDeque::new(),
             spilled: false,
+            told_nobody_has: false,
         });
         self.show_connected();
         self.review_disputes();
@@ -232,9 +235,18 @@ impl Replicator {
     }
 
     /// In step with the group from here on. There is no database that would have to follow.
-    fn begin_arbitration(&mut self) {
+    /// `anew`: the log has nothing of what came before.
+    fn begin_arbitration(&mut self, anew: bool) {
         let Some(control) = &self.control else { return };
         let (history, seqno) = (control.history, control.seqno());
+        if anew {
+            let text = format!(
+                "this arbitrator's log begins at seqno {}: it gets its vote when all nodes that serve have applied what \
+                 comes before",
+                seqno + 1
+            );
+            self.log(Level::Info, text);
+        }
         self.order = Order::new(seqno);
         self.applied_history = history;
         self.joined_at = seqno;
@@ -250,7 +262,7 @@ impl Replicator {
         self.process_backlog(history);
         self.retry_state_request();
         while self.pursue_ist(history) {}
-        self.pursue_membership();
+        self.pursue_membership(history);
     }
 
     /// The database has caught up with the order: what was delivered meanwhile follows.

@@ -8,6 +8,7 @@ use crate::control::{Control, NodeState};
 use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
+use crate::history::History;
 use crate::isolation::Isolation;
 use crate::joiner::SnapshotPull;
 use crate::order::Order;
@@ -74,7 +75,8 @@ impl Replicator {
                 let goes_on = self.local.uuid == history;
                 let seqno = if goes_on { self.local.seqno.max(0) } else { 0 };
                 let mut forks = self.overrides.clone();
-                forks.retain(|(_, fork)| *fork < seqno);
+                // One at its position, too: it was bootstrapped there before.
+                forks.retain(|(_, fork)| goes_on && *fork <= seqno);
                 let max_length = self.options.cert_max_length;
                 Some(Control::found(history, seqno, forks, max_length))
             }
@@ -438,7 +440,7 @@ impl Replicator {
     }
 
     /// Says what the order must know of this node: Joined, Synced, its desyncs.
-    pub(crate) fn pursue_membership(&mut self) {
+    pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
         if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !self.may_say()
         {
             return;
@@ -447,7 +449,7 @@ impl Replicator {
         self.settle_undecided();
         self.owed_donation();
         match self.my_state() {
-            Some(NodeState::Joiner) if self.has_joined() => {
+            Some(NodeState::Joiner) if self.has_joined() && self.log_is_deep_enough(history) => {
                 self.end_doubt();
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }

@@ -9,6 +9,7 @@ use trireme_group::{Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
+use crate::control::Control;
 use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
@@ -116,6 +117,25 @@ impl Replicator {
         }
     }
 
+    /// The donor that is asked for again and again will not come of itself: says so, once.
+    fn tell_nobody_has_database(&mut self) {
+        let Stage::Transfer(transfer) = &mut self.stage else {
+            return;
+        };
+        let nobody_has = (self.control.as_ref()).is_some_and(Control::nobody_has_database);
+        if !nobody_has || std::mem::replace(&mut transfer.told_nobody_has, true) {
+            return;
+        }
+        let text = format!(
+            "no node of the cluster has a database that is whole (this one's was at {}): start one that has. If there \
+             is none, an operator has to decide: stop all nodes, arbitrators too; find the node whose database is \
+             furthest (mariadbd --wsrep-recover); write its position and safe_to_bootstrap: 1 into its grastate.dat, \
+             and start it with --wsrep-new-cluster, then the others. What was committed above that position is lost",
+            self.local
+        );
+        self.log(Level::Warn, text);
+    }
+
     /// Somebody's request was ordered: a donor was chosen, the same on all nodes, or none.
     pub(crate) fn state_requested(
         &mut self,
@@ -154,6 +174,7 @@ impl Replicator {
                 let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
                             Will keep retrying every 1 second(s)";
                 self.log(Level::Info, text);
+                self.tell_nobody_has_database();
             }
             Some(_) => {
                 if let Stage::Transfer(transfer) = &mut self.stage {
@@ -346,6 +367,7 @@ impl Replicator {
             phase,
             later: VecDeque::new(),
             spilled: false,
+            told_nobody_has: false,
         });
         if let Some(donor) = lost {
             self.donor_lost(donor);

@@ -82,6 +82,46 @@ fn a_joiner_finds_all_it_lacks_at_the_arbitrator() {
 }
 
 #[test]
+fn an_arbitrator_waits_with_its_vote_until_the_nodes_have_what_its_log_lacks() {
+    let mut cluster = Cluster::of(2);
+    for key in ["a", "b"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    cluster.settle();
+    // Node 1 does not apply what comes now, and lives.
+    let threads = std::mem::take(&mut cluster.nodes[1].threads);
+    cluster.certify(0, "c", KeyType::Exclusive);
+    cluster.settle();
+    let arbitrator = cluster.add_arbitrator();
+    cluster.settle();
+    assert_eq!(voters(&cluster, 0), 2);
+    cluster.nodes[1].threads = threads;
+    cluster.settle();
+    assert_eq!(voters(&cluster, 0), 3);
+    assert_eq!(cluster.comment(arbitrator), "Joined");
+    cluster.assert_settled();
+}
+
+#[test]
+fn who_asks_for_a_database_that_nobody_has_says_once_what_to_do() {
+    let (mut cluster, arbitrator) = with_arbitrator(1);
+    cluster.event(0, Event::Disconnect);
+    cluster.settle();
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    for _ in 0..3 {
+        cluster.settle();
+    }
+    let said = |text: &str| {
+        let logs = cluster.nodes[joiner].logs.iter();
+        logs.filter(|log| log.contains(text)).count()
+    };
+    assert!(said("impossible to select State Transfer donor") > 1);
+    assert_eq!(said("no node of the cluster has a database"), 1);
+    assert_eq!(cluster.comment(arbitrator), "Joined");
+}
+
+#[test]
 fn an_arbitrator_is_never_a_donor() {
     let (mut cluster, arbitrator) = with_arbitrator(1);
     let name = format!("node{arbitrator}");

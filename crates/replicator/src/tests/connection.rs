@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use trireme_certification::KeyType;
-use trireme_group::{Checkpoint, Configuration};
+use trireme_group::{Checkpoint, Configuration, Uuid};
 
-use super::driver::{Cluster, incarnation, member};
+use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::{Action, Code, Event, NoHistory, Replicator, Task};
+use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
 
 #[test]
 fn a_control_state_that_cannot_be_used_is_asked_for_again() {
@@ -237,4 +237,21 @@ fn only_so_many_views_are_remembered() {
     let control = cluster.nodes[0].replicator.control.as_ref();
     assert_eq!(control.map(|c| c.views.len()), Some(64));
     cluster.assert_settled();
+}
+
+#[test]
+fn who_is_bootstrapped_twice_at_one_position_still_has_the_first_override_in_its_past() {
+    let mut cluster = Cluster::new();
+    let node = cluster.start();
+    let [first, second, later] = [11, 12, 13].map(|byte| Uuid([byte; 16]));
+    cluster.nodes[node].overrides = vec![(first, 5), (second, 5), (later, 6)];
+    let local = Gtid {
+        uuid: HISTORY,
+        seqno: 5,
+    };
+    cluster.connect(node, local, Some(HISTORY), false);
+    cluster.reconfigure(|c| c.members.push(member(node)));
+    cluster.settle();
+    let known = cluster.nodes[node].replicator.overrides();
+    assert_eq!(known, [first, second], "as far as the database has got");
 }

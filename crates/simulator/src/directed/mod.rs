@@ -73,6 +73,7 @@ schedules! {
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
     arbitrator_log_wraps,
+    arbitrator_comes_late,
     flush_under_way,
     full_disk,
     damaged_voter,

@@ -1,0 +1,54 @@
+//! An arbitrator is admitted while a node lags behind (rule 12).
+//!
+//! n1 has a majority by itself; nothing of it reaches n2, which is not given up. The arbitrator n3 is admitted
+//! then: its log begins behind what n2 lacks. n1 dies: n2 and n3 must not go on without what only n1 has.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::ArbitratorVotesAtOnce],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 20_000;
+        plan.recovers = true;
+        plan.nodes[N1].weight = 2;
+        plan.nodes[N3].weight = 2;
+        plan.nodes[N3].arbitrate();
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.leave(N3);
+    stage.until("n3 has left", |s| s.world.machines[N3].process.is_none())?;
+    stage.pass_ms(2_000);
+    stage.cut(&[N1], &[N2]);
+    let all: Vec<_> = (0..20).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 has committed them", |s| {
+        all.iter().all(|x| s.acknowledged(*x))
+    })?;
+    // It has nothing of before.
+    stage.world.follows_advice(N3);
+    stage.start(N3);
+    stage.until("n3 is admitted", |s| {
+        s.standing(N3) == Standing::Primary && s.state(N3).is_some()
+    })?;
+    stage.pass_ms(3_000);
+    stage.check("n2 has received nothing", stage.holds(N2, all[0]).is_none())?;
+    stage.crash(N1, false);
+    stage.heal(&[N1], &[N2]);
+    stage.pass_ms(30_000);
+    let goes_on = stage.standing(N3) == Standing::Primary;
+    stage.must("n2 and n3 do not go on without n1", !goes_on);
+    stage.start(N1);
+    stage.until("n1 is back", |s| s.standing(N2) == Standing::Primary)?;
+    stage.pass_ms(5_000);
+    let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
+    stage.must("n2 has all that was acknowledged", has_all);
+    Ok(())
+}
