@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
-use crc32c::{crc32c, crc32c_append, crc32c_combine};
+use crc32c::crc32c_append;
 use trireme_mutants::{Mutant, planted};
 
 use crate::entry::Body;
@@ -13,7 +13,6 @@ use crate::follower::HOLE_PATIENCE_MS;
 use crate::group::{Group, LogReader, Peer};
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
-use crate::spreading::fill_in;
 
 /// The longest payload that is believed, and the longest head.
 pub(crate) const PAYLOAD_MAX: u32 = 1 << 31;
@@ -88,8 +87,8 @@ impl Fetch {
 /// Payloads on their way here, and requests of others.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Fetching {
-    /// By origin and number of the parcel. Complete ones wait for their submission.
-    parcels: BTreeMap<(Incarnation, u64), Fetch>,
+    /// Complete ones wait for their submission.
+    parcels: BTreeMap<ParcelId, Fetch>,
     /// The payloads of the first order records without one, from a log.
     logged: BTreeMap<Position, Fetch>,
     requests: VecDeque<(Incarnation, Source, u32, u32)>,
@@ -106,11 +105,16 @@ impl Fetching {
         lengths.sum()
     }
 
+    /// What comes in from this origin, or waits to be submitted.
+    fn of_origin(&self, origin: Incarnation) -> impl Iterator<Item = &Fetch> {
+        let numbered = |number| ParcelId { origin, number };
+        let parcels = self.parcels.range(numbered(0)..=numbered(u64::MAX));
+        parcels.map(|(_, fetch)| fetch)
+    }
+
     /// What is submitted under this number and still comes in from its origin.
     fn of_submission(&self, id: SubmissionId) -> Option<&Fetch> {
-        let of_origin = (id.incarnation, 0)..=(id.incarnation, u64::MAX);
-        let mut fetches = self.parcels.range(of_origin).map(|(_, fetch)| fetch);
-        fetches.find(|f| {
+        self.of_origin(id.incarnation).find(|f| {
             f.submitted
                 .as_ref()
                 .is_some_and(|(number, _)| *number == id.number)
@@ -130,16 +134,11 @@ impl Group {
     // ---- what this member needs ----
 
     fn forget_parcels(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) {
-        let id = |(origin, number): &(Incarnation, u64)| ParcelId {
-            origin: *origin,
-            number: *number,
-        };
         let out = &mut self.out;
-        self.fetching.parcels.retain(|key, fetch| {
-            let parcel = id(key);
-            let gone = which(parcel, fetch);
+        self.fetching.parcels.retain(|id, fetch| {
+            let gone = which(*id, fetch);
             if gone {
-                out.push(Action::Unstage { parcel });
+                out.push(Action::Unstage { parcel: *id });
             }
             !gone
         });
@@ -173,7 +172,7 @@ impl Group {
             id.origin == from && id.number < oldest && fetch.submitted.is_none()
         });
         let Some(parcel) = parcel else { return };
-        let known = self.fetching.parcels.get(&(from, parcel.number));
+        let known = self.fetching.parcels.get(&parcel.id(from));
         if known.is_some_and(Fetch::is_complete) {
             let parcel = parcel.number;
             self.send(from, Message::Held { parcel });
@@ -186,9 +185,9 @@ impl Group {
     /// other. Whoever finds no room offers again.
     fn has_room(&self, from: Incarnation, parcel: &Parcel) -> bool {
         let parcels = &self.fetching.parcels;
-        let of_origin = parcels.keys().filter(|(origin, _)| *origin == from);
+        let of_origin = self.fetching.of_origin(from);
         let all = self.fetching.len_of_all() + u64::from(parcel.len);
-        let first = parcels.keys().all(|(origin, _)| *origin > from);
+        let first = parcels.keys().all(|id| id.origin > from);
         of_origin.count() < PARCELS_MAX && (first || all <= self.config.parcels_bytes)
     }
 
@@ -199,7 +198,7 @@ impl Group {
         let mut fetch = Fetch::new(source, from, parcel, self.now);
         fetch.submitted = submitted;
         self.ask_parts(&mut fetch);
-        self.fetching.parcels.insert((from, parcel.number), fetch);
+        self.fetching.parcels.insert(parcel.id(from), fetch);
     }
 
     fn ask_parts(&mut self, fetch: &mut Fetch) {
@@ -227,15 +226,14 @@ impl Group {
     pub(crate) fn part(&mut self, from: Incarnation, source: Source, offset: u32, bytes: Bytes) {
         match source {
             Source::Offered { parcel } => {
-                let key = (from, parcel);
-                let Some(mut fetch) = self.fetching.parcels.remove(&key) else {
-                    return;
-                };
-                // Its origin has it no more: if it was submitted, whoever has ordered it has.
                 let id = ParcelId {
                     origin: from,
                     number: parcel,
                 };
+                let Some(mut fetch) = self.fetching.parcels.remove(&id) else {
+                    return;
+                };
+                // Its origin has it no more: if it was submitted, whoever has ordered it has.
                 if bytes.is_empty() && !fetch.is_complete() {
                     self.out.push(Action::Unstage { parcel: id });
                     return;
@@ -253,8 +251,8 @@ impl Group {
                         self.send(from, Message::Held { parcel });
                     }
                 }
-                self.fetching.parcels.insert(key, fetch);
-                self.finish_submitted(key);
+                self.fetching.parcels.insert(id, fetch);
+                self.finish_submitted(id);
             }
             Source::Logged { position, id } => {
                 let fetch = self.fetching.logged.remove(&position);
@@ -308,44 +306,32 @@ impl Group {
         if !self.is_expected(from, number) || self.tail_number(from) >= number || known {
             return;
         }
-        let key = (from, parcel.number);
-        match self.fetching.parcels.get_mut(&key) {
+        let parcel_id = parcel.id(from);
+        match self.fetching.parcels.get_mut(&parcel_id) {
             Some(fetch) if fetch.parcel == parcel => {
                 fetch.submitted.get_or_insert((number, head));
             }
             _ => self.begin_fetch(from, parcel, Some((number, head))),
         }
-        self.finish_submitted(key);
+        self.finish_submitted(parcel_id);
     }
 
     /// A parcel that is both complete and submitted is a submission like any other.
-    fn finish_submitted(&mut self, key: (Incarnation, u64)) {
+    fn finish_submitted(&mut self, id: ParcelId) {
         let ready = |fetch: &Fetch| fetch.is_complete() && fetch.submitted.is_some();
-        if !self.fetching.parcels.get(&key).is_some_and(ready) {
+        if !self.fetching.parcels.get(&id).is_some_and(ready) {
             return;
         }
-        let Some(fetch) = self.fetching.parcels.remove(&key) else {
+        let Some(fetch) = self.fetching.parcels.remove(&id) else {
             return;
         };
         if let Some((number, head)) = fetch.submitted {
-            let id = SubmissionId {
-                incarnation: key.0,
+            let submission = SubmissionId {
+                incarnation: id.origin,
                 number,
             };
-            let rest = fetch.bytes.len() - head.len();
-            let digest = crc32c_combine(crc32c(&head), fetch.digest, rest);
-            self.submissions.note_digest(id, digest);
-            self.out.push(Action::Staged {
-                parcel: ParcelId {
-                    origin: key.0,
-                    number: key.1,
-                },
-                id,
-                head: fetch.parcel.head,
-                digest,
-            });
-            let payload = fill_in(fetch.bytes.freeze(), &head);
-            self.submissions.keep(key.0, number, Some(payload));
+            let payload = self.fill_in(fetch.parcel, fetch.bytes.freeze(), submission, &head);
+            self.submissions.keep(id.origin, number, Some(payload));
         }
     }
 
@@ -356,12 +342,12 @@ impl Group {
         let parcels = self.fetching.parcels.iter();
         let due: Vec<_> = parcels
             .filter(|(_, f)| stuck(f))
-            .map(|(key, _)| *key)
+            .map(|(id, _)| *id)
             .collect();
-        for key in due {
-            if let Some(mut fetch) = self.fetching.parcels.remove(&key) {
+        for id in due {
+            if let Some(mut fetch) = self.fetching.parcels.remove(&id) {
                 self.ask_again(&mut fetch);
-                self.fetching.parcels.insert(key, fetch);
+                self.fetching.parcels.insert(id, fetch);
             }
         }
         let logged = self.fetching.logged.iter();
@@ -459,12 +445,7 @@ impl Group {
             Some(_) => PATIENCE_MS,
             None => HOLE_PATIENCE_MS,
         };
-        let of_origin = (id.incarnation, 0)..=(id.incarnation, u64::MAX);
-        let mut fetches = self
-            .fetching
-            .parcels
-            .range(of_origin)
-            .map(|(_, fetch)| fetch);
+        let mut fetches = self.fetching.of_origin(id.incarnation);
         let up = |peer: &Peer| peer.up;
         self.peers.get(&id.incarnation).is_some_and(up)
             && fetches.any(|fetch| {

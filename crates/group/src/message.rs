@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs, Uuid};
+use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs, Uuid};
 
 /// A message between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -166,6 +166,16 @@ pub struct Parcel {
     pub head: u32,
     /// CRC-32C of the others.
     pub digest: u32,
+}
+
+impl Parcel {
+    /// Its name among all members' parcels.
+    pub(crate) fn id(&self, origin: Incarnation) -> ParcelId {
+        ParcelId {
+            origin,
+            number: self.number,
+        }
+    }
 }
 
 /// Where a large payload is fetched from.

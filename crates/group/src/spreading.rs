@@ -115,25 +115,35 @@ impl Group {
             // Forgotten with the majority.
             return self.submit_own(now, number, None, None);
         };
-        let payload = fill_in(payload, &head);
+        if staged < parcel.len {
+            self.unstage_own(parcel.number);
+        }
         let id = SubmissionId {
             incarnation: self.me(),
             number,
         };
-        let rest = payload.len() - head.len();
-        let digest = crc32c_combine(crc32c(&head), parcel.digest, rest);
-        self.submissions.note_digest(id, digest);
-        if staged == parcel.len {
-            self.out.push(Action::Staged {
-                parcel: self.own_parcel_id(parcel.number),
-                id,
-                head: parcel.head,
-                digest,
-            });
-        } else {
-            self.unstage_own(parcel.number);
-        }
+        let payload = self.fill_in(parcel, payload, id, &head);
         self.submit_own(now, number, Some(payload), Some((parcel, head)));
+    }
+
+    /// A parcel becomes the payload of this submission, with the bytes that were missing at its begin.
+    pub(crate) fn fill_in(
+        &mut self,
+        parcel: Parcel,
+        payload: Bytes,
+        id: SubmissionId,
+        head: &[u8],
+    ) -> Bytes {
+        let rest = payload.len() - head.len();
+        let digest = crc32c_combine(crc32c(head), parcel.digest, rest);
+        self.submissions.note_digest(id, digest);
+        self.out.push(Action::Staged {
+            parcel: parcel.id(id.incarnation),
+            id,
+            head: parcel.head,
+            digest,
+        });
+        with_head(payload, head)
     }
 
     fn own_parcel_id(&self, number: u64) -> ParcelId {
@@ -270,7 +280,7 @@ impl Group {
 }
 
 /// The payload with its first bytes. Copies it only if a part of it is still about to be sent.
-pub(crate) fn fill_in(payload: Bytes, head: &[u8]) -> Bytes {
+fn with_head(payload: Bytes, head: &[u8]) -> Bytes {
     let mut bytes = payload
         .try_into_mut()
         .unwrap_or_else(|shared| shared[..].into());

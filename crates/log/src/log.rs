@@ -133,7 +133,7 @@ impl Log {
             .create(&name)
             .map_err(|e| LogError::io("create", disk.path(&name), 0, e))?;
         let mut log = Log::with(disk, config, state, Index::default(), active.into(), 0);
-        log.begin_segment(number, 0, number);
+        log.begin_segment(number, 0);
         log.flush()?;
         Ok(log)
     }
@@ -284,7 +284,7 @@ impl Log {
         self.index = Index::default();
         self.index.next_position = Some(next_position);
         self.flushed = start;
-        self.begin_segment(number, start, number);
+        self.begin_segment(number, start);
         self.flush()?;
         self.remove_segments(&old)
     }

@@ -90,9 +90,7 @@ impl Log {
         self.write_out()?;
         self.drop_old()?;
         let (number, start) = (self.active_number() + 1, self.index.end());
-        let oldest = self.index.segments.front();
-        let base = oldest.map_or(number, |oldest| oldest.number);
-        let segment = self.segment_header(number, start, base).encode();
+        let segment = self.segment_header(number, start).encode();
         let padding = format::padding(bytes);
         let crc = crc32c::crc32c_combine(crc32c::crc32c(head), payload_crc, payload.len());
         let record = RecordHeader {

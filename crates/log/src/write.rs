@@ -141,13 +141,8 @@ impl Log {
         self.write_out()?;
         self.drop_old()?;
         let (number, start) = (self.active_number() + 1, self.index.end());
-        let base = self
-            .index
-            .segments
-            .front()
-            .map_or(number, |oldest| oldest.number);
         self.active = self.create_segment(number)?;
-        self.begin_segment(number, start, base);
+        self.begin_segment(number, start);
         Ok(())
     }
 
@@ -161,18 +156,20 @@ impl Log {
     }
 
     /// Puts the header of a new last segment into the buffer.
-    pub(crate) fn begin_segment(&mut self, number: u64, start: u64, base: u64) {
-        let header = self.segment_header(number, start, base);
+    pub(crate) fn begin_segment(&mut self, number: u64, start: u64) {
+        let header = self.segment_header(number, start);
         self.buffer.extend_from_slice(&header.encode());
         self.buffer_at = 0;
         self.index.begin_segment(number, start);
     }
 
-    pub(crate) fn segment_header(&self, number: u64, start: u64, base: u64) -> SegmentHeader {
+    /// The header of the segment that follows those in the index.
+    pub(crate) fn segment_header(&self, number: u64, start: u64) -> SegmentHeader {
+        let oldest = self.index.segments.front();
         SegmentHeader {
             identity: self.config.identity,
             number,
-            base,
+            base: oldest.map_or(number, |oldest| oldest.number),
             start,
             flushed: self.flushed,
             next_position: self.index.next_position,

@@ -54,12 +54,12 @@ pub struct Plan {
     pub large_bytes: usize,
     /// It travels in parts of this size.
     pub part_bytes: u32,
-    /// Payloads that wait to be applied take so much memory.
-    pub queue_bytes: usize,
     /// From this size on it is written into a file of its own while it travels.
     pub staged_bytes: u32,
     /// Others' take so much memory, but for one.
     pub parcels_bytes: u64,
+    /// Payloads that wait to be applied take so much memory.
+    pub queue_bytes: usize,
     /// Restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
     /// Faults, by the time at which they begin.

@@ -9,7 +9,6 @@ use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ForkNotedTooHigh],
@@ -32,13 +31,7 @@ fn play(stage: &mut Stage) -> Play {
     })?;
     let committed = tail.iter().any(|trx| stage.has_committed(N1, *trx));
     stage.check("it is not committed", !committed)?;
-    stage.part(&all, &all);
-    stage.until("nobody is primary", |s| {
-        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
-    })?;
-    stage.join(&[N1], &[N2]);
-    stage.pass_ms(500);
-    stage.strike(Fault::Override { node: N1 });
+    stage.force_apart(&all)?;
     stage.until("n1 and n2 have committed it", |s| {
         tail.iter().all(|trx| s.has_applied(N2, *trx))
     })?;

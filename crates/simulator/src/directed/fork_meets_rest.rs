@@ -9,7 +9,6 @@ use trireme_mutants::Mutant;
 use trireme_group::Standing;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OverridesIgnored, Mutant::ForkedDatabaseUsed],
@@ -24,13 +23,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3, N4, N5];
-    stage.part(&all, &all);
-    stage.until("nobody is primary", |s| {
-        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
-    })?;
-    stage.join(&[N1], &[N2]);
-    stage.pass_ms(500);
-    stage.strike(Fault::Override { node: N1 });
+    stage.force_apart(&all)?;
     let primary = |nodes: [usize; 2]| {
         move |s: &Stage| nodes.iter().all(|n| s.standing(*n) == Standing::Primary)
     };

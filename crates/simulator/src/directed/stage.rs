@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trireme_group::{Body, Entry, Group, Position, Standing};
 use trireme_replicator::{Code, LocalState};
 
-use super::cluster::NEVER_US;
+use super::cluster::{N1, N2, NEVER_US};
 use crate::fault::Fault;
 use crate::machine::Process;
 use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
@@ -356,6 +356,19 @@ impl<'a> Stage<'a> {
     pub fn join(&mut self, some: &[NodeId], others: &[NodeId]) {
         self.heal(some, others);
         self.heal(others, some);
+    }
+
+    /// All lose sight of each other, n1 and n2 meet again, and an operator makes n1 primary (`pc.bootstrap`).
+    pub fn force_apart(&mut self, all: &[NodeId]) -> Play {
+        self.part(all, all);
+        self.until("nobody is primary", |stage| {
+            let mut standings = all.iter().map(|node| stage.standing(*node));
+            standings.all(|standing| standing == Standing::NonPrimary)
+        })?;
+        self.join(&[N1], &[N2]);
+        self.pass_ms(500);
+        self.strike(Fault::Override { node: N1 });
+        Ok(())
     }
 
     /// The connection breaks; what is on its way, or held back, is lost. A new one comes up when

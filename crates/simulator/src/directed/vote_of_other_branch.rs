@@ -10,7 +10,6 @@ use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OtherBranchElects],
@@ -28,13 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3, N4, N5];
     let rest = [N3, N4, N5];
-    stage.part(&all, &all);
-    stage.until("nobody is primary", |s| {
-        all.iter().all(|n| s.standing(*n) == Standing::NonPrimary)
-    })?;
-    stage.join(&[N1], &[N2]);
-    stage.pass_ms(500);
-    stage.strike(Fault::Override { node: N1 });
+    stage.force_apart(&all)?;
     stage.until("n1 and n2 are primary", |s| {
         [N1, N2].iter().all(|n| s.standing(*n) == Standing::Primary)
     })?;
