@@ -74,13 +74,20 @@ impl Causal {
         self.seqnos.retain(|(_, t)| *t != ticket);
     }
 
-    /// Everybody who waits for a read point, or (`all`) for anything.
-    pub(crate) fn give_up(&mut self, all: bool) -> Vec<Ticket> {
-        let mut tickets: Vec<Ticket> = std::mem::take(&mut self.asked).into_iter().collect();
-        if all {
-            tickets.extend(std::mem::take(&mut self.positions).into_keys());
-            tickets.extend(std::mem::take(&mut self.seqnos).into_iter().map(|(_, t)| t));
-        }
+    /// Everybody who waits for a read point from the group.
+    pub(crate) fn give_up_asked(&mut self) -> Vec<Ticket> {
+        std::mem::take(&mut self.asked).into_iter().collect()
+    }
+
+    /// Everybody whose wait may never end: who waits for the group, and for `next` and what follows.
+    /// What lies before has left commit order and will be released. The server, within commit
+    /// order, does not look at the answer and sets its position: a wait cut short there would say
+    /// durable of what is not yet visible (contract 2.8).
+    pub(crate) fn give_up_from(&mut self, next: Seqno) -> Vec<Ticket> {
+        let mut tickets = self.give_up_asked();
+        tickets.extend(std::mem::take(&mut self.positions).into_keys());
+        let later = self.seqnos.split_off(&(next, Ticket::MIN));
+        tickets.extend(later.into_iter().map(|(_, t)| t));
         tickets
     }
 }

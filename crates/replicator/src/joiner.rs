@@ -104,7 +104,7 @@ impl Replicator {
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
-        for ticket in self.causal.give_up(true) {
+        for ticket in self.causal.give_up_from(self.order.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.founding = false;

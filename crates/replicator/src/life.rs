@@ -226,7 +226,7 @@ impl Replicator {
         self.flow.forget(self.now_ms);
         self.patience.forget();
         self.give_up_held();
-        for ticket in self.causal.give_up(false) {
+        for ticket in self.causal.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.forget_desyncs();
@@ -355,7 +355,7 @@ impl Replicator {
                 self.give_up(sent, true);
             }
         }
-        for ticket in self.causal.give_up(true) {
+        for ticket in self.causal.give_up_from(self.order.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         for ticket in std::mem::take(&mut self.pausing) {

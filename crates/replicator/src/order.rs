@@ -140,6 +140,11 @@ impl Order {
         }
     }
 
+    /// Everything before this seqno has left commit order.
+    pub(crate) fn next_to_pass(&self) -> Seqno {
+        self.next
+    }
+
     /// True if it has left commit order, or will pass by itself.
     pub(crate) fn has_passed(&self, seqno: Seqno) -> bool {
         seqno < self.next || self.passed_over.contains(&seqno)

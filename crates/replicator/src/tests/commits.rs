@@ -290,9 +290,25 @@ fn waiting_for_all_before_within_commit_order_does_not_block() {
         uuid: HISTORY,
         seqno: last - 1,
     });
-    let ticket = 999;
+    let (ticket, later) = (999, 1000);
     cluster.event(0, Event::SyncWait { ticket, upto });
+    let not_ordered = upto.map(|gtid| Gtid {
+        seqno: last + 1,
+        ..gtid
+    });
+    cluster.event(
+        0,
+        Event::SyncWait {
+            ticket: later,
+            upto: not_ordered,
+        },
+    );
+    // Not by a disconnect either (simulator, seed 503469): the server would set the position of
+    // `second` before `first` is visible.
+    cluster.event(0, Event::Disconnect);
     assert!(cluster.nodes[0].server.take(ticket).is_none());
+    let answer = cluster.nodes[0].server.take(later).unwrap();
+    assert_eq!(answer.code, Code::TrxFail, "it may never come");
     cluster.call(0, |ticket| Event::Release { ticket, trx: first });
     assert_eq!(cluster.nodes[0].server.take(ticket).unwrap().code, Code::Ok);
 }
