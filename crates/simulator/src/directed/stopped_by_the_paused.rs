@@ -18,7 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 60_000;
         let server = &mut plan.nodes[N3].server;
         server.appliers = 1;
-        server.speed.apply_us = Span(300_000, 300_000);
+        server.speed.apply_us = Span(150_000, 150_000);
         plan
     },
     play,
