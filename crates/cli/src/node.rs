@@ -350,7 +350,7 @@ impl Node {
         }
     }
 
-    fn sql_error(&self, source: SqlError) -> NodeError {
+    pub(crate) fn sql_error(&self, source: SqlError) -> NodeError {
         NodeError::Sql {
             node: self.name.clone(),
             source,

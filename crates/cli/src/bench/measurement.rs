@@ -23,18 +23,41 @@ pub struct Measurement {
     pub p95_ms: f64,
     /// Processor time of all servers per committed transaction.
     pub cpu_ms_per_commit: f64,
+    /// Times that the sequencer's office was taken from one that was alive; 0 where there is none.
+    pub offices_needless: u64,
+}
+
+/// What the servers say of themselves: totals since their start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServerTotals {
+    /// Processor time.
+    pub cpu_ms: u64,
+    /// `wsrep_trireme_offices_needless`.
+    pub offices_needless: u64,
+}
+
+impl ServerTotals {
+    /// What was added since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_ms: self.cpu_ms.saturating_sub(earlier.cpu_ms),
+            offices_needless: self
+                .offices_needless
+                .saturating_sub(earlier.offices_needless),
+        }
+    }
 }
 
 impl Measurement {
     /// The columns of [`csv_line`](Self::csv_line).
-    pub const CSV_HEADER: &str = "rows,nodes,pair,system,tps,conflicts_per_s,conflicts_per_commit,mean_ms,p95_ms,cpu_ms_per_commit";
+    pub const CSV_HEADER: &str = "rows,nodes,pair,system,tps,conflicts_per_s,conflicts_per_commit,mean_ms,p95_ms,cpu_ms_per_commit,offices_needless";
 
     /// Adds up the summaries of the nodes' clients, which ran at the same time.
     pub fn new(
         system: &str,
         (rows, nodes, pair): (usize, usize, usize),
         summaries: &[Summary],
-        cpu_ms: u64,
+        servers: ServerTotals,
     ) -> Self {
         let per_s = |count: fn(&Summary) -> u64| -> f64 {
             summaries
@@ -57,7 +80,8 @@ impl Measurement {
             conflicts_per_s: per_s(|s| s.conflicts),
             mean_ms: weighted / commits_or_one,
             p95_ms: summaries.iter().map(|s| s.p95_ms).fold(0.0, f64::max),
-            cpu_ms_per_commit: cpu_ms as f64 / commits_or_one,
+            cpu_ms_per_commit: servers.cpu_ms as f64 / commits_or_one,
+            offices_needless: servers.offices_needless,
         }
     }
 
@@ -73,7 +97,7 @@ impl Measurement {
     /// One line, without its end.
     pub fn csv_line(&self) -> String {
         format!(
-            "{},{},{},{},{:.1},{:.1},{:.4},{:.2},{:.2},{:.3}",
+            "{},{},{},{},{:.1},{:.1},{:.4},{:.2},{:.2},{:.3},{}",
             self.rows,
             self.nodes,
             self.pair,
@@ -83,7 +107,8 @@ impl Measurement {
             self.conflicts_per_commit(),
             self.mean_ms,
             self.p95_ms,
-            self.cpu_ms_per_commit
+            self.cpu_ms_per_commit,
+            self.offices_needless
         )
     }
 }
@@ -108,14 +133,18 @@ mod tests {
             mean_ms: 30.0,
             p95_ms: 50.0,
         };
-        let m = Measurement::new("x", (10_000, 2, 1), &[a, b], 800);
+        let servers = ServerTotals {
+            cpu_ms: 800,
+            offices_needless: 3,
+        };
+        let m = Measurement::new("x", (10_000, 2, 1), &[a, b], servers);
         assert_eq!(
             (m.tps, m.conflicts_per_s, m.mean_ms, m.p95_ms),
             (40.0, 4.0, 15.0, 50.0)
         );
         assert_eq!(
             m.csv_line(),
-            "10000,2,1,x,40.0,4.0,0.1000,15.00,50.00,2.000"
+            "10000,2,1,x,40.0,4.0,0.1000,15.00,50.00,2.000,3"
         );
         assert_eq!(
             m.csv_line().split(',').count(),
@@ -125,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_run_without_commits_divides_by_nothing() {
-        let m = Measurement::new("x", (1, 1, 1), &[], 10);
+        let m = Measurement::new("x", (1, 1, 1), &[], ServerTotals::default());
         assert_eq!((m.tps, m.conflicts_per_commit()), (0.0, 0.0));
     }
 }

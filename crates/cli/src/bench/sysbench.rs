@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::measurement::Measurement;
+use super::measurement::{Measurement, ServerTotals};
 use super::stats::{geometric_mean, median};
 use super::system::System;
 use crate::cluster::{Cluster, make_private_dir};
@@ -96,8 +96,9 @@ pub fn run(plan: &Plan) -> Result<Vec<Measurement>, BenchError> {
                     interrupt::check()?;
                     let m = measure(plan, system, &template, (rows, nodes, pair))?;
                     line(&format!(
-                        "{rows} rows, {nodes} node(s), pair {pair}, {}: {:.0} tps, {:.0} conflicts/s, p95 {:.1} ms",
-                        m.system, m.tps, m.conflicts_per_s, m.p95_ms
+                        "{rows} rows, {nodes} node(s), pair {pair}, {}: {:.0} tps, {:.0} conflicts/s, p95 {:.1} ms, \
+                         offices taken needlessly: {}",
+                        m.system, m.tps, m.conflicts_per_s, m.p95_ms, m.offices_needless
                     ));
                     if let Some((path, file)) = &mut csv {
                         writeln!(file, "{}", m.csv_line()).map_err(io_error(path))?;
@@ -174,9 +175,9 @@ fn run_system(
     if plan.warmup_seconds > 0 {
         run_load(cluster.nodes(), &load, plan.warmup_seconds, seed + 500)?;
     }
-    let cpu_before = servers_cpu_ms(cluster);
+    let before = server_totals(cluster)?;
     let summaries = run_load(cluster.nodes(), &load, plan.seconds, seed)?;
-    let cpu_ms = servers_cpu_ms(cluster).saturating_sub(cpu_before);
+    let servers = server_totals(cluster)?.since(before);
     verify_identical(cluster, &[load.database]).map_err(|source| BenchError::Verify {
         system: system.name.clone(),
         nodes,
@@ -187,7 +188,7 @@ fn run_system(
         &system.name,
         (rows, nodes, pair),
         &summaries,
-        cpu_ms,
+        servers,
     ))
 }
 
@@ -213,12 +214,17 @@ pub(super) fn run_load(
         .collect::<Result<_, _>>()?)
 }
 
-fn servers_cpu_ms(cluster: &Cluster) -> u64 {
-    cluster
-        .nodes()
-        .iter()
-        .filter_map(|node| process::cpu_ms(node.pid()?))
-        .sum()
+fn server_totals(cluster: &Cluster) -> Result<ServerTotals, ClusterError> {
+    let mut totals = ServerTotals::default();
+    for node in cluster.nodes() {
+        totals.cpu_ms += node.pid().and_then(process::cpu_ms).unwrap_or(0);
+        let mut sql = node.sql()?;
+        let needless = sql
+            .status("wsrep_trireme_offices_needless")
+            .map_err(|source| node.sql_error(source))?;
+        totals.offices_needless += needless.and_then(|n| n.parse().ok()).unwrap_or(0);
+    }
+    Ok(totals)
 }
 
 /// The table of medians, and the geometric mean of the ratios of each system to the last one.
@@ -337,7 +343,7 @@ mod tests {
             mean_ms: 1.0,
             p95_ms: 2.0,
         };
-        Measurement::new(system, (10, 1, pair), &[s], 100)
+        Measurement::new(system, (10, 1, pair), &[s], ServerTotals::default())
     }
 
     #[test]
