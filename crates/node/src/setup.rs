@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use trireme_engine::{Expected, Start};
+use trireme_engine::{Expected, Start, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
@@ -235,8 +235,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         config: group_config(options, me),
         promised: votes.promised(),
         recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
-        // Unreadable: the machine may have been started anew since.
-        boot_id: current_boot_id().map_or([0xff; 16], |id| id.0),
+        boot_id: current_boot_id().map_or(UNKNOWN_BOOT, |id| id.0),
         log: LogConfig::new(
             dir.clone(),
             options.int("gcache.size").max(1) as u64,
