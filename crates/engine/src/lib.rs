@@ -16,5 +16,5 @@ mod storage;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
-pub use session::Session;
+pub use session::{Session, UNKNOWN_BOOT};
 pub use storage::{OpenDisk, Storage};

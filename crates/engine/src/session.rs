@@ -10,6 +10,9 @@ const VERSION: u8 = 1;
 const BYTES: usize = 1 + 1 + 1 + 16 + 16 + 8;
 const OVERRIDE_BYTES: usize = 16 + 8;
 
+/// In the place of a boot's id that cannot be read: the machine may have been started anew since any other.
+pub const UNKNOWN_BOOT: [u8; 16] = [0xff; 16];
+
 /// The note. It outlives the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -47,10 +50,14 @@ impl Session {
         }
     }
 
+    fn is_of_boot(&self, boot_id: [u8; 16]) -> bool {
+        boot_id != UNKNOWN_BOOT && self.boot_id == boot_id
+    }
+
     /// The action, as a process knows it that runs in this boot of the machine.
     pub fn action_as_of(&self, boot_id: [u8; 16]) -> LastAction {
         LastAction {
-            same_boot: self.action.same_boot && self.boot_id == boot_id,
+            same_boot: self.action.same_boot && self.is_of_boot(boot_id),
             ..self.action
         }
     }
@@ -115,7 +122,7 @@ impl Session {
         match self.durability {
             _ if self.clean => false,
             Durability::Memory => true,
-            Durability::Os => self.boot_id != boot_id,
+            Durability::Os => !self.is_of_boot(boot_id),
             Durability::Disk => false,
         }
     }
@@ -194,6 +201,11 @@ mod tests {
             ..sample()
         };
         assert!(!saved.action_as_of([8; 16]).same_boot);
+        let unknown = Session {
+            boot_id: UNKNOWN_BOOT,
+            ..sample()
+        };
+        assert!(!unknown.action_as_of(UNKNOWN_BOOT).same_boot);
     }
 
     #[test]
@@ -224,6 +236,13 @@ mod tests {
         assert!(!forgets(Durability::Os, false, same));
         assert!(forgets(Durability::Os, false, other));
         assert!(!forgets(Durability::Os, true, other));
+        let of_unknown_boot = Session {
+            clean: false,
+            durability: Durability::Os,
+            boot_id: UNKNOWN_BOOT,
+            ..sample()
+        };
+        assert!(of_unknown_boot.has_forgotten(UNKNOWN_BOOT));
         assert!(!forgets(Durability::Disk, false, other));
     }
 }

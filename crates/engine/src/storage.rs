@@ -220,7 +220,13 @@ impl Storage {
     /// The process lets go of the log, with everything flushed: the next one misses nothing. It can still be
     /// read.
     pub fn close(&mut self) -> Result<(), LogError> {
-        self.flush()?;
+        if let Err(error) = self.flush() {
+            // Who comes next would take what is lost for a torn end, which nobody had relied on.
+            if error.is_of_flush() {
+                self.note_failed_flush()?;
+            }
+            return Err(error);
+        }
         self.session.clean = true;
         self.save_session()
     }

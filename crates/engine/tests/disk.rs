@@ -298,23 +298,30 @@ fn one_flush_serves_all_that_wait() {
 /// In `os` mode acknowledgements rely on pages that a failed flush may have given up.
 #[test]
 fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
-    let mut node = Node::new(Durability::Os, false);
-    node.commit();
-    node.disk.set_fail_syncs(true);
-    let override_id = Uuid([5; 16]);
-    // A configuration is flushed in every mode.
-    let weight = trireme_group::Event::SetWeight { weight: 2 };
-    node.engine.group(node.now_ms, weight);
-    let force = trireme_group::Event::ForcePrimary { override_id };
-    node.engine.group(node.now_ms, force);
-    node.settle();
-    node.must_have_left(&["cannot flush", "trireme-0"]);
-    node.disk.set_fail_syncs(false);
-    let local = node.engine.replicator.last_committed();
-    let start = node.start(2, Durability::Os, false, None, local);
-    node.engine.connect(node.now_ms, start).expect("a log");
-    let link = node.engine.link().expect("connected");
-    assert!(link.group.is_amnesiac());
+    let in_force = |node: &mut Node| {
+        let override_id = Uuid([5; 16]);
+        // A configuration is flushed in every mode.
+        let weight = trireme_group::Event::SetWeight { weight: 2 };
+        node.engine.group(node.now_ms, weight);
+        let force = trireme_group::Event::ForcePrimary { override_id };
+        node.engine.group(node.now_ms, force);
+        node.settle();
+        node.must_have_left(&["cannot flush", "trireme-0"]);
+    };
+    let at_the_end = |node: &mut Node| node.engine.drop_link();
+    let cases: [fn(&mut Node); 2] = [in_force, at_the_end];
+    for fails in cases {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        node.disk.set_fail_syncs(true);
+        fails(&mut node);
+        node.disk.set_fail_syncs(false);
+        let local = node.engine.replicator.last_committed();
+        let start = node.start(2, Durability::Os, false, None, local);
+        node.engine.connect(node.now_ms, start).expect("a log");
+        let link = node.engine.link().expect("connected");
+        assert!(link.group.is_amnesiac());
+    }
 }
 
 /// What a node must know before it uses a log is refused untouched, with what to do; the operator's word lets it join

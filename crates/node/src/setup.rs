@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use trireme_engine::{Expected, Start};
+use trireme_engine::{Expected, Start, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
@@ -160,11 +160,21 @@ fn advertised_address(options: &Options, listen: &HostPort) -> String {
     format!("{host}:{port}")
 }
 
+/// Less than five heartbeats of silence says nothing: a node with less would never be primary for long.
+const LEAST_SUSPECT_TIMEOUT_MS: u64 = 500;
+
+/// For how long a member may be silent: `evs.suspect_timeout`, or `evs.inactive_timeout` if that is less, and at least
+/// 500 ms.
+pub fn suspect_timeout_ms(options: &Options) -> u64 {
+    options
+        .duration_ms("evs.suspect_timeout")
+        .min(options.duration_ms("evs.inactive_timeout"))
+        .max(LEAST_SUSPECT_TIMEOUT_MS)
+}
+
 fn group_config(options: &Options, me: Member) -> Config {
     Config {
-        suspect_timeout_ms: options
-            .duration_ms("evs.suspect_timeout")
-            .min(options.duration_ms("evs.inactive_timeout")),
+        suspect_timeout_ms: suspect_timeout_ms(options),
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
         wish: office_wish(options),
@@ -225,8 +235,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         config: group_config(options, me),
         promised: votes.promised(),
         recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
-        // Unreadable: the machine may have been started anew since.
-        boot_id: current_boot_id().map_or([0xff; 16], |id| id.0),
+        boot_id: current_boot_id().map_or(UNKNOWN_BOOT, |id| id.0),
         log: LogConfig::new(
             dir.clone(),
             options.int("gcache.size").max(1) as u64,

@@ -32,7 +32,11 @@ pub enum VotesError {
         source: io::Error,
     },
     /// The file is damaged. Its promises are lost: the replica must not vote as if it had made none.
-    #[error("votes file '{}' is damaged: {reason}", path.display())]
+    #[error(
+        "votes file '{}' is damaged: {reason}; while other nodes have the data, move this node's trireme* files and \
+         grastate.dat away: it then joins as a new one, with a full state transfer",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -40,7 +44,10 @@ pub enum VotesError {
         reason: String,
     },
     /// The file was written by a later version of Trireme.
-    #[error("votes file '{}' has version '{version}', this Trireme reads version {VERSION}", path.display())]
+    #[error(
+        "votes file '{}' has version '{version}', this Trireme reads version {VERSION}: load the newer libtrireme.so again",
+        path.display()
+    )]
     Version {
         /// The file.
         path: PathBuf,

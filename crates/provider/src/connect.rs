@@ -209,8 +209,7 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
         }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
         // Likewise who founds a cluster when all are there.
-        let waits = |core: &Core| core.is_resumed() || core.is_blank();
-        if admitted || node.peek(waits) && refused.is_none() {
+        if admitted || node.peek(Core::waits_for_others) && refused.is_none() {
             return Ok(());
         }
         if let Some(reason) = refused {

@@ -73,6 +73,12 @@ impl Core {
         (self.engine.link()).is_some_and(|link| link.group.is_blank())
     }
 
+    /// True while the node waits for others before its database is needed: to found a cluster with them, or
+    /// to form again the view that it was in.
+    pub fn waits_for_others(&self) -> bool {
+        self.is_blank() || self.is_resumed()
+    }
+
     /// An event for the replicator.
     pub fn node(&mut self, event: replicator::Event) {
         self.engine.node(now_ms(), event);

@@ -1,5 +1,7 @@
 //! What the engine asks the provider to do: peers, files, waiting threads.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use trireme_engine::{Channel, Outside};
 use trireme_group::{self as group, Incarnation};
@@ -45,9 +47,10 @@ impl Outside for Outlet<'_> {
     }
 
     fn refused(&mut self, reason: String) {
-        self.logger
-            .error(format!("the cluster does not admit this node: {reason}"));
-        self.progress.refused = Some(reason);
+        let text = format!("the cluster does not admit this node: {reason}");
+        if self.progress.refuse(reason, Instant::now()) {
+            self.logger.error(text);
+        }
     }
 
     fn note(&mut self, text: &str) {

@@ -64,14 +64,14 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             std::thread::sleep(Duration::from_millis(100));
         }
         let Some(node) = node.upgrade() else { return };
-        let (idle_ms, cut_off, blank) = node.with(|core| {
+        let (idle_ms, cut_off, waits) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
             core.pump();
-            (core.idle_ms(), core.is_cut_off(), core.is_blank())
+            (core.idle_ms(), core.is_cut_off(), core.waits_for_others())
         });
-        if blank && !node.server_running.load(Ordering::Acquire) && termination::is_wanted() {
-            (node.logger).info("SIGTERM: ending while the cluster is not founded yet");
+        if waits && !node.server_running.load(Ordering::Acquire) && termination::is_wanted() {
+            (node.logger).info("SIGTERM: ending while the others are not there yet");
             termination::let_it();
         }
         if cut_off {

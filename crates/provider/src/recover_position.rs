@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::Gtid;
 
-/// InnoDB's own crash recovery runs in it, which takes what it takes.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// InnoDB's own crash recovery runs in it, which takes what it takes: hours, on a large redo log. Who waits longer has a
+/// server that hangs; a full snapshot would be taken then.
+const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 const LOOK: Duration = Duration::from_millis(20);
 const MARKER: &str = "WSREP: Recovered position:";
 
@@ -95,10 +96,14 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
     let output = child.stderr.take();
     let watcher = thread::spawn(move || watch(child));
     let (mut position, mut last_line) = (None, String::new());
-    for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
+    // Names of files and tables may be in any character set.
+    for line in output
+        .into_iter()
+        .flat_map(|o| BufReader::new(o).split(b'\n'))
+    {
         let Ok(line) = line else { break };
-        position = parse(&line).or(position);
-        last_line = line;
+        last_line = String::from_utf8_lossy(&line).into_owned();
+        position = parse(&last_line).or(position);
     }
     let in_time = watcher.join().unwrap_or(false);
     match position {
@@ -198,7 +203,10 @@ mod tests {
     fn a_server_that_says_nothing_is_quoted() {
         let error = run(
             &"/bin/sh".into(),
-            vec!["-c".into(), "echo no such directory >&2; exit 1".into()],
+            vec![
+                "-c".into(),
+                "printf '\\377\\n' >&2; echo no such directory >&2; exit 1".into(),
+            ],
         );
         let text = error.expect_err("no position").to_string();
         assert!(text.ends_with("it ended with: no such directory"), "{text}");

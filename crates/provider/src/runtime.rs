@@ -47,11 +47,17 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         Grastate::open(&PathBuf::from(options.str("base_dir"))).map_err(|e| e.to_string())?;
     match found {
         Found::State => {}
-        Found::Nothing => logger.info("no saved position (grastate.dat): a new node, or one that needs a full state transfer"),
-        Found::LockedByOther => logger.warn(
-            "Could not open state file for reading: grastate.dat is locked by another process; is a server running on \
-             this data directory?",
+        Found::Nothing => logger.info(
+            "no saved position (grastate.dat): a new node, or one that needs a full state transfer",
         ),
+        Found::LockedByOther => {
+            // Two processes would write one log, and cut off what the other one has just begun to write.
+            return Err(
+                "grastate.dat is locked by another process: a server runs on this data directory already; stop it, or give \
+                 this one a directory of its own"
+                    .to_owned(),
+            );
+        }
     }
     logger.info(format!(
         "Trireme {} starts with {options}",
@@ -185,15 +191,14 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             };
             node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
         }
+        "pc.bootstrap" if change.value == Typed::Bool(false) => {}
         "pc.bootstrap" => {
             let override_id = random_uuid().map_err(|error| error.to_string())?;
             node.with(|core| core.group(GroupEvent::ForcePrimary { override_id }));
         }
         "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
         "pc.ignore_sb" | "pc.ignore_quorum" | "evs.suspect_timeout" | "evs.inactive_timeout" => {
-            let suspect_ms = options
-                .duration_ms("evs.suspect_timeout")
-                .min(options.duration_ms("evs.inactive_timeout"));
+            let suspect_ms = setup::suspect_timeout_ms(&options);
             node.with(|core| {
                 if let Some(group) = core.engine.group_mut() {
                     let config = group.config_mut();
@@ -203,6 +208,10 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 }
             });
         }
+        "evs.evict" => node.logger.warn(
+            "evs.evict does nothing in Trireme: a majority goes on without a member that is silent, and nobody is banned; \
+             to keep a node out, stop it",
+        ),
         // The others hear of it with the next heartbeat.
         "repl.sequencer" => node.with(|core| {
             if let Some(group) = core.engine.group_mut() {

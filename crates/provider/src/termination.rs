@@ -1,5 +1,5 @@
 //! SIGTERM before the server takes it: a server blocks its signals until it has started, and one that is to found a
-//! cluster starts when the others are there.
+//! cluster, or was in one whose others are not back, starts when they are there.
 
 /// True if somebody wants the process to end.
 pub fn is_wanted() -> bool {
@@ -10,7 +10,8 @@ pub fn is_wanted() -> bool {
     }
 }
 
-/// Lets the signal end the process. Only for a node that holds nothing yet, and a server that has opened nothing.
+/// Lets the signal end the process. Only while the server has opened nothing; to the log it is a kill, which loses
+/// nothing that was acknowledged.
 pub fn let_it() {
     // SAFETY: the set is filled in before it is used; the default action runs none of our code.
     unsafe {

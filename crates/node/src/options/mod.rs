@@ -157,10 +157,10 @@ impl Options {
         let mut changes = Vec::new();
         for (key, value) in pairs {
             let spec = registry::find(key).ok_or_else(|| OptionError::Unknown(key.to_string()))?;
-            // `socket.ssl_reload` is a command even if it repeats the shown value (the server sends it so).
-            if next.values.get(spec.name).is_some_and(|now| now == value)
-                && spec.name != "socket.ssl_reload"
-            {
+            // A command is one even if it repeats what the configuration says, or the shown value: the server
+            // sends `socket.ssl_reload` so.
+            let is_command = spec.trigger && phase == Phase::Runtime;
+            if !is_command && next.values.get(spec.name).is_some_and(|now| now == value) {
                 continue;
             }
             let typed = spec
@@ -171,7 +171,6 @@ impl Options {
                     value: value.to_string(),
                     expected: spec.kind.expectation(),
                 })?;
-            let is_command = spec.trigger && phase == Phase::Runtime;
             if !is_command
                 && spec.kind.parse(next.text(spec)).as_ref() == Some(&typed)
                 && phase > spec.until
