@@ -61,6 +61,18 @@ impl Configuration {
             || planted(Mutant::HalfIsAMajority) && weight >= self.total_weight() / 2
     }
 
+    /// Without any vote nothing could ever be committed: this replica gets one then, whatever its `pc.weight`, until
+    /// somebody else has one. True if it was needed.
+    pub(crate) fn ensure_vote(&mut self, replica: ReplicaId) -> bool {
+        let needed = self.total_weight() == 0;
+        let mut voters = self.members.iter_mut().filter(|m| m.voter);
+        match voters.find(|m| m.replica == replica).filter(|_| needed) {
+            Some(seat) => seat.weight = 1,
+            None => return false,
+        }
+        true
+    }
+
     /// Members with a database.
     pub fn data_members(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|m| !m.arbitrator)

@@ -439,6 +439,7 @@ impl Group {
                 member.voter = true;
                 member.weight = member.full_weight;
             }
+            next.ensure_vote(self.my_replica());
             next.number += 1;
             next.override_id = Some(override_id);
             next.fork_after = commit.max(self.committed.position);

@@ -58,11 +58,13 @@ impl Group {
         self.committed.history = history;
         self.committed.overrides = overrides;
         // The founder needs nobody's vote for its first view.
-        self.committed.configuration = Configuration {
+        let mut founded = Configuration {
             number: 0,
-            members: vec![me.clone()],
+            members: vec![me],
             ..Configuration::default()
         };
+        founded.ensure_vote(self.my_replica());
+        self.committed.configuration = founded.clone();
         self.amnesiac = false;
         let number = self.promised.number + 1;
         self.promise_ballot(Ballot {
@@ -72,9 +74,8 @@ impl Group {
         self.open_office(&|_| false);
         self.put_configuration(Configuration {
             number: 1,
-            members: vec![me],
             override_id,
-            ..Configuration::default()
+            ..founded
         });
     }
 
@@ -138,6 +139,7 @@ impl Group {
         if !next.same_members(&current) || outlived {
             next.number += 1;
         }
+        next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {
             let text = "a change of membership or weights that leaves no vote at all is not made";
             self.out.push(Action::Note { text: text.into() });

@@ -30,11 +30,6 @@ fn refusal(cores: &Cores, node: usize) -> Option<&str> {
     })
 }
 
-fn noted(cores: &Cores, node: usize, what: &str) -> bool {
-    let mut actions = cores.nodes[node].actions.iter();
-    actions.any(|action| matches!(action, Action::Note { text } if text.contains(what)))
-}
-
 #[test]
 fn a_fork_that_the_cluster_does_not_know_is_refused() {
     let mut cores = Cores::of(2);
@@ -169,7 +164,8 @@ fn the_last_vote_cannot_be_given_away() {
     assert_eq!(cores.nodes[0].group.configuration().total_weight(), 1);
     cores.event(0, Event::SetWeight { weight: 0 });
     assert_eq!(cores.nodes[0].group.configuration().total_weight(), 1);
-    assert!(noted(&cores, 0, "leaves no vote at all is not made"));
+    cores.submit(1, 1);
+    assert_eq!(cores.delivered(1), 1);
     cores.event(0, Event::SetWeight { weight: 7 });
     assert_eq!(cores.nodes[1].group.configuration().total_weight(), 7);
 }
@@ -209,4 +205,68 @@ fn who_was_told_to_ignore_a_lost_majority_goes_on_alone() {
             assert_eq!(!overrides.is_empty(), goes_on, "{what}");
         }
     }
+}
+
+fn voteless(node: usize) -> Member {
+    Member {
+        full_weight: 0,
+        ..member(node)
+    }
+}
+
+fn votes(cores: &Cores, node: usize) -> Vec<u8> {
+    let members = &cores.nodes[node].group.configuration().members;
+    members.iter().map(|m| m.weight).collect()
+}
+
+/// With pc.weight=0 it has a vote only as long as nobody else has one: without any nothing could be committed.
+#[test]
+fn a_cluster_can_be_founded_by_a_node_without_weight() {
+    let mut cores = Cores::none();
+    for me in [voteless(0), voteless(1)] {
+        cores.start(me, Recovered::default());
+    }
+    let founds = Event::Bootstrap {
+        history: HISTORY,
+        overrides: Vec::new(),
+        override_id: None,
+    };
+    cores.event(0, founds);
+    cores.pass(1_000);
+    cores.all_joined();
+    cores.submit(1, 1);
+    assert_eq!((cores.delivered(0), cores.delivered(1)), (1, 1));
+    assert_eq!(votes(&cores, 1), [1, 0]);
+    cores.start(member(2), Recovered::default());
+    cores.pass(1_000);
+    cores.all_joined();
+    cores.pass(1_000);
+    assert_eq!(votes(&cores, 1), [0, 0, 1]);
+    cores.submit(0, 1);
+    assert_eq!(cores.delivered(2), 1);
+}
+
+#[test]
+fn an_operator_can_make_a_node_without_weight_primary() {
+    let mut cores = Cores::none();
+    for me in [member(0), voteless(1)] {
+        cores.start(me, Recovered::default());
+    }
+    let founds = Event::Bootstrap {
+        history: HISTORY,
+        overrides: Vec::new(),
+        override_id: None,
+    };
+    cores.event(0, founds);
+    cores.pass(1_000);
+    cores.all_joined();
+    cores.kill(0);
+    cores.pass(12_000);
+    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    let override_id = Uuid([3; 16]);
+    cores.event(1, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(cores.standing(1), Standing::Primary);
+    cores.submit(1, 1);
+    assert_eq!((cores.delivered(1), votes(&cores, 1)), (1, vec![1]));
 }
