@@ -266,12 +266,14 @@ fn close(node: &Node) {
         .unwrap_or_else(|e| e.into_inner())
         .take();
     drop(reactor);
-    let flusher = node.with(|core| {
+    let threads = node.with(|core| {
         core.engine.drop_link();
-        if let Some(mut line) = core.line.take() {
+        let mut line = core.line.take();
+        if let Some(line) = &mut line {
             line.mesh.close();
         }
-        core.flusher.take()
+        (core.flusher.take(), line)
     });
-    drop(flusher); // without the lock, for which it may wait
+    // Without the lock: the flusher may wait for it, and the resolver of names for the network.
+    drop(threads);
 }

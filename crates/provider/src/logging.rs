@@ -81,7 +81,8 @@ impl Logger {
     }
 }
 
-/// The message as C text: cut to [`MAX_MESSAGE_BYTES`] at a character, interior NULs shown as `?`.
+/// The message as C text: cut to [`MAX_MESSAGE_BYTES`] at a character, in one line: a peer's name with a line end in it must not
+/// look like a line of this node's. Other control characters are shown as `?`.
 fn c_message(mut message: String) -> CString {
     if message.len() > MAX_MESSAGE_BYTES {
         let mut end = MAX_MESSAGE_BYTES - "...".len();
@@ -91,8 +92,13 @@ fn c_message(mut message: String) -> CString {
         message.truncate(end);
         message.push_str("...");
     }
+    let shown = |c: char| match c {
+        '\n' | '\r' | '\t' => ' ',
+        c if c.is_control() => '?',
+        c => c,
+    };
     // No NUL is left, so the alternative, an empty line, does not happen.
-    CString::new(message.replace('\0', "?")).unwrap_or_default()
+    CString::new(message.chars().map(shown).collect::<String>()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -161,7 +167,7 @@ mod tests {
     fn messages_are_cleaned() {
         let text = |message: &str| c_message(message.to_string()).into_string().unwrap();
         assert_eq!(text("a\0b"), "a?b");
-        assert_eq!(text("two\nlines"), "two\nlines");
+        assert_eq!(text("two\nlines"), "two lines");
         let long = text(&"ä".repeat(MAX_MESSAGE_BYTES));
         assert!(
             long.ends_with("ä...")

@@ -55,6 +55,8 @@ enum Call {
     Dialing {
         rest: Vec<SocketAddr>,
         all_refused: bool,
+        /// The name stands for several nodes, not for one with an address of each family.
+        several: bool,
     },
 }
 
@@ -157,10 +159,13 @@ impl AddressBook {
             return None;
         }
         found.reverse();
+        let four = found.iter().filter(|address| address.is_ipv4()).count();
+        let several = four > 1 || found.len() - four > 1;
         let first = found.pop()?;
         target.call = Call::Dialing {
             rest: found,
             all_refused: true,
+            several,
         };
         Some(first)
     }
@@ -175,7 +180,10 @@ impl AddressBook {
         let Some(target) = self.targets.get_mut(address) else {
             return AfterFailure::Pause;
         };
-        if let Call::Dialing { rest, all_refused } = &mut target.call {
+        if let Call::Dialing {
+            rest, all_refused, ..
+        } = &mut target.call
+        {
             *all_refused &= kind == ErrorKind::ConnectionRefused;
             if let Some(next) = rest.pop() {
                 return AfterFailure::Next(next);
@@ -222,11 +230,31 @@ impl AddressBook {
         self.set_call(address, Call::Idle);
     }
 
-    /// The address turned out to be this node's own.
-    pub fn is_oneself(&mut self, address: &HostPort) {
-        if let Some(target) = self.targets.get_mut(address) {
-            target.oneself = true;
+    /// Somebody answered, and it led to nothing: the next address of the same name, if there is one.
+    pub fn next_address(&mut self, address: &HostPort) -> Option<SocketAddr> {
+        match &mut self.targets.get_mut(address)?.call {
+            Call::Dialing {
+                rest, all_refused, ..
+            } => {
+                *all_refused = false;
+                rest.pop()
+            }
+            Call::Idle | Call::Resolving => None,
         }
+    }
+
+    /// It was this node that answered. Of a name that stands for several nodes it is one: the next one to call.
+    pub fn is_oneself(&mut self, address: &HostPort, now_ms: u64) -> Option<SocketAddr> {
+        let target = self.targets.get_mut(address)?;
+        if !matches!(target.call, Call::Dialing { several: true, .. }) {
+            target.oneself = true;
+            return None;
+        }
+        let next = self.next_address(address);
+        if next.is_none() {
+            self.failed(address, now_ms);
+        }
+        next
     }
 
     /// The connection to a peer is gone: its addresses are called at once if it had lasted.
@@ -360,7 +388,7 @@ mod tests {
             "an address not yet verified is called"
         );
         book.answered(&at("a"), [1; 16]);
-        book.is_oneself(&at("b"));
+        book.is_oneself(&at("b"), 0);
         assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
         book.lost([1; 16], true, 7);
         assert_eq!(
@@ -404,6 +432,38 @@ mod tests {
             book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
             refused
         );
+    }
+
+    /// A headless service of Kubernetes names all pods, the own one among them.
+    #[test]
+    fn a_name_may_stand_for_several_nodes() {
+        let mut book = AddressBook::new(PACE);
+        let (own, b): (SocketAddr, SocketAddr) =
+            ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+        book.add(at("all"), true, 0);
+        for order in [[own, b], [b, own]] {
+            let mut next = dial(&mut book, &at("all"), order.to_vec());
+            let mut called = Vec::new();
+            while let Some(remote) = next {
+                called.push(remote);
+                next = match remote == own {
+                    true => book.is_oneself(&at("all"), 0),
+                    false => book.next_address(&at("all")),
+                };
+            }
+            assert_eq!(called, order);
+            book.failed(&at("all"), 0);
+            assert_eq!(
+                book.due(PACE.max_ms, |_| false),
+                [at("all")],
+                "called again: others may be there later"
+            );
+        }
+        // One address of each family is one node.
+        let six: SocketAddr = "[fd00::1]:1".parse().unwrap();
+        dial(&mut book, &at("all"), vec![own, six]);
+        assert_eq!(book.is_oneself(&at("all"), 0), None);
+        assert!(book.due(PACE.max_ms, |_| false).is_empty());
     }
 
     #[test]

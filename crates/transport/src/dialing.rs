@@ -52,7 +52,15 @@ impl Mesh {
         }
     }
 
-    fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
+    /// A call has led to nothing: on with the next address of the name, or else a pause.
+    pub(crate) fn try_next(&mut self, address: HostPort) {
+        match self.book.next_address(&address) {
+            Some(next) => self.dial(address, next),
+            None => self.book.failed(&address, self.now_ms),
+        }
+    }
+
+    pub(crate) fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
         loop {
             let dialed = socket::dial(remote, self.source_ip).and_then(|tcp| {
                 let target = Some(address.clone());
@@ -149,7 +157,11 @@ impl Mesh {
                     self.reject(&label, RejectReason::Timeout, text);
                 }
             }
+            let target = (self.connections.get_mut(&token)).and_then(|late| late.target.take());
             self.drop_connection(token, DownReason::Local);
+            if let Some(target) = target {
+                self.try_next(target);
+            }
         }
     }
 

@@ -25,6 +25,8 @@ const CROSSING_MS: u64 = 1_000;
 const LASTING_MS: u64 = 1_000;
 /// Time for a peer to read a refusal.
 const CLOSING_MS: u64 = 1_000;
+/// Peers of one node: far more than a cluster has, and few enough for the descriptors of a server.
+const MAX_LINKS: usize = 128;
 
 impl Mesh {
     /// Acts upon the readiness of a connection; one already gone is passed over.
@@ -156,6 +158,14 @@ impl Mesh {
                 return Ok(());
             }
         };
+        let is_linked = self.links.contains_key(&hello.identity.incarnation);
+        if self.links.len() >= MAX_LINKS && !is_linked {
+            let text =
+                format!("it is connected with {MAX_LINKS} others already, which is all it takes");
+            let code = RefusalCode::Application;
+            self.refuse(token, Refusal { code, text });
+            return Ok(());
+        }
         let Some(connection) = self.connections.get_mut(&token) else {
             return Ok(());
         };
@@ -356,9 +366,13 @@ impl Mesh {
     fn call_over(&mut self, target: Option<HostPort>, code: RefusalCode) {
         let Some(target) = target else { return };
         match code {
-            RefusalCode::Oneself => self.book.is_oneself(&target),
+            RefusalCode::Oneself => {
+                if let Some(next) = self.book.is_oneself(&target, self.now_ms) {
+                    self.dial(target, next);
+                }
+            }
             RefusalCode::Duplicate | RefusalCode::NotAllowed | RefusalCode::Malformed => {
-                self.book.failed(&target, self.now_ms);
+                self.try_next(target);
             }
             RefusalCode::GroupName
             | RefusalCode::Version

@@ -21,6 +21,8 @@ use crate::{
 const READ_BYTES: usize = 128 << 10;
 /// Callers that have not finished the handshake; a further one displaces the oldest.
 const MAX_CALLERS: usize = 64;
+/// Read from a peer at the end, so that it gets what was sent last.
+const CLOSING_READ_BYTES: usize = 8 << 20;
 
 /// The connections of this process to its peers. See the crate's documentation for the threads.
 ///
@@ -344,7 +346,13 @@ impl Mesh {
         for connection in self.connections.values_mut() {
             connection.stream.finish();
             // Closing with something unread would make the system throw away what was just sent.
-            while matches!(connection.stream.read(&mut self.read_buffer), Ok(n) if n > 0) {}
+            let mut left_bytes = CLOSING_READ_BYTES;
+            while let Ok(read) = connection.stream.read(&mut self.read_buffer) {
+                left_bytes = left_bytes.saturating_sub(read);
+                if read == 0 || left_bytes == 0 {
+                    break;
+                }
+            }
         }
         self.abandon();
     }
@@ -356,7 +364,10 @@ impl Mesh {
         self.links.clear();
         self.unread.clear();
         self.events.clear();
-        self.resolver = None;
+        // Its thread is waited for when the mesh is dropped: a look-up may take half a minute.
+        if let Some(resolver) = &mut self.resolver {
+            resolver.stop();
+        }
         self.waker.wake();
     }
 

@@ -57,6 +57,12 @@ impl Resolver {
             .is_some_and(|requests| requests.send(address).is_ok())
     }
 
+    /// Takes no more names; does not wait.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.requests = None;
+    }
+
     /// An answer that has come in; no addresses if the name does not resolve.
     pub fn next_answer(&self) -> Option<(HostPort, Vec<SocketAddr>)> {
         self.answers.try_recv().ok()
@@ -65,8 +71,7 @@ impl Resolver {
 
 impl Drop for Resolver {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.requests = None;
+        self.stop();
         if let Some(thread) = self.thread.take() {
             // It panics only if the standard library does.
             let _ = thread.join();

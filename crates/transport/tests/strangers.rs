@@ -400,3 +400,21 @@ fn members_are_told_of_each_other() {
     let c = Node::start(3, &[&a.address]);
     read_until(&c.address);
 }
+
+#[test]
+fn a_node_takes_so_many_peers_and_no_more() {
+    let a = Node::start(1, &[]);
+    let peers: Vec<_> = (2..130).map(|id| join_by_hand(&a, id)).collect();
+    assert_eq!(a.linked().len(), peers.len());
+    let mut stream = call(&a);
+    let hello = Hello {
+        versions: (1, 1),
+        identity: identity(200),
+    };
+    stream
+        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello.encode())].concat())
+        .unwrap();
+    let answer = read_out(stream);
+    let said = String::from_utf8_lossy(&answer);
+    assert!(said.contains("128 others already"), "{said}");
+}
