@@ -110,6 +110,7 @@ impl Group {
         self.standing != Standing::Outside
             && !self.is_overridden()
             && self.leaving.is_none()
+            && !self.may_be_a_copy()
             && self.own_seat().is_some_and(|m| m.weight > 0)
     }
 
@@ -134,8 +135,28 @@ impl Group {
         let peers = self
             .peers
             .iter()
-            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica));
+            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica))
+            .filter(|(incarnation, peer)| !self.has_twin(peer.replica, **incarnation));
         peers.map(|(incarnation, _)| *incarnation).collect()
+    }
+
+    /// A promise of a process that turns out to be one of two on the replica's data directory does not count.
+    pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        let promises = candidacy.promises.as_ref();
+        let giver = promises.and_then(|promises| promises.get(&replica));
+        let doubtful = giver.is_some_and(|(giver, _)| self.has_twin(replica, *giver));
+        if let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            ..
+        }) = &mut self.role
+        {
+            if doubtful && !planted(Mutant::TwinsVote) {
+                promises.remove(&replica);
+            }
+        }
     }
 
     fn give_up(&mut self) {
@@ -154,7 +175,8 @@ impl Group {
                 .any(|peer| peer.replica == self.promised.replica && peer.dead)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.promised.replica != self.my_replica();
-        let granted = !in_office && missed && ballot.number > self.promised.number;
+        let granted =
+            !in_office && missed && ballot.number > self.promised.number && !self.may_be_a_copy();
         let promised = self.promised;
         if ballot.number <= promised.number {
             self.send(from, Message::Refuse { promised });
@@ -239,7 +261,7 @@ impl Group {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
             return; // `message` has looked it up
         };
-        if ballot.replica != replica {
+        if ballot.replica != replica || self.may_be_a_copy() {
             return;
         }
         if ballot <= self.promised
@@ -320,6 +342,7 @@ impl Group {
         // a configuration that it has committed, could not lead: others have that log as well.
         let seated = self.has_seat(self.my_replica());
         let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
+        let able = able && !self.may_be_a_copy();
         if able && !matches!(self.role, Role::Sequencer(_)) {
             self.offered_at = Some(self.now).filter(|_| self.config.measures);
             self.ask_promises(number, forced, None);
