@@ -161,6 +161,7 @@ impl Group {
 
     fn give_up(&mut self) {
         self.role = Role::Follower;
+        self.gave_way_to = None;
         self.elections_failed = (self.elections_failed + 1).min(6);
         let rank = self.rank() + 1;
         self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
@@ -349,8 +350,38 @@ impl Group {
         }
     }
 
+    /// Who was left the office and did not open it may be out of reach of a majority, for as long as its longer log
+    /// is promised here: the next attempt does without that promise, as if it had not come, if the others are enough.
+    /// Until they are it waits for them. True if it is to wait.
+    fn waits_for_others(&mut self) -> bool {
+        let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            forced: None,
+            ..
+        }) = &mut self.role
+        else {
+            return false;
+        };
+        let passed_over = self.gave_way_to;
+        let is_counted = |(giver, _): &(Incarnation, Promise)| Some(*giver) != passed_over;
+        if promises.values().all(is_counted) {
+            return false;
+        }
+        let mut others = promises.clone();
+        others.retain(|_, promise| is_counted(promise));
+        let required = required_configurations(others.values().map(|(_, promise)| promise));
+        let enough = required.iter().all(|(_, c)| valid(c, &others));
+        if enough {
+            *promises = others;
+        }
+        !enough
+    }
+
     /// Decides the attempt once enough promises are in.
     pub(crate) fn count_promises(&mut self) {
+        if self.waits_for_others() {
+            return;
+        }
         let Role::Candidate(candidacy) = &self.role else {
             return;
         };
@@ -398,6 +429,7 @@ impl Group {
             let number = candidacy.ballot.number + 1;
             self.role = Role::Follower;
             self.election_at = self.now + ATTEMPT_MS;
+            self.gave_way_to = Some(best_owner);
             self.send(best_owner, Message::TakeOffice { number, forced });
             return;
         }
@@ -435,6 +467,7 @@ impl Group {
             self.submissions.keep(id.incarnation, id.number, None);
         }
         self.open_office(&|entry: &Entry| void.contains(&entry.position));
+        self.gave_way_to = None;
         if let Role::Sequencer(office) = &mut self.role {
             office.missed = missed;
         }

@@ -57,6 +57,7 @@ impl Group {
         // Only the word of the office counts, not that of a process that once sought it.
         self.sequencer_heard_at = self.now;
         self.elections_failed = 0;
+        self.gave_way_to = None;
         true
     }
 

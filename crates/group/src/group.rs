@@ -243,6 +243,8 @@ pub struct Group {
     pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
     pub(crate) elections_failed: u32,
+    /// Who was left the office for its longer log by this member's last attempt, and has not been heard in it.
+    pub(crate) gave_way_to: Option<Incarnation>,
     /// Highest ballot number that anybody was heard to have promised.
     pub(crate) number_seen: u64,
     pub(crate) component: Vec<Incarnation>,
@@ -313,6 +315,7 @@ impl Group {
             offered_at: None,
             election_at: 0,
             elections_failed: 0,
+            gave_way_to: None,
             number_seen: 0,
             component: Vec::new(),
             left_number: 0,

@@ -73,7 +73,9 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
             &short,
             &long,
             "are lost",
-            "pc.bootstrap=1' on node1",
+            "the grastate.dat of node1 and of no other",
+            "Where the server of node1 answers",
+            "pc.bootstrap=1' there",
         ] {
             assert!(text.contains(words), "no '{words}' in: {text}");
         }
