@@ -6,7 +6,7 @@ use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
 use crate::group::{Group, PeerAck, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
+use crate::ids::{Ballot, Incarnation, Position};
 use crate::message::Standing;
 
 impl Group {
@@ -19,18 +19,6 @@ impl Group {
         }
     }
 
-    /// Two processes on one data directory: while the seated one is connected, only its word counts
-    /// (rule 14).
-    pub(crate) fn has_seated_twin(&self, replica: ReplicaId, incarnation: Incarnation) -> bool {
-        let seated = self
-            .latest()
-            .replica(replica)
-            .map(|member| member.incarnation);
-        seated.is_some_and(|seated| {
-            seated != incarnation && self.peers.get(&seated).is_some_and(|peer| peer.up)
-        })
-    }
-
     /// Acknowledgements count for their own ballot only (rule 1) and for the latest incarnation of
     /// their replica (rule 14).
     pub(crate) fn record_ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
@@ -38,7 +26,7 @@ impl Group {
             return;
         };
         let replica = peer.replica;
-        if self.has_seated_twin(replica, from) {
+        if self.has_twin(replica, from) {
             return;
         }
         let known = self.acks.entry(replica).or_insert(PeerAck {
@@ -238,6 +226,7 @@ impl Group {
         if configuration.number > self.left_number && stays {
             self.standing = Standing::Primary;
             self.resumed = false;
+            self.is_copy = false;
             self.primary_heard_at = self.now;
             self.resend_own(0);
         }

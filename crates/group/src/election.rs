@@ -110,6 +110,7 @@ impl Group {
         self.standing != Standing::Outside
             && !self.is_overridden()
             && self.leaving.is_none()
+            && !self.may_be_a_copy()
             && self.own_seat().is_some_and(|m| m.weight > 0)
     }
 
@@ -134,12 +135,33 @@ impl Group {
         let peers = self
             .peers
             .iter()
-            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica));
+            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica))
+            .filter(|(incarnation, peer)| !self.has_twin(peer.replica, **incarnation));
         peers.map(|(incarnation, _)| *incarnation).collect()
+    }
+
+    /// A promise of a process that turns out to be one of two on the replica's data directory does not count.
+    pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        let promises = candidacy.promises.as_ref();
+        let giver = promises.and_then(|promises| promises.get(&replica));
+        let doubtful = giver.is_some_and(|(giver, _)| self.has_twin(replica, *giver));
+        if let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            ..
+        }) = &mut self.role
+        {
+            if doubtful && !planted(Mutant::TwinsVote) {
+                promises.remove(&replica);
+            }
+        }
     }
 
     fn give_up(&mut self) {
         self.role = Role::Follower;
+        self.gave_way_to = None;
         self.elections_failed = (self.elections_failed + 1).min(6);
         let rank = self.rank() + 1;
         self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
@@ -154,7 +176,8 @@ impl Group {
                 .any(|peer| peer.replica == self.promised.replica && peer.dead)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.promised.replica != self.my_replica();
-        let granted = !in_office && missed && ballot.number > self.promised.number;
+        let granted =
+            !in_office && missed && ballot.number > self.promised.number && !self.may_be_a_copy();
         let promised = self.promised;
         if ballot.number <= promised.number {
             self.send(from, Message::Refuse { promised });
@@ -239,7 +262,7 @@ impl Group {
         let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
             return; // `message` has looked it up
         };
-        if ballot.replica != replica {
+        if ballot.replica != replica || self.may_be_a_copy() {
             return;
         }
         if ballot <= self.promised
@@ -320,14 +343,45 @@ impl Group {
         // a configuration that it has committed, could not lead: others have that log as well.
         let seated = self.has_seat(self.my_replica());
         let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
+        let able = able && !self.may_be_a_copy();
         if able && !matches!(self.role, Role::Sequencer(_)) {
             self.offered_at = Some(self.now).filter(|_| self.config.measures);
             self.ask_promises(number, forced, None);
         }
     }
 
+    /// Who was left the office and did not open it may be out of reach of a majority, for as long as its longer log
+    /// is promised here: the next attempt does without that promise, as if it had not come, if the others are enough.
+    /// Until they are it waits for them. True if it is to wait.
+    fn waits_for_others(&mut self) -> bool {
+        let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            forced: None,
+            ..
+        }) = &mut self.role
+        else {
+            return false;
+        };
+        let passed_over = self.gave_way_to;
+        let is_counted = |(giver, _): &(Incarnation, Promise)| Some(*giver) != passed_over;
+        if promises.values().all(is_counted) {
+            return false;
+        }
+        let mut others = promises.clone();
+        others.retain(|_, promise| is_counted(promise));
+        let required = required_configurations(others.values().map(|(_, promise)| promise));
+        let enough = required.iter().all(|(_, c)| valid(c, &others));
+        if enough {
+            *promises = others;
+        }
+        !enough
+    }
+
     /// Decides the attempt once enough promises are in.
     pub(crate) fn count_promises(&mut self) {
+        if self.waits_for_others() {
+            return;
+        }
         let Role::Candidate(candidacy) = &self.role else {
             return;
         };
@@ -375,6 +429,7 @@ impl Group {
             let number = candidacy.ballot.number + 1;
             self.role = Role::Follower;
             self.election_at = self.now + ATTEMPT_MS;
+            self.gave_way_to = Some(best_owner);
             self.send(best_owner, Message::TakeOffice { number, forced });
             return;
         }
@@ -412,6 +467,7 @@ impl Group {
             self.submissions.keep(id.incarnation, id.number, None);
         }
         self.open_office(&|entry: &Entry| void.contains(&entry.position));
+        self.gave_way_to = None;
         if let Role::Sequencer(office) = &mut self.role {
             office.missed = missed;
         }

@@ -83,7 +83,7 @@ impl Group {
             self.tail.matching(summary) + 1
         };
         let replica = peer.replica;
-        if self.has_seated_twin(replica, member) {
+        if self.has_twin(replica, member) {
             return;
         }
         // A seat may need the word of its restarted process before that one is admitted (rule 14).

@@ -307,11 +307,14 @@ impl Group {
             return;
         }
         let parcel_id = parcel.id(from);
+        // What is next in its order is never kept waiting; the others are submitted again.
+        let may_begin = self.is_next_of(from, number) || self.has_room(from, &parcel);
         match self.fetching.parcels.get_mut(&parcel_id) {
             Some(fetch) if fetch.parcel == parcel => {
                 fetch.submitted.get_or_insert((number, head));
             }
-            _ => self.begin_fetch(from, parcel, Some((number, head))),
+            _ if may_begin => self.begin_fetch(from, parcel, Some((number, head))),
+            _ => return,
         }
         self.finish_submitted(parcel_id);
     }

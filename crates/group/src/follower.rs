@@ -14,6 +14,8 @@ use crate::tail::Tail;
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
+/// A sequencer with other committed entries is complained of this often.
+const TELL_FORKED_MS: TimeMs = 10_000;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
@@ -28,11 +30,7 @@ impl WireEntry {
 impl Group {
     /// The connected process that holds (or seeks) the office of the promised ballot.
     pub(crate) fn sequencer(&self) -> Option<Incarnation> {
-        let holder = self.promised.replica;
-        self.peers
-            .iter()
-            .find(|(_, peer)| peer.up && peer.replica == holder)
-            .map(|(incarnation, _)| *incarnation)
+        self.voice(self.promised.replica)
     }
 
     /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
@@ -59,6 +57,7 @@ impl Group {
         // Only the word of the office counts, not that of a process that once sought it.
         self.sequencer_heard_at = self.now;
         self.elections_failed = 0;
+        self.gave_way_to = None;
         true
     }
 
@@ -87,6 +86,10 @@ impl Group {
         if !self.accept_ballot(from, append.ballot) {
             return;
         }
+        if let Some(position) = self.contradicted_at(&append) {
+            return self.refuse_forked(from, position);
+        }
+        self.forked = false;
         self.primary_heard_at = self.now;
         let expected = self
             .incoming
@@ -118,6 +121,35 @@ impl Group {
         self.record_ack(from, append.ballot, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
+    }
+
+    /// Where a committed entry would have to be another one, as far as is remembered (rule 1).
+    fn contradicted_at(&self, append: &Append) -> Option<Position> {
+        let prev = (append.prev_position, append.prev_ballot);
+        let entries = append.entries.iter().map(|e| (e.position, e.ballot));
+        let mut links = std::iter::once(prev)
+            .chain(entries)
+            .take_while(|(position, _)| *position <= self.committed.position);
+        let differs = |&(position, ballot): &(Position, Ballot)| {
+            let known = self.tail.ballot_at(position);
+            known.is_some_and(|known| known != ballot)
+        };
+        links.find(differs).map(|(position, _)| position)
+    }
+
+    /// Either a message that no correct member sends, or two histories under one name: nothing is appended, and this
+    /// node is not primary for long if its sequencer goes on so.
+    fn refuse_forked(&mut self, from: Incarnation, position: Position) {
+        self.forked = true;
+        self.matched = false;
+        if (self.told_forked_at).is_some_and(|at| self.now < at + TELL_FORKED_MS) {
+            return;
+        }
+        self.told_forked_at = Some(self.now);
+        let text = format!(
+            "ERROR: the sequencer {from} has another entry at position {position} than the one that is committed here: the              two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node              and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
+        );
+        self.out.push(Action::Note { text });
     }
 
     /// Puts an order record in its place; what conflicts with it is dropped.
@@ -225,13 +257,16 @@ impl Group {
         // A log that an override has forked gives way whatever its length (rule 11).
         let forked = checkpoint.overrides.len() > self.committed.overrides.len()
             && checkpoint.overrides.starts_with(&self.committed.overrides);
-        if !checkpoint.overrides.starts_with(&self.committed.overrides)
+        let history = self.committed.history;
+        if !history.is_nil() && checkpoint.history != history
+            || !checkpoint.overrides.starts_with(&self.committed.overrides)
             || !self.accept_ballot(from, ballot)
             || (checkpoint.position <= self.committed.position && !forked)
         {
             return;
         }
         self.counters.installs += 1;
+        self.forked = false;
         self.primary_heard_at = self.now;
         self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
         self.durable = checkpoint.position;

@@ -112,8 +112,7 @@ impl Group {
 
     /// The ballot that this blank replica was heard to have promised.
     fn promised_by(&self, replica: ReplicaId) -> Option<Ballot> {
-        let mut peers = self.peers.values();
-        let peer = peers.find(|peer| peer.up && peer.replica == replica)?;
+        let peer = self.peers.get(&self.voice(replica)?)?;
         peer.expects.map(|said| said.promised)
     }
 

@@ -149,6 +149,8 @@ pub(crate) struct Peer {
     /// It has no history, and this is what it waits for.
     pub expects: Option<Expects>,
     pub round_trips: RoundTrips,
+    /// It is in another cluster, and that was said.
+    pub told_foreign: bool,
 }
 
 /// A member's latest acknowledgement.
@@ -195,6 +197,12 @@ pub struct Group {
     /// Up to here the log is the sequencer's, in the promised ballot; what lies beyond may be a
     /// suffix of an older ballot that will be dropped (rule 1).
     pub(crate) agreed: Position,
+    /// Another process is seated for the own data directory (rule 14).
+    pub(crate) is_copy: bool,
+    /// The sequencer of the promised ballot has other committed entries than this log.
+    pub(crate) forked: bool,
+    /// When that was last said.
+    pub(crate) told_forked_at: Option<TimeMs>,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
@@ -235,6 +243,8 @@ pub struct Group {
     pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
     pub(crate) elections_failed: u32,
+    /// Who was left the office for its longer log by this member's last attempt, and has not been heard in it.
+    pub(crate) gave_way_to: Option<Incarnation>,
     /// Highest ballot number that anybody was heard to have promised.
     pub(crate) number_seen: u64,
     pub(crate) component: Vec<Incarnation>,
@@ -277,6 +287,9 @@ impl Group {
             standing: Standing::Outside,
             matched: false,
             agreed: 0,
+            is_copy: false,
+            forked: false,
+            told_forked_at: None,
             known_overrides: Vec::new(),
             peers: BTreeMap::new(),
             listed: Listed::default(),
@@ -302,6 +315,7 @@ impl Group {
             offered_at: None,
             election_at: 0,
             elections_failed: 0,
+            gave_way_to: None,
             number_seen: 0,
             component: Vec::new(),
             left_number: 0,
@@ -402,11 +416,16 @@ impl Group {
             });
             return;
         }
+        if self.is_foreign(from) {
+            return self.foreign_message(from, message);
+        }
         let Some(peer) = self.peers.get_mut(&from) else {
             return;
         };
         peer.heard_at = self.now;
-        if message.claims_office() && self.is_of_older_branch(from) {
+        if message.claims_office() && self.is_of_older_branch(from)
+            || self.is_a_twins(from, &message)
+        {
             return;
         }
         match message {
@@ -540,6 +559,7 @@ impl Group {
         assert!(ballot > self.promised, "promises only rise");
         self.promised = ballot;
         self.matched = false;
+        self.forked = false;
         self.agreed = 0;
         self.incoming.clear();
         self.summary_sent_at = None;

@@ -40,6 +40,7 @@ mod round_trips;
 mod silence;
 mod spreading;
 mod standing;
+mod strangers;
 mod submissions;
 mod tail;
 #[cfg(test)]

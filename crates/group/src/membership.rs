@@ -102,7 +102,9 @@ impl Group {
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let wishes = std::mem::take(&mut office.changes);
+        let mut wishes = std::mem::take(&mut office.changes);
+        // Who had no history when it asked may have joined another cluster since.
+        wishes.admit.retain(|joiner, _| !self.is_foreign(*joiner));
         let mut changes = wishes.clone();
         if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
             // Elected for its log before its restarted process was admitted.
@@ -162,9 +164,16 @@ impl Group {
     /// they have to come in first.
     fn can_elect(&self, configuration: &Configuration) -> bool {
         let members = configuration.members.iter();
-        let intact = members.filter(|m| self.successors(m).next().is_none());
+        let intact = members.filter(|m| self.is_here(m) || self.successors(m).next().is_none());
         let weight: u64 = intact.map(|m| u64::from(m.weight)).sum();
         weight * 2 >= configuration.total_weight()
+    }
+
+    /// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
+    fn is_here(&self, seat: &Member) -> bool {
+        let heard =
+            |peer: &Peer| peer.up && self.now < peer.heard_at + self.config.office_timeout_ms;
+        seat.incarnation == self.me() || self.peers.get(&seat.incarnation).is_some_and(heard)
     }
 
     /// Processes that have taken the place of the seat's, and are connected.

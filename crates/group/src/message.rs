@@ -381,6 +381,19 @@ impl Message {
                 | Message::TakeOffice { .. }
         )
     }
+
+    /// True if it acts or votes for its sender's replica, not just for the process.
+    pub(crate) fn speaks_for_replica(&self) -> bool {
+        let votes = matches!(
+            self,
+            Message::PreVoteReply { .. }
+                | Message::Promise(_)
+                | Message::Refuse { .. }
+                | Message::Expects { .. }
+                | Message::LogEndReply { .. }
+        );
+        votes || self.claims_office()
+    }
 }
 
 /// Request for admission.

@@ -30,12 +30,13 @@ impl Group {
         if self.tail.end_ballot() > self.promised {
             self.promise_ballot(self.tail.end_ballot());
         }
-        // A configuration is proposed when the one before is committed.
-        let (_, before) = {
-            let mut configurations = self.tail.configurations(self.committed.position);
-            (configurations.next_back(), configurations.next_back())
-        };
-        let proven = before.map_or(0, |(position, _)| position);
+        // A configuration is proposed when the one before is committed; an override need not wait for that.
+        let configurations: Vec<_> = self.tail.configurations(self.committed.position).collect();
+        let proven = configurations
+            .windows(2)
+            .rev()
+            .find(|pair| pair[1].1.override_id.is_none())
+            .map_or(0, |pair| pair[0].0);
         self.commit_to(proven.max(log.commit));
         self.left_number = self.latest().number;
     }
@@ -66,10 +67,7 @@ impl Group {
         }
         self.told_missing_at = self.now;
         let latest = self.latest();
-        let is_up = |m: &&Member| {
-            m.replica == self.my_replica()
-                || (self.peers.values()).any(|peer| peer.up && peer.replica == m.replica)
-        };
+        let is_up = |m: &&Member| m.replica == self.my_replica() || self.voice(m.replica).is_some();
         let name = |m: &Member| format!("{} ({})", m.name, m.address);
         let (up, missing): (Vec<_>, Vec<_>) = latest.members.iter().partition(is_up);
         let names = |members: Vec<&Member>| match members.is_empty() {
@@ -80,8 +78,15 @@ impl Group {
             "waiting for a majority of the last view ({}): here are {}, missing are {}",
             latest.number,
             names(up),
-            names(missing)
+            names(missing.clone())
         );
+        let connected = |m: &&&Member| self.peers.values().any(|p| p.up && p.replica == m.replica);
+        if let Some(doubled) = missing.iter().find(connected) {
+            text += &format!(
+                "; two processes run with the replica id {} of {}: one of them is on a copied data directory, and neither                  has a vote until the other is gone; stop the copy and remove its trireme state files and grastate.dat",
+                doubled.replica.0, doubled.name
+            );
+        }
         let history = self.committed.history;
         let statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
         if let Some(other) = statuses

@@ -37,9 +37,11 @@ impl Group {
             status: None,
             expects: None,
             round_trips: Default::default(),
+            told_foreign: false,
         };
         self.peers.insert(incarnation, peer);
-        let twin = self.has_seated_twin(replica, incarnation);
+        self.forget_promise_of_twin(replica);
+        let twin = self.has_twin(replica, incarnation);
         if !twin
             && self
                 .acks
@@ -100,6 +102,10 @@ impl Group {
         if !status.history.is_nil() {
             peer.expects = None;
         }
+        self.meet_own_twin(from, &status);
+        if self.is_foreign(from) || self.has_twin(replica, from) {
+            return;
+        }
         self.ack(from, status.ballot, status.ack);
         self.measure(from, &status.outlook);
         let same_history =
@@ -142,7 +148,10 @@ impl Group {
             self.intact_at = Some(status.end);
         }
         if status.standing == Standing::Primary {
-            self.primary_heard_at = self.now;
+            // One whose log is no continuation of this one is not this node's primary.
+            if !self.forked {
+                self.primary_heard_at = self.now;
+            }
         } else if self.standing == Standing::Primary
             && status.configuration_number >= self.committed.configuration.number
         {
@@ -184,11 +193,9 @@ impl Group {
     pub(crate) fn hears_majority(&self, within_ms: TimeMs, configuration: &Configuration) -> bool {
         let heard = |member: &&Member| {
             member.replica == self.my_replica()
-                || self.peers.values().any(|peer| {
-                    peer.replica == member.replica
-                        && peer.up
-                        && self.now < peer.heard_at + within_ms
-                })
+                || self
+                    .voice(member.replica)
+                    .is_some_and(|voice| self.now < self.peers[&voice].heard_at + within_ms)
         };
         let weight = configuration
             .members

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
 
+use crate::codec::MAX_LIST;
 use crate::event::{Action, Fate};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
@@ -12,6 +13,8 @@ use crate::message::{Message, Parcel, Standing};
 
 /// An origin that runs further ahead of the order than this is not believed.
 const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
+/// What one origin has submitted and is not ordered takes so much memory at most, but for what is first.
+const PENDING_BYTES_MAX: usize = 1 << 30;
 /// Own submissions unordered for this long are sent to the sequencer again.
 pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
 /// How many at a time.
@@ -44,13 +47,38 @@ impl Own {
     }
 }
 
+/// Payloads of one origin by number; None: void.
+#[derive(Clone, Debug, Default, Hash)]
+struct Queue {
+    payloads: BTreeMap<u64, Option<Bytes>>,
+    bytes: usize,
+}
+
+impl Queue {
+    fn insert(&mut self, number: u64, payload: Option<Bytes>) {
+        self.remove(number);
+        self.bytes += payload.as_ref().map_or(0, Bytes::len);
+        self.payloads.insert(number, payload);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Option<Bytes>> {
+        let payload = self.payloads.remove(&number)?;
+        self.bytes -= payload.as_ref().map_or(0, Bytes::len);
+        Some(payload)
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.payloads.keys().next().copied()
+    }
+}
+
 /// Submissions not yet delivered.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Submissions {
     last_number: u64,
     pub own: BTreeMap<u64, Own>,
     /// Payloads by origin and number, from their origins, not in the own log yet.
-    pending: BTreeMap<Incarnation, BTreeMap<u64, Option<Bytes>>>,
+    pending: BTreeMap<Incarnation, Queue>,
     /// CRC-32C of large payloads, lest they be read once more.
     digests: VecDeque<(SubmissionId, u32)>,
 }
@@ -67,7 +95,8 @@ impl Submissions {
                 return Some(payload);
             }
         }
-        self.pending.get(&id.incarnation)?.get(&id.number)?.as_ref()
+        let queue = self.pending.get(&id.incarnation)?;
+        queue.payloads.get(&id.number)?.as_ref()
     }
 
     /// The payload of an own parcel that was submitted.
@@ -98,20 +127,28 @@ impl Submissions {
             .insert(number, payload);
     }
 
+    /// True if memory is left for this payload, or it is what the others wait for. What is not kept is asked for when it
+    /// is ordered, or sent again to be ordered.
+    fn has_room(&self, origin: Incarnation, number: u64, payload: Option<&Bytes>) -> bool {
+        let len = payload.map_or(0, Bytes::len);
+        let queue = self.pending.get(&origin);
+        queue.is_none_or(|queue| {
+            let is_first = queue.first().is_none_or(|first| number < first);
+            is_first || queue.bytes + len <= PENDING_BYTES_MAX
+        })
+    }
+
     /// The next submission of `origin` after `last`, removed.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
-        queue.remove(&(last + 1)).map(|payload| (last + 1, payload))
+        queue.remove(last + 1).map(|payload| (last + 1, payload))
     }
 
     /// Forgets everything at or below `number`, which is in the log.
     pub fn ordered(&mut self, id: SubmissionId) {
         if let Some(queue) = self.pending.get_mut(&id.incarnation) {
-            while queue
-                .first_key_value()
-                .is_some_and(|(number, _)| *number <= id.number)
-            {
-                queue.pop_first();
+            while let Some(number) = queue.first().filter(|number| *number <= id.number) {
+                queue.remove(number);
             }
         }
     }
@@ -126,15 +163,20 @@ impl Submissions {
         self.pending.retain(|origin, _| is_member(*origin));
     }
 
-    /// Own submissions that were reported as failed.
+    /// Own submissions that were reported as failed: the newest, of more than a message holds. Older ones are but the
+    /// numbers of what was delivered on another branch (`fail_covered`).
     pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
         let failed = self.own.iter().filter(|(_, own)| own.payload.is_none());
-        failed
+        let mut newest: Vec<_> = failed
             .map(|(number, _)| SubmissionId {
                 incarnation: me,
                 number: *number,
             })
-            .collect()
+            .rev()
+            .take(MAX_LIST)
+            .collect();
+        newest.reverse();
+        newest
     }
 }
 
@@ -196,7 +238,8 @@ impl Group {
         number: u64,
         payload: Option<Bytes>,
     ) {
-        if self.is_expected(from, number) {
+        let has_room = (self.submissions).has_room(from, number, payload.as_ref());
+        if self.is_expected(from, number) && has_room {
             self.submissions.keep(from, number, payload);
         }
     }
@@ -210,6 +253,13 @@ impl Group {
         let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
         let seated = self.latest().member(from).is_some();
         believable && (seated || planted(Mutant::EvictedDelivered))
+    }
+
+    /// True for what is ordered before everything else of its origin.
+    pub(crate) fn is_next_of(&self, from: Incarnation, number: u64) -> bool {
+        let replica = self.peers.get(&from).map(|peer| peer.replica);
+        let committed = replica.and_then(|replica| self.committed.last_number(replica, from));
+        number <= committed.unwrap_or(0).max(self.tail_number(from)) + 1
     }
 
     /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
@@ -341,5 +391,51 @@ impl Group {
                 replica: self.my_replica(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Uuid;
+
+    const ORIGIN: Incarnation = Incarnation(Uuid([1; 16]));
+
+    #[test]
+    fn memory_for_what_is_not_ordered_is_bounded_but_for_the_first() {
+        let mut submissions = Submissions::default();
+        let quarter = Some(Bytes::from(vec![0; PENDING_BYTES_MAX / 4]));
+        for number in 2..=5 {
+            assert!(submissions.has_room(ORIGIN, number, quarter.as_ref()));
+            submissions.keep(ORIGIN, number, quarter.clone());
+            submissions.keep(ORIGIN, number, quarter.clone());
+        }
+        assert!(!submissions.has_room(ORIGIN, 6, quarter.as_ref()));
+        assert!(submissions.has_room(ORIGIN, 1, quarter.as_ref()));
+        assert!(submissions.take_next(ORIGIN, 1).is_some());
+        submissions.ordered(SubmissionId {
+            incarnation: ORIGIN,
+            number: 3,
+        });
+        assert!(submissions.has_room(ORIGIN, 6, quarter.as_ref()));
+        assert!(submissions.has_room(ORIGIN, 7, None));
+    }
+
+    #[test]
+    fn the_newest_withdrawals_are_told_and_no_more_than_fit() {
+        let mut submissions = Submissions::default();
+        let last = MAX_LIST as u64 + 10;
+        for number in 1..=last {
+            let void = Own {
+                payload: None,
+                parcel: None,
+                sent_at: 0,
+            };
+            submissions.own.insert(number, void);
+        }
+        let withdrawn = submissions.withdrawn(ORIGIN);
+        assert_eq!(withdrawn.len(), MAX_LIST);
+        assert_eq!(withdrawn.first().map(|id| id.number), Some(11));
+        assert_eq!(withdrawn.last().map(|id| id.number), Some(last));
     }
 }

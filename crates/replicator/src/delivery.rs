@@ -164,22 +164,24 @@ impl Replicator {
         self.cuts.write_set();
         self.counters
             .certified(seqno, write_set.last_seen, &outcome);
-        // A rollback fragment concerns its origin's appliers like everybody's.
-        let own = self
-            .own(id)
-            .filter(|sent| !matches!(sent, Sent::Rollback(_)));
-        if own.is_some() && !self.is_covered(seqno) {
-            self.order.add(seqno);
-            let ordered = Ordered {
-                seqno,
-                depends_on: outcome.depends_on,
-                write_set,
-            };
-            match own {
-                Some(Sent::Trx(trx)) => return self.own_trx_ordered(trx, ordered, failed),
-                Some(Sent::Toi(conn)) => return self.own_toi_ordered(conn, &ordered, failed),
-                _ => unreachable!("a write-set was sent as {own:?}"),
+        let ordered = |write_set| Ordered {
+            seqno,
+            depends_on: outcome.depends_on,
+            write_set,
+        };
+        match self.own(id).filter(|_| !self.is_covered(seqno)) {
+            Some(Sent::Trx(trx)) => {
+                self.order.add(seqno);
+                return self.own_trx_ordered(trx, ordered(write_set), failed);
             }
+            Some(Sent::Toi(conn)) => {
+                self.order.add(seqno);
+                return self.own_toi_ordered(conn, &ordered(write_set), failed);
+            }
+            // A rollback fragment concerns its origin's appliers like everybody's.
+            None | Some(Sent::Rollback(_)) => {}
+            // No correct member orders a write-set under the number of something else.
+            Some(other) => self.give_up(other, false),
         }
         let forgotten = id.incarnation == self.me && planted(Mutant::AbandonedNotApplied);
         // Another's, or one that its client has given up (rule 7): applied like another's.

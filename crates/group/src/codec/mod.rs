@@ -15,6 +15,7 @@ use bytes::{Bytes, BytesMut};
 use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::message::{Message, WireBody};
+pub(crate) use wire::MAX_LIST;
 use wire::Wire;
 
 /// Version of the format, the first byte of everything.

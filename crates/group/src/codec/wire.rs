@@ -11,7 +11,7 @@ use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 pub(super) const MAX_TEXT_BYTES: usize = 4096;
 
 /// Longest list.
-pub(super) const MAX_LIST: usize = 65535;
+pub(crate) const MAX_LIST: usize = 65535;
 
 /// A value with one encoding.
 pub(super) trait Wire: Sized {

@@ -294,6 +294,33 @@ fn parcels_beyond_the_bound_wait_but_the_first_origins_never() {
     assert_eq!(reversed.delivered(3), 3);
 }
 
+/// Submitted without an offer that was taken up: what is next in its order is fetched at any rate.
+#[test]
+fn submitted_parcels_beyond_the_bound_wait_for_their_turn() {
+    let mut cores = cores(2);
+    cores.nodes[0].group.config_mut().parcels_bytes = 1_500;
+    cores.lost = |_| true;
+    for (number, len) in [(5, 1_000), (6, 1_000), (1, 2_000), (7, 2_000)] {
+        let parcel = Parcel {
+            number,
+            len: 1_000,
+            head: HEAD.len() as u32,
+            digest: 0,
+        };
+        let head = Bytes::from_static(HEAD);
+        cores.say(
+            1,
+            0,
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            },
+        );
+        assert_eq!(cores.nodes[0].group.parcels_len(), len, "after {number}");
+    }
+}
+
 #[test]
 fn nobody_else_is_offered_memory() {
     let mut cores = cores(2);

@@ -227,3 +227,26 @@ fn a_sequencer_that_need_not_flush_says_nothing_more() {
         |(to, message): &(usize, Message)| *to != 0 && matches!(message, Message::Ack { .. });
     assert!(!cores.arrived.iter().any(from_the_sequencer));
 }
+
+/// Its log is the longest by an entry that nobody needs, and it reaches one of the others only.
+#[test]
+fn who_cannot_win_is_passed_over_for_all_its_log() {
+    let mut cores = Cores::of(5);
+    cores.cut.extend([(0, 2), (0, 3), (0, 4)]);
+    cores.submit(0, 1);
+    cores.part(&[1], &[3, 4]);
+    cores.kill(0);
+    let ends: Vec<_> = (1..5).map(|node| cores.nodes[node].group.end()).collect();
+    assert!(ends[0] > ends[1] && ends[1] == ends[3], "{ends:?}");
+    cores.pass(4_000);
+    let mut office = sequencers(&cores);
+    office.retain(|node| *node > 0); // who is dead does not know
+    assert!(office.len() == 1 && office[0] > 1, "{office:?}");
+    cores.submit(3, 1);
+    assert_eq!(cores.delivered(4), 1);
+    // It follows the office when it is heard again.
+    cores.cut.clear();
+    cores.pass(10_000);
+    cores.submit(3, 2);
+    assert_eq!(cores.delivered(1), 2);
+}

@@ -2,8 +2,10 @@
 
 use super::cores::{Cores, HISTORY, member};
 use crate::checkpoint::Checkpoint;
-use crate::configuration::Member;
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
 use crate::event::{Action, Recovered, RecoveredLog};
+use crate::group::{Config, Group};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::Standing;
 
@@ -71,7 +73,9 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
             &short,
             &long,
             "are lost",
-            "pc.bootstrap=1' on node1",
+            "the grastate.dat of node1 and of no other",
+            "Where the server of node1 answers",
+            "pc.bootstrap=1' there",
         ] {
             assert!(text.contains(words), "no '{words}' in: {text}");
         }
@@ -115,5 +119,44 @@ fn a_restart_of_one_of_two_makes_one_view() {
             assert_eq!(cores.standing(node), Standing::Primary);
         }
         assert_eq!(number(&cores), before + 1);
+    }
+}
+
+/// A configuration, and data below it, may be pending when an override is put above it that nobody took up.
+#[test]
+fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
+    for forced in [false, true] {
+        let cores = Cores::of(3);
+        let mut recovered = recovered(&cores, 0, false);
+        let log = recovered.log.as_mut().expect("as made above");
+        let agreed = log.entries.len() as u64;
+        log.commit = agreed;
+        let last = cores.nodes[0].group.configuration().clone();
+        let ballot = cores.nodes[0].group.ballot();
+        let next = Configuration {
+            number: last.number + 1,
+            ..last.clone()
+        };
+        let override_id = forced.then_some(Uuid([9; 16]));
+        let newest = Configuration {
+            number: last.number + 2,
+            override_id,
+            ..last
+        };
+        for body in [
+            Body::Configuration(next),
+            Body::BallotStart,
+            Body::Configuration(newest),
+        ] {
+            let position = log.entries.len() as u64 + 1;
+            log.entries.push(Entry {
+                position,
+                ballot,
+                body,
+            });
+        }
+        let group = Group::new(Config::new(again(0)), recovered, 1);
+        let proven = if forced { agreed } else { agreed + 1 };
+        assert_eq!(group.commit(), proven);
     }
 }

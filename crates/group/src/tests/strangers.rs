@@ -197,3 +197,138 @@ fn what_no_correct_member_sends_is_noted_and_ignored() {
     let group = &cores.nodes[1].group;
     assert_eq!((group.ballot(), group.end()), (ballot, end));
 }
+
+fn noted(cores: &Cores, node: usize, what: &str) -> usize {
+    let says = |a: &&Action| matches!(a, Action::Note { text } if text.contains(what));
+    cores.nodes[node].actions.iter().filter(says).count()
+}
+
+/// Below the sender's ballot lies another one than in the recipient's log, at an entry that is committed there.
+#[test]
+fn an_order_that_contradicts_what_is_committed_is_refused() {
+    for back in 0..2 {
+        let mut cores = Cores::of(3);
+        cores.submit(0, 1);
+        let group = &cores.nodes[2].group;
+        let (ballot, commit) = (group.ballot(), group.commit());
+        let own = Ballot {
+            number: ballot.number + 1,
+            replica: replica(1),
+        };
+        let entry = |position| WireEntry {
+            position,
+            ballot: Ballot::default(),
+            body: WireBody::Full(Body::BallotStart),
+        };
+        let first = commit + 1 - back;
+        let append = Append {
+            ballot: own,
+            prev_position: first - 1,
+            prev_ballot: Ballot::default(),
+            entries: (first..=commit + 1).map(entry).collect(),
+            ack: 0,
+            commit: 0,
+        };
+        cores.lost = |_| true;
+        for _ in 0..3 {
+            cores.say(1, 2, Message::Append(append.clone()));
+        }
+        let group = &cores.nodes[2].group;
+        assert_eq!((group.end(), group.commit()), (commit, commit));
+        assert_eq!(noted(&cores, 2, "histories are not the same"), 1);
+        // Nobody goes on so: the others are followed again.
+        cores.lost = |_| false;
+        cores.pass(3_000);
+        cores.submit(0, 2);
+        cores.pass(1_000);
+        assert_eq!([0, 1, 2].map(|node| cores.delivered(node)), [2, 2, 2]);
+    }
+}
+
+/// A sequencer whose history is another one under the same name: this node is not primary under it.
+#[test]
+fn who_cannot_follow_its_sequencer_is_not_primary() {
+    let mut cores = Cores::of(3);
+    cores.submit(0, 1);
+    let group = &cores.nodes[2].group;
+    let (ballot, commit) = (group.ballot(), group.commit());
+    let entries = Vec::new();
+    let append = Append {
+        ballot,
+        prev_position: commit,
+        prev_ballot: Ballot::default(),
+        entries,
+        ack: 0,
+        commit,
+    };
+    cores.lost = |message| matches!(message, Message::Append(_));
+    for _ in 0..100 {
+        cores.say(0, 2, Message::Append(append.clone()));
+        cores.pass(100);
+    }
+    assert_eq!(cores.standing(2), crate::message::Standing::NonPrimary);
+    assert_eq!(cores.nodes[2].group.commit(), commit);
+}
+
+/// It has asked both for admission while it had no history, and is in one of them by now.
+#[test]
+fn a_joiner_between_two_clusters_is_in_one() {
+    let mut cores = Cores::of(2);
+    let other = cores.start(member(5), Recovered::default());
+    let history = Uuid([8; 16]);
+    cores.event(
+        other,
+        Event::Bootstrap {
+            history,
+            overrides: Vec::new(),
+            override_id: None,
+        },
+    );
+    cores.pass(1_000);
+    // The other one's word comes late.
+    let joiner = cores.nodes.len();
+    cores
+        .lines_ms
+        .extend([((joiner, other), 60), ((other, joiner), 60)]);
+    let joiner = cores.start(member(6), Recovered::default());
+    cores.pass(20_000);
+    assert_eq!(cores.members(0), ["node0", "node1", "node6"]);
+    assert_eq!(cores.members(joiner), ["node0", "node1", "node6"]);
+    assert_eq!(cores.members(other), ["node5"]);
+    let group = &cores.nodes[joiner].group;
+    let (ballot, end) = (group.ballot(), group.end());
+    assert_eq!(group.history(), super::cores::HISTORY);
+    let foreign = Ballot {
+        number: ballot.number + 10,
+        replica: replica(5),
+    };
+    let forced = None;
+    let checkpoint = crate::checkpoint::Checkpoint {
+        position: end + 5,
+        ..cores.nodes[other].group.checkpoint().clone()
+    };
+    for message in [
+        Message::Prepare {
+            ballot: foreign,
+            forced,
+        },
+        Message::Append(Append {
+            ballot: foreign,
+            prev_position: end,
+            prev_ballot: ballot,
+            entries: Vec::new(),
+            ack: 0,
+            commit: 0,
+        }),
+        Message::Install {
+            ballot: foreign,
+            checkpoint,
+            intact_at: 0,
+        },
+    ] {
+        cores.say(other, joiner, message);
+    }
+    let group = &cores.nodes[joiner].group;
+    assert_eq!((group.ballot(), group.end()), (ballot, end));
+    assert_eq!(noted(&cores, joiner, "which is in the cluster"), 1);
+}

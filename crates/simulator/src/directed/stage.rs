@@ -416,6 +416,19 @@ impl<'a> Stage<'a> {
         self.world.leave(node);
     }
 
+    /// Somebody puts a copy of a stopped node's data directory in the place of another stopped one's.
+    pub fn copy(&mut self, from: NodeId, to: NodeId) {
+        self.world
+            .tell(|| format!("ORDER copy n{} to n{}", from + 1, to + 1));
+        let source = &self.world.machines[from];
+        let (replica, promised, saved) = (source.replica, source.promised, source.saved.clone());
+        let (disk, left) = (source.disk.copy(), source.left.clone());
+        let datadir = source.datadir.clone();
+        let machine = &mut self.world.machines[to];
+        (machine.replica, machine.promised, machine.saved) = (replica, promised, saved);
+        (machine.disk, machine.left, machine.datadir) = (disk, left, datadir);
+    }
+
     /// A new process starts on the node, if none runs.
     pub fn start(&mut self, node: NodeId) {
         self.world.start(node);

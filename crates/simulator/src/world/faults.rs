@@ -278,7 +278,7 @@ impl World {
     }
 
     /// The process is killed, its data directory emptied, and another one starts.
-    fn start_empty(&mut self, node: NodeId) {
+    pub(crate) fn start_empty(&mut self, node: NodeId) {
         self.machines[node].back_us = self.now_us;
         self.crash(node, false);
         let replica = ReplicaId(self.random.uuid());

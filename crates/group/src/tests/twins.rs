@@ -1,0 +1,149 @@
+//! Two processes on one data directory: a copy of it was made (rule 14).
+
+use super::cores::{Cores, HISTORY, member, replica};
+use crate::checkpoint::Checkpoint;
+use crate::configuration::Member;
+use crate::event::{Recovered, RecoveredLog};
+use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::message::{Message, Standing};
+
+/// A process that goes on with what is in `node`'s log now.
+fn with_log_of(cores: &Cores, node: usize) -> Recovered {
+    // That of node 0 begins with the first entry.
+    let mut entries = cores.log_of(0);
+    let end = cores.nodes[node].group.end();
+    entries.retain(|entry| entry.position <= end);
+    Recovered {
+        promised: cores.nodes[node].group.ballot(),
+        amnesiac: false,
+        log: Some(RecoveredLog {
+            checkpoint: Checkpoint {
+                history: HISTORY,
+                ..Checkpoint::default()
+            },
+            commit: entries.len() as u64,
+            entries,
+        }),
+    }
+}
+
+fn named(node: usize, byte: u8) -> Member {
+    Member {
+        incarnation: Incarnation(Uuid([byte; 16])),
+        name: format!("process{byte}"),
+        ..member(node)
+    }
+}
+
+/// Three nodes, of which node 1 was stopped, copied and started again as node 3; the copy, node 4, comes to life in
+/// the cluster and is refused.
+fn with_copy() -> Cores {
+    let mut cores = Cores::of(3);
+    cores.kill(1);
+    let left = with_log_of(&cores, 1);
+    cores.start(named(1, 50), left.clone());
+    cores.pass(1_000);
+    cores.all_joined();
+    cores.start(named(1, 40), left);
+    cores.pass(1_000);
+    assert_eq!(cores.members(0), ["node0", "node2", "process50"]);
+    assert_eq!(cores.nodes[2].group.configuration().total_weight(), 3);
+    cores
+}
+
+/// Only nodes 0 and 3 have what was acknowledged last, and node 0 is dead.
+fn only_the_copied_has_it() -> Cores {
+    let mut cores = with_copy();
+    cores.part(&[2, 4], &[0, 3]);
+    cores.submit(0, 1);
+    assert_eq!((cores.delivered(0), cores.delivered(2)), (1, 0));
+    cores.kill(0);
+    cores
+}
+
+#[test]
+fn the_promise_of_a_copy_elects_nobody() {
+    let mut cores = only_the_copied_has_it();
+    cores.cut.clear();
+    // The copy's answers come first, and the other does not stand itself.
+    cores.lines_ms.extend([((2, 3), 30), ((3, 2), 30)]);
+    cores.step_ms = 10;
+    cores.pass_for(&[2, 4], 2_000);
+    cores.lines_ms.clear();
+    cores.pass(3_000);
+    for node in [2, 3] {
+        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.delivered(node), 1, "node {node}");
+    }
+    assert_eq!(cores.standing(4), Standing::NonPrimary);
+}
+
+/// Also when the other one has died meanwhile: what it had is not in its copy.
+#[test]
+fn a_copy_that_knows_of_its_twin_has_no_vote_when_that_is_gone() {
+    let mut cores = only_the_copied_has_it();
+    cores.kill(3);
+    cores.cut.clear();
+    cores.pass(10_000);
+    for node in [2, 4] {
+        assert_eq!(cores.standing(node), Standing::NonPrimary);
+        assert!(!cores.nodes[node].group.is_sequencer());
+    }
+}
+
+/// Nobody can say which of the two is the copy.
+#[test]
+fn of_two_without_a_seat_none_has_a_vote() {
+    let mut before = Cores::of(3);
+    before.submit(0, 1);
+    let (left, other) = (with_log_of(&before, 1), with_log_of(&before, 2));
+    let mut cores = Cores::none();
+    let node = cores.start(named(2, 60), other);
+    let twins = [50, 40].map(|byte| cores.start(named(1, byte), left.clone()));
+    cores.pass(12_000);
+    assert_eq!(cores.standing(node), Standing::NonPrimary);
+    let actions = format!("{:?}", cores.nodes[node].actions);
+    assert!(actions.contains("two processes run with the replica id"));
+    cores.kill(twins[1]);
+    cores.pass(3_000);
+    assert_eq!(cores.standing(node), Standing::Primary);
+    assert_eq!(cores.standing(twins[0]), Standing::Primary);
+}
+
+/// A copy of the sequencer's data directory is not taken for the sequencer, whatever it says.
+#[test]
+fn a_copy_of_the_sequencers_is_not_followed() {
+    let mut cores = Cores::of(3);
+    let left = with_log_of(&cores, 0);
+    // The first by name.
+    let copy = cores.start(named(0, 0), left);
+    cores.pass(1_000);
+    (1..=5).for_each(|number| cores.submit(0, number));
+    assert_eq!([0, 1, 2].map(|node| cores.delivered(node)), [5, 5, 5]);
+    let ballot = cores.nodes[1].group.ballot();
+    let higher = Ballot {
+        number: ballot.number + 1,
+        replica: replica(0),
+    };
+    for node in 0..3 {
+        let forced = None;
+        let ballot = higher;
+        cores.say(copy, node, Message::Prepare { ballot, forced });
+        assert!(cores.nodes[node].group.ballot() < higher);
+    }
+    assert!(cores.nodes[0].group.is_sequencer());
+}
+
+/// Copies of a majority's data directories, all refused, do not keep anybody else from being admitted.
+#[test]
+fn copies_do_not_keep_others_out() {
+    let mut cores = Cores::of(2);
+    for node in 0..2 {
+        let left = with_log_of(&cores, node);
+        cores.start(named(node, 40 + node as u8), left);
+    }
+    cores.pass(1_000);
+    cores.start(member(5), Recovered::default());
+    cores.pass(1_000);
+    assert_eq!(cores.members(0), ["node0", "node1", "node5"]);
+}

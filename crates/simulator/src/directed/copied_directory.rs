@@ -1,0 +1,53 @@
+//! A copied data directory is started beside the one that it was copied from (rule 14).
+//!
+//! n3 is stopped, copied to n4's machine, and both are started; the sequencer n1, which would refuse n4, cannot be
+//! reached from there. X is acknowledged by n1 and n3, n1 dies, and n3 is slow. n2 and n4, which has n3's name and
+//! what n3 held before X, are no majority.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::TwinsVote],
+    plan: |seed| {
+        let mut plan = cluster(4, seed);
+        plan.suspect_timeout_ms = 10_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    for node in [N4, N3] {
+        stage.leave(node);
+        let stopped = |s: &Stage| s.world.machines[node].process.is_none();
+        stage.until("it has stopped", stopped)?;
+    }
+    stage.copy(N3, N4);
+    stage.start(N3);
+    stage.until("n3 is back", |s| s.has_vote(N3) && s.has_vote(N2))?;
+    stage.pass_ms(1_000);
+    stage.part(&[N1], &[N4]);
+    stage.start(N4);
+    stage.pass_ms(1_000);
+    stage.part(&[N2], &[N1, N3]);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("X is acknowledged", |s| s.acknowledged(x))?;
+    stage.check("n2 has it not", stage.holds(N2, x).is_none())?;
+    stage.crash(N1, false);
+    stage.pause(N3);
+    stage.join(&[N2], &[N3]);
+    stage.pass_ms(3_000);
+    stage.must("n2 does not lead without n3", !stage.in_office(N2));
+    stage.resume(N3);
+    stage.until("n2 has X", |s| s.has_applied(N2, x))?;
+    stage.until("n2 and n3 go on", |s| {
+        [N2, N3].iter().all(|n| s.standing(*n) == Standing::Primary)
+    })?;
+    stage.world.start_empty(N4);
+    Ok(())
+}
