@@ -2,11 +2,37 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Promise, Standing, Status, Summary};
 
+/// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
+/// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
+pub const OVERRIDES_MAX: usize = 512;
+
+/// Why there is no further override, and what to do.
+pub fn tell_no_more_overrides() -> String {
+    format!(
+        "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, pc.ignore_quorum), \
+         which is as many as nodes can remember: another one is refused, and nothing was changed. Let a majority of the \
+         last view come back; or found the cluster anew, with the same data and no overrides: stop all nodes, move \
+         grastate.dat and the trireme-*.log files away on each, start the one that is furthest with \
+         --wsrep-new-cluster, and the others as usual: they join by a state snapshot"
+    )
+}
+
 impl Group {
+    /// True if the history may have one more override. Else it is said why not.
+    pub(crate) fn has_room_for_override(&mut self) -> bool {
+        let has_room = self.overrides_in_log().len() < OVERRIDES_MAX;
+        if !has_room {
+            let text = tell_no_more_overrides();
+            self.out.push(Action::Alarm { text });
+        }
+        has_room
+    }
+
     /// An operator's override outranks every view without it (rule 11): who meets it gives way and
     /// asks to join. False: the sender is the one who has to give way.
     pub(crate) fn heed_overrides(&mut self, status: &Status) -> bool {
@@ -97,7 +123,7 @@ impl Group {
     }
 
     /// The overrides in this log, committed or not.
-    fn overrides_in_log(&self) -> Vec<Uuid> {
+    pub fn overrides_in_log(&self) -> Vec<Uuid> {
         let mut overrides = self.committed.overrides.clone();
         let later = self.tail.configurations(self.committed.position);
         overrides.extend(later.filter_map(|(_, configuration)| configuration.override_id));
