@@ -23,14 +23,24 @@ pub fn tell_no_more_overrides() -> String {
 }
 
 impl Group {
+    /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
+    /// may be.
+    pub fn refuses_override(&self) -> bool {
+        self.standing == Standing::NonPrimary && self.is_full_of_overrides()
+    }
+
+    fn is_full_of_overrides(&self) -> bool {
+        self.overrides_in_log().len() >= OVERRIDES_MAX
+    }
+
     /// True if the history may have one more override. Else it is said why not.
     pub(crate) fn has_room_for_override(&mut self) -> bool {
-        let has_room = self.overrides_in_log().len() < OVERRIDES_MAX;
-        if !has_room {
+        let is_full = self.is_full_of_overrides();
+        if is_full {
             let text = tell_no_more_overrides();
             self.out.push(Action::Alarm { text });
         }
-        has_room
+        !is_full
     }
 
     /// An operator's override outranks every view without it (rule 11): who meets it gives way and

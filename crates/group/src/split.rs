@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::Group;
@@ -36,55 +38,61 @@ impl Group {
     /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
     /// gives way to anybody, and both may take writes.
     pub(crate) fn tell_split(&mut self, status: &Status) {
-        if !self.excludes(status)
-            || (self.told_split_at).is_some_and(|at| self.now < at + TELL_SPLIT_MS)
-        {
+        let told = (self.told_split_at).is_some_and(|at| self.now < at + TELL_SPLIT_MS);
+        if told || !self.excludes(status) || planted(Mutant::SplitNotTold) {
             return;
         }
         self.told_split_at = Some(self.now);
         self.counters.splits += 1;
+        let text = self.describe_split();
+        self.out.push(Action::Alarm { text });
+    }
+
+    fn describe_split(&self) -> String {
         let own = &self.committed.overrides;
-        let mut others: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
-        let (mut here, mut fork) = (None, usize::MAX);
+        // Of each branch: who has got furthest in it, and who is there.
+        let mut branches: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
+        let mut fork = own.len().saturating_sub(1);
         for (incarnation, peer) in self.peers.iter().filter(|(_, peer)| peer.up) {
             let Some(status) = peer.status.as_ref().filter(|s| self.excludes(s)) else {
                 continue;
             };
             let common = common(own, &status.overrides);
-            if common < fork {
-                (here, fork) = (own.get(common), common);
-            }
-            let id = status.overrides.get(common).copied().unwrap_or_default();
-            let (furthest, names) = others.entry(id).or_insert((status, Vec::new()));
+            fork = fork.min(common);
+            let id = status.overrides[common]; // it excludes this one
+            let (furthest, names) = branches.entry(id).or_insert((status, Vec::new()));
             if furthest.commit < status.commit {
                 *furthest = status;
             }
             names.push(self.name_of(*incarnation, peer.replica));
         }
-        let here = here.copied().unwrap_or_default();
+        let here = own.get(fork).copied().unwrap_or_default();
         let made = (self.fork.as_ref()).filter(|fork| fork.id == here);
         let made = made.map_or(String::new(), |fork| {
             format!(", made at position {}", fork.at)
         });
         let members = self.committed.configuration.members.iter();
         let members: Vec<_> = members.map(name).collect();
-        let there: Vec<_> = (others.iter())
+        let side_here = side(self.standing, &members, self.committed.position);
+        let sides_there: Vec<_> = (branches.iter())
             .map(|(id, (status, names))| {
                 let side = side(status.standing, names, status.commit);
                 format!("there the override {id} ({side})")
             })
             .collect();
-        let text = format!(
-            "split brain: the history {} was forked by overrides that exclude each other, and no side gives way by itself: here \
-             the override {here}{made} ({}); {}. What is written to one side is missing on the other. Decide which \
+        let is_primary = |standing| standing == Standing::Primary;
+        let both = is_primary(self.standing)
+            && (branches.values()).any(|(status, _)| is_primary(status.standing));
+        let what = if both { "split brain: " } else { "" };
+        format!(
+            "{what}the history {} was forked by overrides that exclude each other, and no side gives way by itself: here the \
+             override {here}{made} ({side_here}); {}. What is written to one side is missing on the other. Decide which \
              side to keep, send all clients there, and on each node of the other: stop the server, save what is to be \
              carried over by hand, move grastate.dat and the trireme-*.log files away (which gives up that node's \
              commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
             self.committed.history,
-            side(self.standing, &members, self.committed.position),
-            there.join("; "),
-        );
-        self.out.push(Action::Alarm { text });
+            sides_there.join("; "),
+        )
     }
 
     /// True if the sender's log and this one have an override each that the other lacks.

@@ -206,7 +206,10 @@ fn two_overrides_that_meet_are_told_on_both_sides_and_again() {
                 // The first heartbeat that comes says so.
                 assert!(node % 2 == 1 || side.contains(name), "{side}");
             }
-            assert!(here.contains("made at position"), "{here}");
+            assert!(
+                here.starts_with("split brain") && here.contains("made at position"),
+                "{here}"
+            );
             assert!(there.contains("move grastate.dat"), "{there}");
         }
         cores.pass(30_000);
@@ -227,6 +230,17 @@ fn nobody_is_alarmed_by_a_side_that_gives_way() {
     cores.pass(10_000);
     assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
     (0..5).for_each(|node| assert_eq!(alarms(&cores, node), [] as [&str; 0]));
+}
+
+/// It has heard of a later override on its own branch, and is about to take it over: those who made it know better.
+#[test]
+fn who_gives_way_alarms_nobody() {
+    let mut cores = overridden_twice();
+    cores.nodes[0].group.known_overrides = vec![OVERRIDE, Uuid([5; 16])];
+    cores.cut.clear();
+    cores.pass(1_000);
+    let told = |node| alarms(&cores, node).len();
+    assert_eq!((told(0), told(1), told(2)), (0, 1, 1));
 }
 
 /// One node of two, with so many overrides in its history, alone.
