@@ -84,7 +84,10 @@ impl Beginning {
                 override_id: Some(_),
             } => {
                 let log = &recovery.log;
-                let is_override = |entry: &&Entry| matches!(&entry.body, Body::Configuration(c) if c.override_id.is_some());
+                let is_override = |entry: &&Entry| match &entry.body {
+                    Body::Configuration(made) => made.override_id.is_some(),
+                    _ => false,
+                };
                 log.checkpoint.overrides.len() + log.entries.iter().filter(is_override).count()
             }
             Beginning::Found {

@@ -190,7 +190,9 @@ impl Engine {
                 };
                 storage.begin(&checkpoint, false)?;
                 connect.bootstrap = Some(history);
-                let past = connect.overrides.iter().map(|(id, _)| *id).collect();
+                // Who goes on with no history has none of its overrides either.
+                let past = connect.overrides.iter().filter(|_| override_id.is_some());
+                let past = past.map(|(id, _)| *id).collect();
                 // Whatever number the founder goes on above, others have in common with it what its
                 // database surely holds.
                 let fork = override_id.map(|id| (id, local.seqno));

@@ -131,8 +131,11 @@ fn who_has_as_many_overrides_as_there_may_be_is_not_bootstrapped_with_another() 
     must_be_refused(&disk, 1);
     assert_eq!(files(&disk), before, "something was changed");
     // The remedy: another history, with the same data.
-    let anew = begins(&disk, 2, Gtid::UNDEFINED, Some(Uuid([8; 16]))).expect("founded");
-    assert_eq!(overrides(&anew), 0);
+    for (incarnation, local) in [(2, Gtid { seqno: -1, ..AT }), (3, Gtid::UNDEFINED)] {
+        let disk = noted(OVERRIDES_MAX);
+        let anew = begins(&disk, incarnation, local, Some(Uuid([8; 16]))).expect("founded");
+        assert_eq!(overrides(&anew), 0, "{local}");
+    }
 
     // The last one that there may be; and, as its log has been forgotten, it would take one to go on with it.
     let disk = noted(OVERRIDES_MAX - 1);

@@ -50,7 +50,9 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.pass_ms(1_000);
     [N3, N4].iter().for_each(|node| stage.start(*node));
-    stage.until("n3 has what n1 wrote", |s| s.has_applied(N3, x) || s.view(N3) == s.view(N1))
+    stage.until("they have joined n1 and n2", |s| {
+        [N3, N4].iter().all(|node| s.view(*node) == s.view(N1))
+    })
 }
 
 /// Every node has told of the other branch so often.
