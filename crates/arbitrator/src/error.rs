@@ -1,6 +1,6 @@
 //! Why an arbitrator ends.
 
-use trireme_log::LogError;
+use trireme_engine::StartError;
 use trireme_node::options::OptionError;
 use trireme_node::setup::SetupError;
 use trireme_node::url::AddressError;
@@ -29,8 +29,8 @@ pub enum ArbitratorError {
     #[error("{0}")]
     Setup(#[from] SetupError),
     /// The log of an earlier process.
-    #[error("the write-set log cannot be used: {0}")]
-    Log(#[from] LogError),
+    #[error("{0}")]
+    Start(#[from] StartError),
     /// Nobody answers.
     #[error(
         "no primary component within {timeout_ms} ms (pc.wait_prim_timeout) at {peers}: check that a node of the \

@@ -41,6 +41,10 @@ impl Outside for Outlet<'_> {
         self.log.line(Level::Warn, text);
     }
 
+    fn alarm(&mut self, text: &str) {
+        self.log.line(Level::Error, text);
+    }
+
     /// Nobody waits beside it: the engine flushes by itself ([`trireme_engine::Start::flushes_apart`]).
     fn flush(&mut self, _job: FlushJob) {}
 

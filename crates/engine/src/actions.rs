@@ -160,7 +160,10 @@ impl Engine {
                     group::Body::Configuration(group::Configuration {
                         override_id: Some(id),
                         ..
-                    }) if self.replicator.database_follows() => link.storage.note_override(*id),
+                    }) if self.replicator.database_follows() => {
+                        let known = link.group.overrides_in_log();
+                        link.storage.note_override(*id, &known)
+                    }
                     _ => Ok(()),
                 };
                 let result = noted.and_then(|()| link.storage.append(&entry));
@@ -248,6 +251,7 @@ impl Engine {
             Action::Left => self.node(now_ms, replicator::Event::Left),
             Action::Refused { reason } => outside.refused(reason),
             Action::Note { text } => outside.note(&text),
+            Action::Alarm { text } => outside.alarm(&text),
         }
     }
 

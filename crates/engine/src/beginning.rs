@@ -1,8 +1,8 @@
 //! What a connection begins with: others, the log of an earlier process, or this node alone.
 
-use trireme_group::{Body, Configuration, ReplicaId, Uuid};
+use trireme_group::{Body, Configuration, Entry, ReplicaId, Uuid};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, LastAction};
+use trireme_replicator::{Gtid, LastAction, Seqno};
 
 use crate::recovery::Recovery;
 
@@ -73,6 +73,28 @@ impl Beginning {
                 history: fresh,
                 override_id: None,
             },
+        }
+    }
+
+    /// How many overrides precede the one that this is; 0 if it is none. `noted`: those in the database's past.
+    pub fn overrides_before(&self, noted: &[(Uuid, Seqno)]) -> usize {
+        match self {
+            Beginning::Resume {
+                recovery,
+                override_id: Some(_),
+            } => {
+                let log = &recovery.log;
+                let is_override = |entry: &&Entry| match &entry.body {
+                    Body::Configuration(made) => made.override_id.is_some(),
+                    _ => false,
+                };
+                log.checkpoint.overrides.len() + log.entries.iter().filter(is_override).count()
+            }
+            Beginning::Found {
+                override_id: Some(_),
+                ..
+            } => noted.len(),
+            _ => 0,
         }
     }
 }

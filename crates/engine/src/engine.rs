@@ -2,14 +2,15 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Checkpoint, Group, Incarnation, Position, Recovered, Uuid,
+    self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered, Uuid,
 };
-use trireme_log::{Durability, FlushDone, LogConfig, LogError};
+use trireme_log::{Durability, FlushDone, LogConfig};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
+use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
 
 /// What a connection begins with.
@@ -121,8 +122,8 @@ impl Engine {
 
     /// Begins a connection. What comes of it is carried out by [`Engine::pump`].
     ///
-    /// Err: the log cannot be opened or made; nothing was overwritten.
-    pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), LogError> {
+    /// Err: nothing was overwritten.
+    pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), StartError> {
         (self.failed, self.failed_log, self.closed_log) = (None, None, None);
         let flush_appends = start.log.durability == Durability::Disk;
         let mut local = start.local;
@@ -164,7 +165,11 @@ impl Engine {
             || recovery.is_some()
             || storage.has_past(local)?;
         let expect = start.expect.filter(|_| !has_past);
-        let first = match Beginning::of(start.bootstrap, local, last_action, replica, recovery) {
+        let beginning = Beginning::of(start.bootstrap, local, last_action, replica, recovery);
+        if beginning.overrides_before(&connect.overrides) >= OVERRIDES_MAX {
+            return Err(StartError::NoMoreOverrides);
+        }
+        let first = match beginning {
             Beginning::Join => None,
             Beginning::Resume {
                 recovery,
@@ -185,7 +190,9 @@ impl Engine {
                 };
                 storage.begin(&checkpoint, false)?;
                 connect.bootstrap = Some(history);
-                let past = connect.overrides.iter().map(|(id, _)| *id).collect();
+                // Who goes on with no history has none of its overrides either.
+                let past = connect.overrides.iter().filter(|_| override_id.is_some());
+                let past = past.map(|(id, _)| *id).collect();
                 // Whatever number the founder goes on above, others have in common with it what its
                 // database surely holds.
                 let fork = override_id.map(|id| (id, local.seqno));

@@ -12,9 +12,11 @@ mod outside;
 mod recovery;
 mod session;
 mod staging;
+mod start_error;
 mod storage;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
 pub use session::{Session, UNKNOWN_BOOT};
+pub use start_error::StartError;
 pub use storage::{OpenDisk, Storage};

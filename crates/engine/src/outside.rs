@@ -53,6 +53,10 @@ pub trait Outside {
     fn warn(&mut self, text: &str) {
         self.note(text);
     }
+    /// Something is wrong that only an operator can end.
+    fn alarm(&mut self, text: &str) {
+        self.warn(text);
+    }
     /// Run this job, beside whatever else happens to the node, and bring what comes of it to
     /// [`crate::Engine::flushed`]. Only asked of who has set [`crate::Start::flushes_apart`].
     fn flush(&mut self, job: FlushJob);

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, ParcelId, Position, Uuid, decode_entry,
-    encode_entry_parts,
+    Body, Checkpoint, Delivery, Entry, LogReader, OVERRIDES_MAX, ParcelId, Position, Uuid,
+    decode_entry, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
@@ -194,9 +194,15 @@ impl Storage {
     }
 
     /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
-    pub fn note_override(&mut self, id: Uuid) -> Result<(), LogError> {
-        if self.session.overrides.iter().all(|(known, _)| *known != id) {
-            self.session.overrides.push((id, 0));
+    /// `in_log`: all that the group's log holds, which the database follows.
+    pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
+        let overrides = &mut self.session.overrides;
+        if overrides.len() >= OVERRIDES_MAX {
+            // Those that were dropped from the log again have come to nothing.
+            overrides.retain(|(known, fork)| *fork != 0 || in_log.contains(known));
+        }
+        if overrides.iter().all(|(known, _)| *known != id) {
+            overrides.push((id, 0));
         }
         self.save_session()
     }

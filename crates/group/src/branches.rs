@@ -2,11 +2,47 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Promise, Standing, Status, Summary};
 
+/// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
+/// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
+pub const OVERRIDES_MAX: usize = 512;
+
+/// Why there is no further override, and what to do.
+pub fn tell_no_more_overrides() -> String {
+    format!(
+        "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, pc.ignore_quorum), \
+         which is as many as nodes can remember: another one is refused, and nothing was changed. Let a majority of the \
+         last view come back; or found the cluster anew, with the same data and no overrides: stop all nodes, move \
+         grastate.dat and the trireme-*.log files away on each, start the one that is furthest with \
+         --wsrep-new-cluster, and the others as usual: they join by a state snapshot"
+    )
+}
+
 impl Group {
+    /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
+    /// may be.
+    pub fn refuses_override(&self) -> bool {
+        self.standing == Standing::NonPrimary && self.is_full_of_overrides()
+    }
+
+    fn is_full_of_overrides(&self) -> bool {
+        self.overrides_in_log().len() >= OVERRIDES_MAX
+    }
+
+    /// True if the history may have one more override. Else it is said why not.
+    pub(crate) fn has_room_for_override(&mut self) -> bool {
+        let is_full = self.is_full_of_overrides();
+        if is_full {
+            let text = tell_no_more_overrides();
+            self.out.push(Action::Alarm { text });
+        }
+        !is_full
+    }
+
     /// An operator's override outranks every view without it (rule 11): who meets it gives way and
     /// asks to join. False: the sender is the one who has to give way.
     pub(crate) fn heed_overrides(&mut self, status: &Status) -> bool {
@@ -97,7 +133,7 @@ impl Group {
     }
 
     /// The overrides in this log, committed or not.
-    fn overrides_in_log(&self) -> Vec<Uuid> {
+    pub fn overrides_in_log(&self) -> Vec<Uuid> {
         let mut overrides = self.committed.overrides.clone();
         let later = self.tail.configurations(self.committed.position);
         overrides.extend(later.filter_map(|(_, configuration)| configuration.override_id));

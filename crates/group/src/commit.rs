@@ -189,6 +189,7 @@ impl Group {
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.me();
         self.configured_at = self.committed.position;
+        self.note_fork(before, now);
         self.joined.retain(|joined| now.member(*joined).is_some());
         let latest = self.latest().clone();
         let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();

@@ -343,8 +343,8 @@ impl Group {
         // a configuration that it has committed, could not lead: others have that log as well.
         let seated = self.has_seat(self.my_replica());
         let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
-        let able = able && !self.may_be_a_copy();
-        if able && !matches!(self.role, Role::Sequencer(_)) {
+        let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
+        if able && (forced.is_none() || self.has_room_for_override()) {
             self.offered_at = Some(self.now).filter(|_| self.config.measures);
             self.ask_promises(number, forced, None);
         }
@@ -543,6 +543,9 @@ impl Group {
             let text =
                 "not made primary: the last view known is without this node, which joins by itself";
             self.out.push(Action::Note { text: text.into() });
+            return;
+        }
+        if !self.has_room_for_override() {
             return;
         }
         let number = self.promised.number + 1;

@@ -249,6 +249,11 @@ pub enum Action {
         /// For the log.
         text: String,
     },
+    /// An error that only an operator can end; the text says how.
+    Alarm {
+        /// For the log.
+        text: String,
+    },
 }
 
 /// A committed entry, as the replicator gets it.

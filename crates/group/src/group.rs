@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trireme_mutants::{Mutant, planted};
 
 use crate::checkpoint::Checkpoint;
+use crate::complaints::Complaints;
 use crate::configuration::{Configuration, Member};
 use crate::election::Candidacy;
 use crate::entry::Entry;
@@ -18,6 +19,7 @@ use crate::message::{Message, Standing, Status, WireEntry, Wish};
 use crate::office::Office;
 use crate::read::Reads;
 use crate::round_trips::RoundTrips;
+use crate::split::Fork;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
 use crate::tail::Tail;
@@ -135,6 +137,8 @@ pub struct Counters {
     pub parcels: u64,
     /// Large payloads fetched from a sequencer's log.
     pub logged: u64,
+    /// Times that an operator was told of a split brain.
+    pub splits: u64,
 }
 
 /// A peer process, connected now or once.
@@ -205,6 +209,8 @@ pub struct Group {
     pub(crate) told_forked_at: Option<TimeMs>,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
+    /// The last one committed while this process looked on.
+    pub(crate) fork: Option<Fork>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
     pub(crate) listed: Listed,
     pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
@@ -234,6 +240,8 @@ pub struct Group {
     pub(crate) join_sent_at: TimeMs,
     /// When it was last said who is missing.
     pub(crate) told_missing_at: TimeMs,
+    /// When it was last said that a branch of the history was met which excludes this one.
+    pub(crate) told_split_at: Option<TimeMs>,
     pub(crate) summary_sent_at: Option<TimeMs>,
     /// Since when the first of `incoming` misses its payload.
     pub(crate) hole_since: Option<TimeMs>,
@@ -254,6 +262,7 @@ pub struct Group {
     /// Sends that wait until a promise is on disk.
     pub(crate) held: Vec<(Ballot, Incarnation, Message)>,
     pub(crate) counters: Counters,
+    pub(crate) complaints: Complaints,
     pub(crate) out: Vec<Action>,
 }
 
@@ -291,6 +300,7 @@ impl Group {
             forked: false,
             told_forked_at: None,
             known_overrides: Vec::new(),
+            fork: None,
             peers: BTreeMap::new(),
             listed: Listed::default(),
             acks: BTreeMap::new(),
@@ -309,6 +319,7 @@ impl Group {
             heartbeat_at: now,
             join_sent_at: 0,
             told_missing_at: now,
+            told_split_at: None,
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,
@@ -322,6 +333,7 @@ impl Group {
             last_ack_sent: (Ballot::default(), 0),
             held: Vec::new(),
             counters: Counters::default(),
+            complaints: Complaints::default(),
             out: Vec::new(),
         }
     }
@@ -409,12 +421,7 @@ impl Group {
 
     fn message(&mut self, from: Incarnation, message: Message) {
         if !self.plausible(from, &message) {
-            let text =
-                format!("ignored a message of {from} that no correct member sends: {message:?}");
-            self.out.push(Action::Note {
-                text: text.chars().take(300).collect(),
-            });
-            return;
+            return self.complain(from, &message);
         }
         if self.is_foreign(from) {
             return self.foreign_message(from, message);

@@ -16,6 +16,7 @@ mod branches;
 mod checkpoint;
 mod codec;
 mod commit;
+mod complaints;
 mod configuration;
 mod election;
 mod entry;
@@ -38,6 +39,7 @@ mod read;
 mod resume;
 mod round_trips;
 mod silence;
+mod split;
 mod spreading;
 mod standing;
 mod strangers;
@@ -46,11 +48,13 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};
 pub use checkpoint::{Checkpoint, Numbers};
 pub use codec::{
     DecodeError, ENTRY_HEAD_BYTES, decode, decode_checkpoint, decode_entry, encode,
     encode_checkpoint, encode_entry, encode_entry_parts,
 };
+pub use complaints::Complaints;
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
@@ -49,6 +50,10 @@ impl Group {
             self.standing,
             Standing::Outside,
             "only a process outside of every view bootstraps"
+        );
+        assert!(
+            overrides.len() + usize::from(override_id.is_some()) <= OVERRIDES_MAX,
+            "who is told to bootstrap has counted the overrides"
         );
         let me = Member {
             weight: self.config.me.full_weight,
@@ -252,11 +257,12 @@ impl Group {
             ));
         }
         if !known.starts_with(&join.overrides) {
+            let mut only_there = join.overrides.iter().filter(|id| !known.contains(id));
+            let forks = only_there.next().copied().unwrap_or_default();
             return Err(format!(
-                "this node's history was forked by an override ({:?}) that the cluster ({known:?}) does not know; \
-                 move grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
-                 node's own commits",
-                join.overrides
+                "this node's history was forked by an override ({forks}) that the cluster does not know; move \
+                 grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
+                 node's own commits"
             ));
         }
         let twin = self.latest().members.iter().find(|m| {

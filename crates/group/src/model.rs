@@ -6,6 +6,7 @@ use crate::group::{Counters, Group, Role};
 use crate::ids::TimeMs;
 use crate::membership::HANDOVER_MS;
 use crate::read;
+use crate::split::TELL_SPLIT_MS;
 use crate::submissions::RESEND_AFTER_MS;
 
 impl Group {
@@ -40,6 +41,8 @@ impl Group {
         self.summary_sent_at = self
             .summary_sent_at
             .filter(|at| now < at + SUMMARY_RETRY_MS);
+        let told = self.told_split_at.as_mut();
+        told.into_iter().for_each(|at| aged(at, TELL_SPLIT_MS));
         if let Some(since) = &mut self.hole_since {
             aged(since, HOLE_PATIENCE_MS);
         }

@@ -1,10 +1,13 @@
 //! Messages that decode but that no correct member sends are ignored: without TLS anybody on the
 //! network can send them, and the core's assertions are for its own mistakes.
 
+use crate::branches::OVERRIDES_MAX;
+use crate::entry::Body;
+use crate::event::Action;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
-use crate::message::{Append, Message, Parcel};
+use crate::message::{Append, Message, Parcel, WireBody};
 
 /// Positions and ballot numbers beyond these are not reached by counting.
 const POSITION_MAX: Position = 1 << 62;
@@ -29,7 +32,8 @@ impl Group {
         };
         match message {
             Message::Status(status) => {
-                let few = status.outlook.links.len() <= LINKS_MAX;
+                let few = status.outlook.links.len() <= LINKS_MAX
+                    && status.overrides.len() <= OVERRIDES_MAX;
                 ballot(&status.ballot) && status.end < POSITION_MAX && few
             }
             Message::Append(append) => ballot(&append.ballot) && consistent(append),
@@ -45,6 +49,7 @@ impl Group {
                     && checkpoint.ballot <= *b
                     && !checkpoint.history.is_nil()
                     && checkpoint.configuration.total_weight() > 0
+                    && checkpoint.overrides.len() <= OVERRIDES_MAX
             }
             Message::PreVote { ballot: b } => ballot(b),
             Message::PreVoteReply { ballot: b, .. } => ballot(b) && other(),
@@ -60,17 +65,112 @@ impl Group {
             Message::SubmitParcel { parcel, head, .. } => {
                 fits(parcel) && head.len() == parcel.head as usize
             }
+            Message::Join(join) => join.overrides.len() <= OVERRIDES_MAX,
             Message::Fetch { len, .. } => (1..=PART_MAX).contains(len),
             Message::Part { bytes, .. } => bytes.len() <= PART_MAX as usize,
             Message::Submit { .. }
             | Message::Held { .. }
-            | Message::Join(_)
             | Message::JoinRefused { .. }
             | Message::Leave
             | Message::Weight { .. }
             | Message::LogEnd { .. } => true,
         }
     }
+}
+
+impl Group {
+    /// Says that a peer has sent what no correct member sends, seldom enough.
+    pub(crate) fn complain(&mut self, of: Incarnation, message: &Message) {
+        if !self.peers.contains_key(&of) {
+            return; // nobody who is connected
+        }
+        let text = || {
+            let what = outline(message);
+            format!("ignored a message of {of} that no correct member sends: {what}")
+        };
+        if let Some(text) = self.complaints.line(of, self.now, text) {
+            self.out.push(Action::Note { text });
+        }
+    }
+}
+
+/// The kind of a message and what may be wrong in it. Never all of its contents: they may be gigabytes.
+fn outline(message: &Message) -> String {
+    match message {
+        Message::Status(status) => format!(
+            "a heartbeat of ballot {}, with its log's end at {}, {} overrides and {} links",
+            status.ballot.number,
+            status.end,
+            status.overrides.len(),
+            status.outlook.links.len()
+        ),
+        Message::Append(append) => format!(
+            "order records of ballot {} after position {}, {} entries with {} bytes of payload",
+            append.ballot.number,
+            append.prev_position,
+            append.entries.len(),
+            payload_bytes(append)
+        ),
+        Message::Summary { ballot, summary } => {
+            let (number, end) = (ballot.number, summary.end);
+            format!("a summary for ballot {number} of a log that ends at {end}")
+        }
+        Message::Install {
+            ballot, checkpoint, ..
+        } => format!(
+            "a checkpoint of ballot {} at position {}, with {} members and {} overrides",
+            ballot.number,
+            checkpoint.position,
+            checkpoint.configuration.members.len(),
+            checkpoint.overrides.len()
+        ),
+        Message::Ack { ballot, .. } => in_ballot("an acknowledgement", ballot.number),
+        Message::PreVote { ballot } => in_ballot("a question", ballot.number),
+        Message::PreVoteReply { ballot, .. } => in_ballot("an answer", ballot.number),
+        Message::Prepare { ballot, .. } => in_ballot("a candidate's request", ballot.number),
+        Message::Promise(promise) => in_ballot("a promise", promise.ballot.number),
+        Message::Refuse { promised } => in_ballot("a refusal", promised.number),
+        Message::TakeOffice { number, .. } => in_ballot("an offer of the office", *number),
+        Message::Join(join) => {
+            let count = join.overrides.len();
+            format!("a request for admission with {count} overrides")
+        }
+        Message::Expects { nodes, promised } => {
+            let text = in_ballot("support for a founder", promised.number);
+            format!("{text}, of {nodes} nodes")
+        }
+        Message::LogEndReply { end, .. } => format!("the end of a log at {end}"),
+        Message::Offer { parcel, .. } => {
+            let len = parcel.map_or(0, |parcel| parcel.len);
+            format!("an offer of {len} bytes")
+        }
+        Message::SubmitParcel { parcel, head, .. } => {
+            let (len, head) = (parcel.len, head.len());
+            format!("a submission of {len} bytes, {head} of them in it")
+        }
+        Message::Fetch { len, .. } => format!("a request for {len} bytes of a payload"),
+        Message::Part { bytes, .. } => format!("{} bytes of a payload", bytes.len()),
+        // These are always plausible.
+        Message::Submit { .. }
+        | Message::Held { .. }
+        | Message::JoinRefused { .. }
+        | Message::Leave
+        | Message::Weight { .. }
+        | Message::LogEnd { .. } => String::new(),
+    }
+}
+
+fn in_ballot(what: &str, number: u64) -> String {
+    format!("{what} in ballot {number}")
+}
+
+fn payload_bytes(append: &Append) -> u64 {
+    let bytes = |body: &WireBody| match body {
+        WireBody::Full(Body::Submission { payload, .. }) => payload.len() as u64,
+        WireBody::Full(_) => 0,
+        WireBody::Reference { len, .. } => u64::from(*len),
+    };
+    append.entries.iter().map(|entry| bytes(&entry.body)).sum()
 }
 
 /// No longer than any write-set is.
@@ -98,7 +198,7 @@ mod tests {
     use crate::entry::Body;
     use crate::event::{Event, Recovered};
     use crate::group::Config;
-    use crate::ids::{ReplicaId, Uuid};
+    use crate::ids::{ReplicaId, SubmissionId, Uuid};
     use crate::message::{Status, WireBody, WireEntry};
 
     fn append(entries: &[(Position, u64)]) -> Append {
@@ -136,17 +236,83 @@ mod tests {
         assert!(!consistent(&append(&[(0, 3)])), "before the start");
     }
 
-    #[test]
-    fn an_absurd_ballot_is_not_promised() {
+    /// A node that is connected with one peer.
+    fn connected() -> (Group, ReplicaId, Incarnation) {
         let mut group = Group::new(Config::new(Member::default()), Recovered::default(), 0);
         let (replica, incarnation) = (ReplicaId(Uuid([1; 16])), Incarnation(Uuid([2; 16])));
-        group.handle(
-            1,
-            Event::PeerUp {
-                replica,
-                incarnation,
-            },
-        );
+        let event = Event::PeerUp {
+            replica,
+            incarnation,
+        };
+        group.handle(1, event);
+        (group, replica, incarnation)
+    }
+
+    /// What the node says of it if this comes from the peer.
+    fn told(group: &mut Group, now: u64, from: Incarnation, message: Message) -> Vec<String> {
+        group.out.clear();
+        group.handle(now, Event::Message { from, message });
+        let notes = group.out.drain(..).filter_map(|action| match action {
+            Action::Note { text } => Some(text),
+            _ => None,
+        });
+        notes.collect()
+    }
+
+    #[test]
+    fn of_what_is_ignored_only_kind_and_sizes_are_told_and_seldom() {
+        let (mut group, _, peer) = connected();
+        let entry = |position| WireEntry {
+            position,
+            ballot: Ballot::default(),
+            body: WireBody::Full(Body::Submission {
+                id: SubmissionId {
+                    incarnation: peer,
+                    number: 1,
+                },
+                payload: vec![42; 100_000].into(),
+            }),
+        };
+        // Positions that skip.
+        let entries = (0..10).map(|n| entry(2 * n + 1)).collect();
+        let message = Message::Append(Append {
+            entries,
+            ..append(&[])
+        });
+        let lines = told(&mut group, 2, peer, message.clone());
+        let [line] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(line.contains("10 entries with 1000000 bytes"), "{line}");
+        assert!(line.len() < 300, "{line}");
+        for now in 3..1_000 {
+            assert!(told(&mut group, now, peer, message.clone()).is_empty());
+        }
+        let lines = told(&mut group, 10_002, peer, message.clone());
+        assert!(lines[0].ends_with("; 997 messages like it since the last such line"));
+        let stranger = Incarnation(Uuid([9; 16]));
+        assert!(told(&mut group, 30_000, stranger, message).is_empty());
+    }
+
+    #[test]
+    fn a_list_of_overrides_that_nobody_can_note_is_ignored() {
+        let (mut group, replica, peer) = connected();
+        let ballot = Ballot { number: 5, replica };
+        let status = |count| {
+            Message::Status(Status {
+                ballot,
+                overrides: vec![Uuid([3; 16]); count],
+                ..Status::default()
+            })
+        };
+        assert!(told(&mut group, 2, peer, status(OVERRIDES_MAX)).is_empty());
+        let lines = told(&mut group, 2, peer, status(OVERRIDES_MAX + 1));
+        assert!(lines[0].contains("513 overrides"), "{lines:?}");
+    }
+
+    #[test]
+    fn an_absurd_ballot_is_not_promised() {
+        let (mut group, replica, incarnation) = connected();
         let ballot = Ballot {
             number: u64::MAX,
             replica,

@@ -108,6 +108,7 @@ impl Group {
         }
         self.ack(from, status.ballot, status.ack);
         self.measure(from, &status.outlook);
+        self.tell_split(&status);
         let same_history =
             self.committed.history.is_nil() || self.committed.history == status.history;
         if !status.sequencer
@@ -258,7 +259,7 @@ impl Group {
             && self.now >= self.primary_heard_at + timeout_ms
             && self.leaving.is_none()
         {
-            if self.may_go_on_alone() {
+            if self.may_go_on_alone() && self.has_room_for_override() {
                 // pc.ignore_sb, pc.ignore_quorum: an override that the operator ordered beforehand.
                 self.primary_heard_at = self.now;
                 let override_id = self.automatic_override();

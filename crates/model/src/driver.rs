@@ -213,7 +213,8 @@ impl Run {
             | Action::ReadFailed { .. }
             | Action::Left
             | Action::Found
-            | Action::Note { .. } => {}
+            | Action::Note { .. }
+            | Action::Alarm { .. } => {}
         }
     }
 

@@ -56,6 +56,7 @@ mutants! {
         large_not_awaited: LargeNotAwaited,
         lost_part_not_asked_again: LostPartNotAskedAgain,
         twins_vote: TwinsVote,
+        split_not_told: SplitNotTold,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

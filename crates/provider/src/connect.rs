@@ -42,8 +42,8 @@ pub enum ConnectError {
     UnsafeBootstrap,
     #[error("{0}")]
     Setup(#[from] SetupError),
-    #[error("the write-set log cannot be used: {0}")]
-    Log(#[from] trireme_log::LogError),
+    #[error("{0}")]
+    Start(#[from] trireme_engine::StartError),
     #[error("the network thread cannot be started: {0}")]
     Thread(std::io::Error),
     #[error("already connected; disconnect first")]

@@ -61,6 +61,10 @@ impl Outside for Outlet<'_> {
         self.logger.warn(text);
     }
 
+    fn alarm(&mut self, text: &str) {
+        self.logger.error(text);
+    }
+
     fn flush(&mut self, job: FlushJob) {
         if let Some(flusher) = self.flusher {
             flusher.flush(job);

@@ -194,7 +194,15 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         "pc.bootstrap" if change.value == Typed::Bool(false) => {}
         "pc.bootstrap" => {
             let override_id = random_uuid().map_err(|error| error.to_string())?;
-            node.with(|core| core.group(GroupEvent::ForcePrimary { override_id }));
+            let refused = node.with(|core| {
+                let group = core.engine.group_mut();
+                let refused = group.is_some_and(|group| group.refuses_override());
+                core.group(GroupEvent::ForcePrimary { override_id });
+                refused
+            });
+            if refused {
+                return Err(trireme_group::tell_no_more_overrides());
+            }
         }
         "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
         "pc.ignore_sb" | "pc.ignore_quorum" | "evs.suspect_timeout" | "evs.inactive_timeout" => {

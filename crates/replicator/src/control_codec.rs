@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use trireme_certification::Certification;
+use trireme_group::OVERRIDES_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::{Control, MemberState, NodeState};
@@ -72,7 +73,11 @@ impl Control {
             members.insert(reader.incarnation()?, seat(&mut reader)?);
         }
         let mut forks = Vec::new();
-        for _ in 0..reader.count(24)? {
+        let count = reader.count(24)?;
+        if count > OVERRIDES_MAX {
+            return Err(MessageError::Value("number of overrides", count as u64));
+        }
+        for _ in 0..count {
             forks.push((reader.uuid()?, reader.i64()?));
         }
         let mut runs = SeqnoRuns::default();

@@ -26,10 +26,11 @@ impl Replicator {
         let message = match Direct::decode(bytes) {
             Ok(message) => message,
             Err(error) => {
-                return self.log(
-                    Level::Warn,
-                    format!("message of {from} cannot be read: {error}"),
-                );
+                let text = || format!("message of {from} cannot be read: {error}");
+                if let Some(text) = self.complaints.line(from, self.now_ms, text) {
+                    self.log(Level::Warn, text);
+                }
+                return;
             }
         };
         match message {

@@ -68,6 +68,7 @@ pub struct Replicator {
     /// Actions of this call.
     pub(crate) out: Vec<Action>,
     pub(crate) counters: Counters,
+    pub(crate) complaints: trireme_group::Complaints,
 
     // --- this connection
     pub(crate) stage: Stage,
@@ -180,6 +181,7 @@ impl Replicator {
             home: None,
             doubt: crate::doubt::Doubt::default(),
             server_running: false,
+            complaints: Default::default(),
             overrides: Vec::new(),
             last_override: None,
             forks_before_reset: Vec::new(),

@@ -1,9 +1,10 @@
 //! An override made one branch, others went on without it, and their logs meet in an election (rule 11).
 
 use super::cores::{Cores, HISTORY, member, replica};
+use crate::branches::OVERRIDES_MAX;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
-use crate::event::{Event, Recovered, RecoveredLog};
+use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::group::Config;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::{Message, Promise, Standing, Status, Summary};
@@ -152,4 +153,164 @@ fn stand(cores: &mut Cores, node: usize, voter: usize) -> Ballot {
         cores.pass_for(&[node], 50);
     }
     panic!("it does not stand");
+}
+
+/// What a node's operator was told that needs one.
+fn alarms(cores: &Cores, node: usize) -> Vec<&str> {
+    let actions = cores.nodes[node].actions.iter();
+    let texts = actions.filter_map(|action| match action {
+        Action::Alarm { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The two halves of four are primary, each by an override of its own, and still apart.
+fn overridden_twice() -> Cores {
+    let mut cores = Cores::of(4);
+    cores.part(&[0, 1], &[2, 3]);
+    cores.pass(12_000);
+    for (node, id) in [(0, OVERRIDE), (2, Uuid([4; 16]))] {
+        cores.event(node, Event::ForcePrimary { override_id: id });
+        cores.pass(1_000);
+    }
+    assert!(all_primary(&cores, &[0, 1, 2, 3]));
+    cores
+}
+
+#[test]
+fn two_overrides_that_meet_are_told_on_both_sides_and_again() {
+    // By heartbeats that cross, too.
+    for line_ms in [0, 70] {
+        let mut cores = overridden_twice();
+        (0..4).for_each(|node| assert_eq!(alarms(&cores, node), [] as [&str; 0]));
+        for (a, b) in [(0, 2), (0, 3), (1, 2), (1, 3)] {
+            cores
+                .lines_ms
+                .extend([((a, b), line_ms), ((b, a), line_ms)]);
+        }
+        cores.cut.clear();
+        cores.pass(1_000);
+        for (node, own, other, names) in [
+            (0, 3, 4, ["node0 at", "node2 at"]),
+            (1, 3, 4, ["node1 at", "node3 at"]),
+            (2, 4, 3, ["node2 at", "node0 at"]),
+            (3, 4, 3, ["node3 at", "node1 at"]),
+        ] {
+            let told = alarms(&cores, node);
+            assert_eq!(told.len(), 1, "{told:?}");
+            let (here, there) = told[0].split_once("; there").expect("two sides");
+            for (side, id, name) in [(here, own, names[0]), (there, other, names[1])] {
+                assert!(side.contains(&Uuid([id; 16]).to_string()), "{side}");
+                assert!(side.contains("primary, committed up to position"), "{side}");
+                // The first heartbeat that comes says so.
+                assert!(node % 2 == 1 || side.contains(name), "{side}");
+            }
+            assert!(
+                here.starts_with("split brain") && here.contains("made at position"),
+                "{here}"
+            );
+            assert!(there.contains("move grastate.dat"), "{there}");
+        }
+        cores.pass(30_000);
+        for node in 0..4 {
+            let told = alarms(&cores, node);
+            assert_eq!(told.len(), 4, "each ten seconds: {told:?}");
+            assert!(told[3].contains("node0 at") && told[3].contains("node3 at"));
+        }
+        assert!(all_primary(&cores, &[0, 1, 2, 3]));
+    }
+}
+
+#[test]
+fn nobody_is_alarmed_by_a_side_that_gives_way() {
+    let mut cores = forked();
+    cores.lines_ms.extend([((0, 1), 40), ((1, 0), 40)]);
+    cores.cut.clear();
+    cores.pass(10_000);
+    assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
+    (0..5).for_each(|node| assert_eq!(alarms(&cores, node), [] as [&str; 0]));
+}
+
+/// It has heard of a later override on its own branch, and is about to take it over: those who made it know better.
+#[test]
+fn who_gives_way_alarms_nobody() {
+    let mut cores = overridden_twice();
+    cores.nodes[0].group.known_overrides = vec![OVERRIDE, Uuid([5; 16])];
+    cores.cut.clear();
+    cores.pass(1_000);
+    let told = |node| alarms(&cores, node).len();
+    assert_eq!((told(0), told(1), told(2)), (0, 1, 1));
+}
+
+/// One node of two, with so many overrides in its history, alone.
+fn with_overrides(count: usize, config: Config) -> Cores {
+    let mut cores = Cores::none();
+    let id = |number: usize| {
+        let mut bytes = [9; 16];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        Uuid(bytes)
+    };
+    cores.start_with(config, Recovered::default());
+    cores.start(member(1), Recovered::default());
+    cores.event(
+        0,
+        Event::Bootstrap {
+            history: HISTORY,
+            overrides: (0..count).map(id).collect(),
+            override_id: None,
+        },
+    );
+    cores.pass(1_000);
+    cores.all_joined();
+    cores.pass(1_000);
+    assert!(all_primary(&cores, &[0, 1]));
+    cores.kill(1);
+    cores
+}
+
+#[test]
+fn a_history_takes_as_many_overrides_as_can_be_noted() {
+    let config = || Config::new(member(0));
+    let mut cores = with_overrides(OVERRIDES_MAX - 1, config());
+    cores.pass(8_000);
+    force(&mut cores, 0);
+    cores.pass(1_000);
+    assert!(all_primary(&cores, &[0]));
+    assert_eq!(alarms(&cores, 0), [] as [&str; 0]);
+
+    let mut cores = with_overrides(OVERRIDES_MAX, config());
+    cores.pass(8_000);
+    let (ballot, end) = (cores.nodes[0].group.ballot(), cores.nodes[0].group.end());
+    force(&mut cores, 0);
+    let told = alarms(&cores, 0);
+    assert!(told[0].contains("nothing was changed"), "{told:?}");
+    // Nor does somebody with a shorter log get it to.
+    let take = Message::TakeOffice {
+        number: ballot.number + 1,
+        forced: Some(OVERRIDE),
+    };
+    cores.nodes[0].group.role = crate::group::Role::Follower;
+    let elsewhere = cores.start(member(2), Recovered::default());
+    cores.say(elsewhere, 0, take);
+    assert_eq!(alarms(&cores, 0).len(), 2);
+    assert_eq!(cores.standing(0), Standing::NonPrimary);
+    assert_eq!(cores.nodes[0].group.ballot(), ballot);
+    assert_eq!(cores.nodes[0].group.end(), end);
+}
+
+#[test]
+fn the_last_automatic_override_is_that_with_which_the_list_is_full() {
+    for (count, goes_on) in [(OVERRIDES_MAX - 1, true), (OVERRIDES_MAX, false)] {
+        let config = Config {
+            ignore_split_brain: true,
+            ..Config::new(member(0))
+        };
+        let mut cores = with_overrides(count, config);
+        cores.pass(20_000);
+        assert_eq!(all_primary(&cores, &[0]), goes_on);
+        let told = alarms(&cores, 0).len();
+        assert_eq!(told, usize::from(!goes_on), "once");
+        assert_eq!(cores.nodes[0].group.overrides_in_log().len(), OVERRIDES_MAX);
+    }
 }

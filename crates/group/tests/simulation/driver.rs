@@ -249,7 +249,8 @@ impl World {
             | Action::Staged { .. }
             | Action::KeepStaged { .. }
             | Action::Found
-            | Action::Note { .. } => {}
+            | Action::Note { .. }
+            | Action::Alarm { .. } => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_group::{Delivery, Incarnation, SubmissionId, Uuid};
+use trireme_group::{Delivery, Incarnation, OVERRIDES_MAX, SubmissionId, Uuid};
 
 use super::driver::{Cluster, incarnation};
 use crate::control::Control;
@@ -231,6 +231,22 @@ fn what_is_cut_short_or_goes_on_is_refused() {
             cut[1..9].copy_from_slice(&digest);
         }
         assert!(Control::decode(cut.into()).is_err(), "{end}");
+    }
+}
+
+/// More than every node can note could not be noted by who takes that state over.
+#[test]
+fn a_control_state_with_too_many_overrides_is_refused() {
+    let mut cluster = Cluster::of(1);
+    let control = cluster.nodes[0].replicator.control.as_mut();
+    let control = control.expect("in step");
+    for (count, is_read) in [(OVERRIDES_MAX, true), (OVERRIDES_MAX + 1, false)] {
+        control.forks = vec![(Uuid([3; 16]), 1); count];
+        assert_eq!(
+            Control::decode(control.encode()).is_ok(),
+            is_read,
+            "{count}"
+        );
     }
 }
 

@@ -93,6 +93,7 @@ schedules! {
     many_views_missed,
     vote_of_other_branch,
     copied_directory,
+    overrides_meet,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -1,5 +1,6 @@
 //! Disks that fail, and what becomes of the processes on them.
 
+use trireme_engine::StartError;
 use trireme_group::Standing;
 use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk};
 
@@ -139,10 +140,10 @@ impl World {
     }
 
     /// A process cannot use its log: it ends, and is started again; a log that is of no use is moved away.
-    pub(crate) fn start_fails(&mut self, node: NodeId, error: &LogError) {
+    pub(crate) fn start_fails(&mut self, node: NodeId, error: &StartError) {
         self.coverage.not_started += 1;
-        self.tell(|| format!("n{} cannot use its log: {error}", node + 1));
-        if !matches!(error, LogError::Io { .. }) {
+        self.tell(|| format!("n{} cannot start: {error}", node + 1));
+        if !matches!(error, StartError::Log(LogError::Io { .. })) {
             self.follows_advice(node);
             self.machines[node].left = Left::default();
         }

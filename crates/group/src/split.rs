@@ -1,0 +1,136 @@
+//! Two overrides after a common past (rule 11): neither side gives way, and an operator must know.
+
+use std::collections::BTreeMap;
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::Group;
+use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::message::{Standing, Status};
+
+/// A split brain is told so often.
+pub(crate) const TELL_SPLIT_MS: TimeMs = 10_000;
+
+/// The last override that was committed while this process looked on.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Fork {
+    id: Uuid,
+    /// Where its configuration stands in the log.
+    at: Position,
+    /// Who was a member before: those who are not there any more may have gone on by themselves.
+    before: Vec<Member>,
+}
+
+impl Group {
+    /// Keeps what is to be told of an override if another branch of the history is met.
+    pub(crate) fn note_fork(&mut self, before: &Configuration, now: &Configuration) {
+        if let Some(id) = now.override_id {
+            self.fork = Some(Fork {
+                id,
+                at: self.committed.position,
+                before: before.members.clone(),
+            });
+        }
+    }
+
+    /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
+    /// gives way to anybody, and both may take writes.
+    pub(crate) fn tell_split(&mut self, status: &Status) {
+        let told = (self.told_split_at).is_some_and(|at| self.now < at + TELL_SPLIT_MS);
+        if told || !self.excludes(status) || planted(Mutant::SplitNotTold) {
+            return;
+        }
+        self.told_split_at = Some(self.now);
+        self.counters.splits += 1;
+        let text = self.describe_split();
+        self.out.push(Action::Alarm { text });
+    }
+
+    fn describe_split(&self) -> String {
+        let own = &self.committed.overrides;
+        // Of each branch: who has got furthest in it, and who is there.
+        let mut branches: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
+        let mut fork = own.len().saturating_sub(1);
+        for (incarnation, peer) in self.peers.iter().filter(|(_, peer)| peer.up) {
+            let Some(status) = peer.status.as_ref().filter(|s| self.excludes(s)) else {
+                continue;
+            };
+            let common = common(own, &status.overrides);
+            fork = fork.min(common);
+            let id = status.overrides[common]; // it excludes this one
+            let (furthest, names) = branches.entry(id).or_insert((status, Vec::new()));
+            if furthest.commit < status.commit {
+                *furthest = status;
+            }
+            names.push(self.name_of(*incarnation, peer.replica));
+        }
+        let here = own.get(fork).copied().unwrap_or_default();
+        let made = (self.fork.as_ref()).filter(|fork| fork.id == here);
+        let made = made.map_or(String::new(), |fork| {
+            format!(", made at position {}", fork.at)
+        });
+        let members = self.committed.configuration.members.iter();
+        let members: Vec<_> = members.map(name).collect();
+        let side_here = side(self.standing, &members, self.committed.position);
+        let sides_there: Vec<_> = (branches.iter())
+            .map(|(id, (status, names))| {
+                let side = side(status.standing, names, status.commit);
+                format!("there the override {id} ({side})")
+            })
+            .collect();
+        let is_primary = |standing| standing == Standing::Primary;
+        let both = is_primary(self.standing)
+            && (branches.values()).any(|(status, _)| is_primary(status.standing));
+        let what = if both { "split brain: " } else { "" };
+        format!(
+            "{what}the history {} was forked by overrides that exclude each other, and no side gives way by itself: here the \
+             override {here}{made} ({side_here}); {}. What is written to one side is missing on the other. Decide which \
+             side to keep, send all clients there, and on each node of the other: stop the server, save what is to be \
+             carried over by hand, move grastate.dat and the trireme-*.log files away (which gives up that node's \
+             commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
+            self.committed.history,
+            sides_there.join("; "),
+        )
+    }
+
+    /// True if the sender's log and this one have an override each that the other lacks.
+    fn excludes(&self, status: &Status) -> bool {
+        let (own, theirs) = (&self.committed.overrides, &status.overrides);
+        // Who is giving way has nothing to defend.
+        let stands = self.standing != Standing::Outside && !self.is_overridden();
+        stands
+            && status.standing != Standing::Outside
+            && status.history == self.committed.history
+            && common(own, theirs) < own.len().min(theirs.len())
+    }
+
+    fn name_of(&self, incarnation: Incarnation, replica: ReplicaId) -> String {
+        let before = self.fork.iter().flat_map(|fork| &fork.before);
+        let mut known = before.chain(&self.committed.configuration.members);
+        let member = known.find(|member| member.replica == replica);
+        member.map_or_else(|| incarnation.to_string(), name)
+    }
+}
+
+/// So many overrides at the begin of both are the same.
+fn common(some: &[Uuid], others: &[Uuid]) -> usize {
+    let pairs = some.iter().zip(others);
+    pairs.take_while(|(one, other)| one == other).count()
+}
+
+fn name(member: &Member) -> String {
+    format!("{} at {}", member.name, member.address)
+}
+
+fn side(standing: Standing, names: &[String], commit: Position) -> String {
+    let standing = match standing {
+        Standing::Primary => "primary",
+        Standing::NonPrimary | Standing::Outside => "not primary",
+    };
+    format!(
+        "{}; {standing}, committed up to position {commit}",
+        names.join(", ")
+    )
+}
