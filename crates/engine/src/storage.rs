@@ -143,6 +143,8 @@ impl Storage {
             }
         }
         let (mut log, found) = examined.open()?;
+        let damage = found.damage.iter().map(recovery::tell_damage);
+        self.notes.extend(damage);
         if self.config.durability == Durability::Disk {
             // The process before may have died with entries on their way to the disk: they are
             // acknowledged anew.
@@ -164,8 +166,6 @@ impl Storage {
         let forgotten = last
             .as_ref()
             .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
-        let damage = found.damage.iter().map(recovery::tell_damage);
-        self.notes.extend(damage);
         let recovery = Recovery {
             history,
             control,
