@@ -101,7 +101,8 @@ pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static s
     }
     let mut entries: Vec<Entry> = Vec::new();
     let mut next = position + 1;
-    let end = log.last_position().unwrap_or(position);
+    // Not that of the last entry: damage may have left a snapshot alone in a segment that begins far above it.
+    let end = log.next_position().map_or(position, |next| next - 1);
     while next <= end {
         let run = log.read_run(next, RUN_BYTES)?;
         let Some(last) = run.last() else {
@@ -151,7 +152,26 @@ pub(crate) fn tell_damage(damage: &Damage) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trireme_log::{Durability, LogConfig, MemoryDisk};
+
     use super::*;
+
+    /// Of 87 to 189, and of what followed, damage has left a snapshot of before (seed 622968).
+    #[test]
+    fn a_log_that_goes_on_far_above_its_snapshot_is_of_no_use() {
+        let config = LogConfig::new("".into(), 1 << 20, [1; 16], Durability::Disk);
+        for (next, is_used) in [(87, true), (88, false), (190, false)] {
+            let mut log = Log::create_on(Box::new(MemoryDisk::new()), config.clone()).unwrap();
+            let checkpoint = Checkpoint {
+                position: 86,
+                ..Checkpoint::default()
+            };
+            log.reset(next).unwrap();
+            log.put_snapshot(86, &encode_snapshot(&checkpoint, b"control"))
+                .unwrap();
+            assert_eq!(read(&log).unwrap().is_ok(), is_used, "{next}");
+        }
+    }
 
     #[test]
     fn a_snapshot_comes_back() {

@@ -7,7 +7,9 @@ use trireme_group::{
     Body, Checkpoint, Delivery, Entry, LogReader, OVERRIDES_MAX, ParcelId, Position, Uuid,
     decode_entry, encode_entry_parts,
 };
-use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
+use trireme_log::{
+    Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome, Recovered,
+};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno};
 
@@ -125,7 +127,24 @@ impl Storage {
             identity,
             ..self.config.clone()
         };
-        let (mut log, found) = Log::open_on((self.disk)(), config)?;
+        let mut examined = Log::examine_on((self.disk)(), config)?;
+        let last = examined.state().and_then(Session::decode);
+        let damaged = may_have_forgotten(examined.found(), last.as_ref())
+            && !planted(Mutant::DamageNotForgotten);
+        if let Some(last) = last.as_ref().filter(|last| damaged && !last.amnesiac) {
+            // The repair takes away what tells of the damage: should this process end before it has
+            // noted anything else, the next one finds a log that merely ends (rule 4).
+            let noted = Session {
+                amnesiac: true,
+                ..last.clone()
+            };
+            if !planted(Mutant::DamageRepairedFirst) {
+                examined.save_state(&noted.encode())?;
+            }
+        }
+        let (mut log, found) = examined.open()?;
+        let damage = found.damage.iter().map(recovery::tell_damage);
+        self.notes.extend(damage);
         if self.config.durability == Durability::Disk {
             // The process before may have died with entries on their way to the disk: they are
             // acknowledged anew.
@@ -144,23 +163,9 @@ impl Storage {
                 return Ok(None);
             }
         };
-        let last = log.state().and_then(Session::decode);
         let forgotten = last
             .as_ref()
             .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
-        let damaged = match last
-            .as_ref()
-            .map(|session| (session.clean, session.durability))
-        {
-            // What was not flushed was not acknowledged.
-            Some((false, Durability::Disk)) => found.may_have_forgotten(),
-            // The process had written, or flushed, all that there was.
-            Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(&found.damage),
-            _ => loses_the_end(&found.damage),
-        };
-        let damaged = damaged && !planted(Mutant::DamageNotForgotten);
-        let damage = found.damage.iter().map(recovery::tell_damage);
-        self.notes.extend(damage);
         let recovery = Recovery {
             history,
             control,
@@ -466,7 +471,15 @@ fn delivery_of(body: Body) -> Option<Delivery> {
     }
 }
 
-/// Some of the log's end was valid once, and is not there any more.
-fn loses_the_end(damage: &[trireme_log::Damage]) -> bool {
-    damage.iter().any(|damage| damage.lost == Lost::Newer)
+/// Whether entries are gone that the process which saved `last` may have acknowledged.
+fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
+    // Some of the log's end was valid once, and is not there any more.
+    let loses_the_end = || found.damage.iter().any(|damage| damage.lost == Lost::Newer);
+    match last.map(|session| (session.clean, session.durability)) {
+        // What was not flushed was not acknowledged.
+        Some((false, Durability::Disk)) => found.may_have_forgotten(),
+        // The process had written, or flushed, all that there was.
+        Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(),
+        _ => loses_the_end(),
+    }
 }

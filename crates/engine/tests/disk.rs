@@ -324,6 +324,39 @@ fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
     }
 }
 
+/// The process that finds the damage cannot go on: the next one finds a log that merely ends (seeds 618005, 619960).
+#[test]
+fn a_damaged_log_is_remembered_if_its_repair_breaks_off() {
+    let mut node = Node::new(Durability::Disk, false);
+    let segment = |node: &Node| {
+        let names = node.disk.list().expect("in memory");
+        let newest = names
+            .into_iter()
+            .rfind(|name| name.starts_with("trireme-0"));
+        newest.expect("there is a log")
+    };
+    let name = segment(&node);
+    let length = |node: &Node| node.disk.contents(&name).map_or(0, |bytes| bytes.len());
+    let end = length(&node);
+    node.commit();
+    node.commit();
+    let local = node.engine.replicator.last_committed();
+    assert!(length(&node) > end + 100);
+    // kill -9, and the disk has lost the first of them.
+    node.disk.flip_bit(&name, end + 40, 3);
+    node.disk.set_fail_syncs(true);
+    let start = node.start(2, Durability::Disk, false, None, local);
+    let connected = node.engine.connect(node.now_ms, start);
+    assert!(connected.is_err_and(|error| error.to_string().contains("cannot cut")));
+    assert!(length(&node) <= end + 40, "it is repaired");
+    node.disk.set_fail_syncs(false);
+    let start = node.start(3, Durability::Disk, false, None, local);
+    node.engine.connect(node.now_ms, start).expect("a log");
+    let link = node.engine.link().expect("connected");
+    assert!(link.storage.resumed().is_some(), "it goes on with its log");
+    assert!(link.group.is_amnesiac());
+}
+
 /// What a node must know before it uses a log is refused untouched, with what to do; the operator's word lets it join
 /// anew.
 #[test]

@@ -10,6 +10,7 @@
 mod config;
 mod disk;
 mod error;
+mod examined;
 mod flush;
 mod format;
 mod index;
@@ -28,6 +29,7 @@ mod write;
 pub use config::{Durability, LogConfig};
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use error::LogError;
+pub use examined::Examined;
 pub use flush::{FlushDone, FlushJob};
 pub use log::Log;
 pub use memory_disk::MemoryDisk;

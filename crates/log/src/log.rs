@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::LogConfig;
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::LogError;
+use crate::examined::Examined;
 use crate::format::{self, SEGMENT_HEADER_BYTES};
 use crate::index::Index;
 use crate::outcome::Outcome;
@@ -112,13 +113,12 @@ impl Log {
 
     /// [`Log::open`] on any [`Disk`]; `config.dir` is not used.
     pub fn open_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<(Log, Recovered), LogError> {
-        let (index, active, recovered) = recovery::recover(disk.as_ref(), &config)?;
-        let state = StateFile::open(disk.as_ref(), config.identity)?;
-        let flushed = recovered.flushed;
-        let mut log = Log::with(disk.into(), config, state, index, active.into(), flushed);
-        log.buffer_at = log.active_len();
-        log.remove_staged()?;
-        Ok((log, recovered))
+        Log::examine_on(disk, config)?.open()
+    }
+
+    /// Reads an existing log and changes nothing: the first half of [`Log::open_on`], which fails as that does.
+    pub fn examine_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Examined, LogError> {
+        Examined::new(disk, config)
     }
 
     /// A log with its first segment, written and flushed.
@@ -138,7 +138,7 @@ impl Log {
         Ok(log)
     }
 
-    fn with(
+    pub(crate) fn with(
         disk: Arc<dyn Disk>,
         mut config: LogConfig,
         state: StateFile,

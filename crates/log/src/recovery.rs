@@ -1,14 +1,14 @@
-//! Opening a log: from files to the index, and what to do about damage (docs/log-format.md, "What `open` does").
+//! Reading a log: from files to the index, and what is to be done about damage (docs/log-format.md, "What `open` does").
 
 use std::path::PathBuf;
 
 use crate::config::{Durability, LogConfig};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::Disk;
 use crate::error::LogError;
 use crate::format::{self, BadHeader, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::index::Index;
 use crate::outcome::Outcome;
-use crate::repair;
+use crate::repair::{self, Step};
 use crate::scan::{End, SegmentReader};
 
 /// What [`Log::open`](crate::Log::open) found.
@@ -66,6 +66,15 @@ pub struct Damage {
     pub set_aside: Vec<PathBuf>,
 }
 
+/// What was read, and what is to be done to the files before the log can be gone on with.
+pub(crate) struct Reading {
+    pub index: Index,
+    /// Number of the segment to append to.
+    pub active: u64,
+    pub repair: Vec<Step>,
+    pub found: Recovered,
+}
+
 /// A segment file and its header, or why it has none.
 pub(crate) struct Found {
     pub number: u64,
@@ -103,12 +112,8 @@ pub(crate) fn identity_on(disk: &dyn Disk) -> Result<Option<[u8; 16]>, LogError>
     Ok(newest(&found).map(|header| header.identity))
 }
 
-/// Reads the log; returns its index, the last segment's file and the report. Nothing is changed if it fails because
-/// of another identity or a newer format.
-pub(crate) fn recover(
-    disk: &dyn Disk,
-    config: &LogConfig,
-) -> Result<(Index, Box<dyn DiskFile>, Recovered), LogError> {
+/// Reads the log, and changes nothing.
+pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogError> {
     let mut found = read_headers(disk)?;
     let Some(newest) = newest(&found).cloned() else {
         return Err(LogError::NoLog { dir: disk.path("") });
@@ -133,7 +138,7 @@ pub(crate) fn recover(
             });
         }
     }
-    let (mut dropped_bytes, mut damage) = (0, Vec::new());
+    let (mut repair, mut dropped_bytes, mut damage) = (Vec::new(), 0, Vec::new());
     let (index, flushed) = loop {
         let (index, flushed, stop) = scan_all(disk, &found)?;
         let Some(stop) = stop else {
@@ -143,15 +148,16 @@ pub(crate) fn recover(
         let was_flushed = evidence.is_some_and(|flushed| flushed > stop.address);
         let file = segment_path(disk, found[stop.at].number);
         let whole = (stop.after..found.len()).find(|i| found[*i].header.is_ok());
-        let (lost, set_aside) = match whole {
+        let (lost, steps) = match whole {
             Some(whole) if was_flushed || index.segments.is_empty() => {
-                (Lost::Older, repair::set_aside(disk, found.drain(..whole))?)
+                let older = found.drain(..whole).map(|segment| segment.number);
+                (Lost::Older, vec![Step::SetAside(older.collect())])
             }
             _ => {
                 let keep_rest = evidence.is_some();
-                let (bytes, set_aside) = repair::cut(disk, &mut found, &stop, keep_rest)?;
+                let (steps, bytes) = repair::end_before(disk, &found, &stop, keep_rest)?;
                 dropped_bytes += bytes;
-                (Lost::Newer, set_aside)
+                (Lost::Newer, steps)
             }
         };
         if evidence.is_some() {
@@ -162,19 +168,18 @@ pub(crate) fn recover(
                 reason,
                 lost,
                 was_flushed,
-                set_aside,
+                set_aside: steps.iter().flat_map(|step| step.kept_in(disk)).collect(),
             });
         }
+        repair.extend(steps);
         if lost == Lost::Newer {
             break (index, flushed);
         }
     };
-    repair::remove(disk, &remnants)?;
-    let last = index
-        .segments
-        .back()
-        .map_or(newest.number, |last| last.number);
-    let recovered = Recovered {
+    repair.push(Step::Remove(remnants));
+    let last = index.segments.back();
+    let active = last.map_or(newest.number, |last| last.number);
+    let found = Recovered {
         first_position: index.first_position(),
         last_position: index.last_position(),
         next_position: index.next_position,
@@ -183,7 +188,12 @@ pub(crate) fn recover(
         durability: newest.durability,
         flushed: flushed.min(index.end()),
     };
-    Ok((index, open(disk, last)?.into_file(), recovered))
+    Ok(Reading {
+        index,
+        active,
+        repair,
+        found,
+    })
 }
 
 fn newest(found: &[Found]) -> Option<&SegmentHeader> {

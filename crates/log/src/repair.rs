@@ -6,72 +6,90 @@ use crate::disk::Disk;
 use crate::error::LogError;
 use crate::format::{SEGMENT_HEADER_BYTES, damaged_name, segment_name};
 use crate::recovery::{Found, Stop, open, segment_path};
-use crate::scan::SegmentReader;
 
-/// Ends the log before the place where reading stopped. What follows is set aside if `keep_rest` says so, otherwise
-/// dropped. Returns the bytes dropped and the files set aside.
-pub(crate) fn cut(
+/// One change of the files. Between two of them, and within each, the process may die: what is left is a log that the
+/// next start ends at the same place.
+pub(crate) enum Step {
+    /// Whole segments are renamed out of the log, in this order.
+    SetAside(Vec<u64>),
+    /// What a segment holds from an offset on is copied out of the log.
+    CopyAside { number: u64, from: u64 },
+    /// A segment ends here from now on.
+    Cut { number: u64, at: u64 },
+    /// Segments are removed, in this order.
+    Remove(Vec<u64>),
+}
+
+/// How the log is ended before the place where reading stopped, and the bytes that are dropped. What follows is set
+/// aside if `keep_rest` says so.
+pub(crate) fn end_before(
     disk: &dyn Disk,
-    found: &mut Vec<Found>,
+    found: &[Found],
     stop: &Stop,
     keep_rest: bool,
-) -> Result<(u64, Vec<PathBuf>), LogError> {
-    let (mut dropped_bytes, mut aside) = (0, Vec::new());
-    // Without a valid header (or with missing data before it) the segment goes as a whole, as all behind it do.
-    let whole = if stop.offset < SEGMENT_HEADER_BYTES {
-        stop.at
-    } else {
-        stop.at + 1
+) -> Result<(Vec<Step>, u64), LogError> {
+    let used = |number, from| {
+        let used = open(disk, number)?.used_from(from);
+        used.map_err(|e| LogError::io("read", segment_path(disk, number), from, e))
     };
-    if whole > stop.at {
-        let number = found[stop.at].number;
-        let error = |action, e| LogError::io(action, segment_path(disk, number), stop.offset, e);
-        let mut reader = open(disk, number)?;
+    let (mut steps, mut dropped_bytes) = (Vec::new(), 0);
+    // Without a valid header (or with missing data before it) the segment goes as a whole, as all behind it do.
+    let is_cut = stop.offset >= SEGMENT_HEADER_BYTES;
+    let whole = stop.at + usize::from(is_cut);
+    if is_cut {
+        let (number, at) = (found[stop.at].number, stop.offset);
         if keep_rest {
-            aside.push(copy_aside(disk, number, &mut reader, stop.offset)?);
+            steps.push(Step::CopyAside { number, from: at });
         } else {
-            dropped_bytes += reader
-                .used_from(stop.offset)
-                .map_err(|e| error("read", e))?;
+            dropped_bytes += used(number, at)?;
         }
-        let file = reader.into_file();
-        file.truncate(stop.offset)
-            .and_then(|()| file.sync_data())
-            .map_err(|e| error("cut", e))?;
+        steps.push(Step::Cut { number, at });
     }
     // From the newest on: interrupted, this leaves a log that the next start ends at the same place.
-    let rest = found.drain(whole..).rev();
+    let rest: Vec<u64> = found[whole..].iter().rev().map(|f| f.number).collect();
     if keep_rest {
-        aside.extend(set_aside(disk, rest)?);
+        steps.push(Step::SetAside(rest));
     } else {
-        let numbers: Vec<u64> = rest.map(|segment| segment.number).collect();
-        for number in &numbers {
-            let error = |e| LogError::io("read", segment_path(disk, *number), 0, e);
-            dropped_bytes += open(disk, *number)?.used_from(0).map_err(error)?;
+        for number in &rest {
+            dropped_bytes += used(*number, 0)?;
         }
-        remove(disk, &numbers)?;
+        steps.push(Step::Remove(rest));
     }
-    Ok((dropped_bytes, aside))
+    Ok((steps, dropped_bytes))
 }
 
-/// Renames whole segments out of the log; returns their new paths.
-pub(crate) fn set_aside(
-    disk: &dyn Disk,
-    segments: impl Iterator<Item = Found>,
-) -> Result<Vec<PathBuf>, LogError> {
-    let mut aside = Vec::new();
-    for Found { number, .. } in segments {
-        let name = damaged_name(number, 0);
-        let result = disk.rename(&segment_name(number), &name);
-        result.map_err(|e| LogError::io("rename", segment_path(disk, number), 0, e))?;
-        aside.push(disk.path(&name));
+impl Step {
+    /// The files that what is given up is in afterwards.
+    pub(crate) fn kept_in(&self, disk: &dyn Disk) -> Vec<PathBuf> {
+        match self {
+            Step::SetAside(numbers) => (numbers.iter())
+                .map(|number| disk.path(&damaged_name(*number, 0)))
+                .collect(),
+            Step::CopyAside { number, from } => vec![disk.path(&damaged_name(*number, *from))],
+            Step::Cut { .. } | Step::Remove(_) => Vec::new(),
+        }
     }
-    sync_directory(disk)?;
-    Ok(aside)
+
+    /// Does it, durably.
+    pub(crate) fn carry_out(&self, disk: &dyn Disk) -> Result<(), LogError> {
+        match self {
+            Step::SetAside(numbers) => set_aside(disk, numbers),
+            Step::CopyAside { number, from } => copy_aside(disk, *number, *from),
+            Step::Cut { number, at } => cut(disk, *number, *at),
+            Step::Remove(numbers) => remove(disk, numbers),
+        }
+    }
 }
 
-/// Removes segments.
-pub(crate) fn remove(disk: &dyn Disk, numbers: &[u64]) -> Result<(), LogError> {
+fn set_aside(disk: &dyn Disk, numbers: &[u64]) -> Result<(), LogError> {
+    for number in numbers {
+        let result = disk.rename(&segment_name(*number), &damaged_name(*number, 0));
+        result.map_err(|e| LogError::io("rename", segment_path(disk, *number), 0, e))?;
+    }
+    sync_directory(disk)
+}
+
+fn remove(disk: &dyn Disk, numbers: &[u64]) -> Result<(), LogError> {
     for number in numbers {
         let result = disk.remove(&segment_name(*number));
         result.map_err(|e| LogError::io("remove", segment_path(disk, *number), 0, e))?;
@@ -79,15 +97,16 @@ pub(crate) fn remove(disk: &dyn Disk, numbers: &[u64]) -> Result<(), LogError> {
     sync_directory(disk)
 }
 
-fn copy_aside(
-    disk: &dyn Disk,
-    number: u64,
-    reader: &mut SegmentReader,
-    from: u64,
-) -> Result<PathBuf, LogError> {
+fn cut(disk: &dyn Disk, number: u64, at: u64) -> Result<(), LogError> {
+    let file = open(disk, number)?.into_file();
+    let result = file.truncate(at).and_then(|()| file.sync_data());
+    result.map_err(|e| LogError::io("cut", segment_path(disk, number), at, e))
+}
+
+fn copy_aside(disk: &dyn Disk, number: u64, from: u64) -> Result<(), LogError> {
     let name = damaged_name(number, from);
-    let path = disk.path(&name);
-    let error = |action, e| LogError::io(action, path.clone(), 0, e);
+    let error = |action, e| LogError::io(action, disk.path(&name), 0, e);
+    let mut reader = open(disk, number)?;
     let copy = disk.create(&name).map_err(|e| error("create", e))?;
     let mut at = from;
     while at < reader.length() {
@@ -98,8 +117,7 @@ fn copy_aside(
             .map_err(|e| error("write", e))?;
         at += bytes.len() as u64;
     }
-    copy.sync_data().map_err(|e| error("flush", e))?;
-    Ok(path)
+    copy.sync_data().map_err(|e| error("flush", e))
 }
 
 fn sync_directory(disk: &dyn Disk) -> Result<(), LogError> {

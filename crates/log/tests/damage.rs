@@ -239,6 +239,61 @@ fn flushed_data_gone_bad_in_the_last_segment_may_mean_forgetting() {
     );
 }
 
+/// Only what is written later tells that something had been flushed (docs/log-format.md, "When the disk fails").
+#[test]
+fn what_the_last_flush_wrote_looks_as_if_it_had_not() {
+    let disk = MemoryDisk::new();
+    let mut log = create(&disk);
+    fill(&mut log, 1..=3);
+    log.flush().unwrap();
+    let name = segments(&disk).remove(0);
+    change(&disk, &name, |bytes| bytes[200] ^= 1);
+    let (_, recovered) = open(&disk).unwrap();
+    assert_eq!(recovered.damage[0].lost, Lost::Newer);
+    assert!(!recovered.may_have_forgotten());
+}
+
+/// The owner can note what was found before the repair takes the evidence away.
+#[test]
+fn damage_is_reported_before_it_is_repaired() {
+    let disk = MemoryDisk::new();
+    let mut log = create(&disk);
+    fill(&mut log, 1..=20);
+    log.flush().unwrap();
+    fill(&mut log, 21..=40);
+    log.save_state(b"at first").unwrap();
+    let names = segments(&disk);
+    for (spoilt, offset) in [
+        (&names[1], 200),             // the older part
+        (names.last().unwrap(), 200), // the end
+        (&names[1], 40),              // a segment's header
+        (names.last().unwrap(), 40),
+    ] {
+        let disk = disk.copy();
+        change(&disk, spoilt, |bytes| bytes[offset] ^= 1);
+        let before = contents(&disk);
+        let config = config(Durability::Os);
+        let mut examined = Log::examine_on(Box::new(disk.clone()), config).unwrap();
+        assert_eq!(contents(&disk), before, "{spoilt} {offset}");
+        assert_eq!(examined.state(), Some(&b"at first"[..]));
+        let reported = format!("{:?}", examined.found());
+        examined.save_state(b"damaged").unwrap();
+        let (log, found) = examined.open().unwrap();
+        assert_eq!(format!("{found:?}"), reported);
+        assert_eq!(log.state(), Some(&b"damaged"[..]));
+        verify(&log);
+        for damage in &found.damage {
+            for path in &damage.set_aside {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                assert!(disk.contents(name).is_some(), "{name} is where it was said");
+            }
+        }
+        let (log, found) = open(&disk).unwrap();
+        assert!(found.damage.is_empty(), "nothing tells of it any more");
+        assert_eq!(log.state(), Some(&b"damaged"[..]));
+    }
+}
+
 #[test]
 fn a_segment_taken_away_is_reported() {
     let disk = MemoryDisk::new();

@@ -64,6 +64,7 @@ mutants! {
         delivered_before_written: DeliveredBeforeWritten,
         damage_not_forgotten: DamageNotForgotten,
         log_outranks_database: LogOutranksDatabase,
+        damage_repaired_first: DamageRepairedFirst,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

@@ -94,6 +94,7 @@ schedules! {
     vote_of_other_branch,
     copied_directory,
     overrides_meet,
+    repair_broken_off,
 }
 
 /// The schedule with this name. Err: there is none.

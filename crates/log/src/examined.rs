@@ -1,0 +1,73 @@
+//! A log that was read and not touched: between finding damage and repairing it its owner may note what was found.
+
+use crate::config::LogConfig;
+use crate::disk::Disk;
+use crate::error::LogError;
+use crate::log::Log;
+use crate::recovery::{self, Reading, Recovered};
+use crate::state_file::StateFile;
+
+/// An existing log, read from end to end, no file changed yet ([`Log::examine_on`]).
+///
+/// What tells damage from a log that merely ends goes with the repair. A process that dies within it, or after it, is
+/// followed by one that finds nothing wrong: what is to outlive it is saved first.
+pub struct Examined {
+    disk: Box<dyn Disk>,
+    config: LogConfig,
+    state: StateFile,
+    reading: Reading,
+}
+
+impl Examined {
+    pub(crate) fn new(disk: Box<dyn Disk>, config: LogConfig) -> Result<Examined, LogError> {
+        let reading = recovery::read(disk.as_ref(), &config)?;
+        let state = StateFile::open(disk.as_ref(), config.identity)?;
+        Ok(Examined {
+            disk,
+            config,
+            state,
+            reading,
+        })
+    }
+
+    /// What is there, and what [`Examined::open`] will do about damage.
+    pub fn found(&self) -> &Recovered {
+        &self.reading.found
+    }
+
+    /// The state saved last, as [`Log::state`].
+    pub fn state(&self) -> Option<&[u8]> {
+        self.state.get()
+    }
+
+    /// Replaces the state, as [`Log::save_state`]: on stable storage on return, the log itself untouched.
+    pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
+        self.state.save(self.disk.as_ref(), state)
+    }
+
+    /// Cuts off a torn tail, sets damaged parts aside, and opens what is left.
+    pub fn open(self) -> Result<(Log, Recovered), LogError> {
+        let disk = self.disk.as_ref();
+        let Reading {
+            index,
+            active,
+            repair,
+            found,
+        } = self.reading;
+        for step in repair {
+            step.carry_out(disk)?;
+        }
+        let active = recovery::open(disk, active)?.into_file();
+        let mut log = Log::with(
+            self.disk.into(),
+            self.config,
+            self.state,
+            index,
+            active.into(),
+            found.flushed,
+        );
+        log.buffer_at = log.active_len();
+        log.remove_staged()?;
+        Ok((log, found))
+    }
+}

@@ -1,0 +1,49 @@
+//! A process cannot go on after it has repaired its damaged log (rule 4).
+//!
+//! n1 and n2 have X and Y, n3 neither. n2's process dies, and its disk loses X. The next process cuts the log before
+//! X, and the flush fails; the one after it, on a good disk, finds a whole log that ends there. n1 is cut off:
+//! n2 and n3 are two votes of three, but nobody among them has X or Y: they must wait for n1.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::world::segments;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::DamageRepairedFirst],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let disk = stage.world.machines[N2].disk.clone();
+    let segment = segments(&disk).pop().unwrap_or_default();
+    let length = || disk.contents(&segment).map_or(0, |bytes| bytes.len());
+    let at = length();
+    stage.part(&[N3], &[N1, N2]);
+    for number in 1..=2 {
+        let written = stage.write(N1, &[row(number)]);
+        stage.until("it is committed", |s| s.acknowledged(written))?;
+        stage.until("on n2, too", |s| s.has_committed(N2, written))?;
+    }
+    stage.pass_ms(50);
+    stage.check("X and Y are in the file", length() > at + 100)?;
+    stage.crash(N2, false);
+    disk.flip_bit(&segment, at + 40, 3);
+    stage.part(&[N1], &[N2, N3]);
+    stage.join(&[N2], &[N3]);
+    disk.set_fail_syncs(true);
+    stage.start(N2);
+    stage.check("n2 does not start", stage.group(N2).is_none())?;
+    stage.check("its log is cut", length() <= at + 40)?;
+    disk.set_fail_syncs(false);
+    stage.until("n2 reads its log back", |s| s.end(N2) > 0)?;
+    stage.pass_ms(4_000);
+    stage.check("and waits for n1", !stage.in_office(N2) && !stage.in_office(N3))
+}
