@@ -55,6 +55,8 @@ mutants! {
         support_moves_freely: SupportMovesFreely,
         large_not_awaited: LargeNotAwaited,
         lost_part_not_asked_again: LostPartNotAskedAgain,
+        survivor_says_nothing: SurvivorSaysNothing,
+        pending_view_unheeded: PendingViewUnheeded,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,
