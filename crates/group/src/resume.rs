@@ -1,14 +1,16 @@
 //! A process that starts with the log of an earlier one on its data directory: under a new
 //! incarnation, in the seat of its replica (rules 4, 6, 14, 18).
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, RecoveredLog};
-use crate::group::Group;
-use crate::ids::TimeMs;
+use crate::group::{Group, Peer};
+use crate::ids::{Position, ReplicaId, TimeMs};
 use crate::message::Standing;
 use crate::tail::Tail;
 
-/// A restarted process says so often whom it waits for.
+/// A process without a majority says so often whom it waits for.
 const TELL_MISSING_MS: TimeMs = 10_000;
 
 impl Group {
@@ -60,31 +62,49 @@ impl Group {
         self.resumed && has(before) && !has(now)
     }
 
-    /// A restarted process says whom it waits for (rule 18).
+    /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
     pub(crate) fn tell_who_is_missing(&mut self) {
-        if !self.resumed || self.now < self.told_missing_at + TELL_MISSING_MS {
+        if self.now < self.told_missing_at + TELL_MISSING_MS {
             return;
         }
-        self.told_missing_at = self.now;
+        let lacking = self.lacks_majority();
+        let is_cut_off = self.standing == Standing::NonPrimary && lacking.is_some();
+        let survivor_waits = is_cut_off && !planted(Mutant::SurvivorSaysNothing);
+        if !self.resumed && !survivor_waits {
+            return;
+        }
         let latest = self.latest();
-        let is_up = |m: &&Member| m.replica == self.my_replica() || self.voice(m.replica).is_some();
+        let (up, missing): (Vec<_>, Vec<_>) = (lacking.unwrap_or(latest).members.iter())
+            .partition(|member| self.has_voice(member.replica));
         let name = |m: &Member| format!("{} ({})", m.name, m.address);
-        let (up, missing): (Vec<_>, Vec<_>) = latest.members.iter().partition(is_up);
         let names = |members: Vec<&Member>| match members.is_empty() {
             true => "nobody".to_owned(),
             false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
         };
+        let number = lacking.unwrap_or(latest).number;
+        let which = match number == latest.number {
+            true => "the last view",
+            false => "the view before the last one",
+        };
         let mut text = format!(
-            "waiting for a majority of the last view ({}): here are {}, missing are {}",
-            latest.number,
+            "waiting for a majority of {which} ({number}): here are {}, missing are {}",
             names(up),
             names(missing.clone())
         );
         let connected = |m: &&&Member| self.peers.values().any(|p| p.up && p.replica == m.replica);
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
-                "; two processes run with the replica id {} of {}: one of them is on a copied data directory, and neither                  has a vote until the other is gone; stop the copy and remove its trireme state files and grastate.dat",
+                "; two processes run with the replica id {} of {}: one of them is on a copied data directory, and neither \
+                 has a vote until the other is gone; stop the copy and remove its trireme state files and grastate.dat",
                 doubled.replica.0, doubled.name
+            );
+        }
+        let known = |peer: &&Peer| latest.replica(peer.replica).is_some();
+        let strangers = (self.peers.values()).filter(|peer| peer.up && !known(peer));
+        let strangers = strangers.count() + usize::from(self.own_seat().is_none());
+        if strangers > 0 {
+            text += &format!(
+                "; here without a vote, because left out of that view or on another data directory than then: {strangers}"
             );
         }
         let history = self.committed.history;
@@ -100,28 +120,80 @@ impl Group {
         }
         if self.amnesiac {
             text += &self.tell_what_may_be_missing();
+        } else if lacking.is_some() {
+            text += &self.tell_the_way_out();
         }
+        self.told_missing_at = self.now;
         self.out.push(Action::Note { text });
+    }
+
+    /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
+    fn lacks_majority(&self) -> Option<&Configuration> {
+        let later = self.tail.configurations(self.committed.position);
+        let later = later.map(|(_, configuration)| configuration);
+        let mut all = std::iter::once(&self.committed.configuration).chain(later);
+        let lacks = |configuration: &&Configuration| {
+            let here = configuration
+                .members
+                .iter()
+                .filter(|m| self.has_voice(m.replica));
+            !configuration.is_majority(here.map(|m| u64::from(m.weight)).sum())
+        };
+        all.rfind(lacks)
+    }
+
+    fn has_voice(&self, replica: ReplicaId) -> bool {
+        replica == self.my_replica() || self.voice(replica).is_some()
+    }
+
+    /// Members of the last view that are here, and where their logs end.
+    fn ends(&self) -> impl DoubleEndedIterator<Item = (Position, &Member)> {
+        self.latest().members.iter().filter_map(|member| {
+            if member.replica == self.my_replica() {
+                return Some((self.tail.end(), member));
+            }
+            let mut peers = self.peers.values().filter(|peer| peer.up);
+            let peer = peers.find(|peer| peer.replica == member.replica)?;
+            Some((peer.status.as_ref()?.end, member))
+        })
+    }
+
+    /// Whom an operator has to make primary, of those that are here: it has a database and the longest log.
+    fn furthest(&self) -> Option<&str> {
+        let able = self.ends().filter(|(_, m)| m.weight > 0 && !m.arbitrator);
+        let furthest = able.rev().max_by_key(|(end, _)| *end);
+        furthest.map(|(_, member)| member.name.as_str())
+    }
+
+    /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
+    fn tell_the_way_out(&self) -> String {
+        let history = self.committed.history;
+        let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        if statuses.any(|s| s.standing == Standing::Primary && s.history == history) {
+            return String::new(); // it is about to take this node in
+        }
+        let how = match self.furthest() {
+            Some(name) => format!(
+                "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else; if its server does \
+                 not answer, stop all nodes, write safe_to_bootstrap: 1 into its grastate.dat, start it with \
+                 galera_new_cluster, then the others"
+            ),
+            None => "stop all nodes, write safe_to_bootstrap: 1 into the grastate.dat of the one with the highest position, \
+                     start it with galera_new_cluster, then the others"
+                .to_owned(),
+        };
+        format!(
+            ". They come back by being started. If their data directories are lost for good, and they are not a cluster of \
+             their own, what they alone acknowledged is lost: to go on without them, {how}"
+        )
     }
 
     /// What an operator must know who is to decide where a majority may have forgotten entries (rule 4).
     fn tell_what_may_be_missing(&self) -> String {
-        let end = |member: &Member| {
-            let here = member.replica == self.my_replica();
-            let mut peers = self.peers.values().filter(|peer| peer.up);
-            let peer = peers.find(|peer| peer.replica == member.replica);
-            let status = peer.and_then(|peer| peer.status.as_ref());
-            here.then(|| self.tail.end())
-                .or_else(|| status.map(|status| status.end))
-        };
-        let seats = self.latest().members.iter();
-        let ends: Vec<_> = seats.filter_map(|m| Some((end(m)?, &m.name))).collect();
-        let list: Vec<_> = ends
-            .iter()
-            .map(|(end, name)| format!("{name} at {end}"))
+        let list: Vec<_> = (self.ends())
+            .map(|(end, member)| format!("{} at {end}", member.name))
             .collect();
-        let furthest = ends.iter().rev().max_by_key(|(end, _)| end);
-        let furthest = furthest.map_or("this node", |(_, name)| name.as_str());
+        let furthest = self.furthest().unwrap_or("this node");
         format!(
             ". This node may have forgotten the last entries that it acknowledged (a power loss with \
              repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \

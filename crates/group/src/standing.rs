@@ -1,5 +1,7 @@
 //! What a process believes about itself and the others: heartbeats, silence, non-primary (rules 10, 20).
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
@@ -243,13 +245,16 @@ impl Group {
         }
     }
 
-    /// Without a majority for too long a node stops being primary; a sequencer that has one again
-    /// makes a new view.
+    /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being
+    /// primary; a sequencer that has one again makes a new view.
     fn watch_majority(&mut self) {
         let timeout_ms = self.config.suspect_timeout_ms;
-        if matches!(self.role, Role::Sequencer(_))
-            && self.hears_majority(timeout_ms, &self.committed.configuration)
-        {
+        let heard = |configuration: &_| self.hears_majority(timeout_ms, configuration);
+        let heard = match planted(Mutant::PendingViewUnheeded) {
+            true => heard(&self.committed.configuration),
+            false => self.in_every_configuration(heard),
+        };
+        if matches!(self.role, Role::Sequencer(_)) && heard {
             self.primary_heard_at = self.now;
             if self.standing == Standing::NonPrimary && self.may_order() {
                 self.wish_reform();
@@ -271,18 +276,16 @@ impl Group {
     }
 
     fn may_go_on_alone(&self) -> bool {
-        let configuration = &self.committed.configuration;
         let reachable = |m: &&Member| {
             m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
         };
-        let weight: u64 = configuration
-            .members
-            .iter()
-            .filter(reachable)
-            .map(|m| u64::from(m.weight))
-            .sum();
+        let half = |configuration: &Configuration| {
+            let members = configuration.members.iter().filter(reachable);
+            let weight: u64 = members.map(|m| u64::from(m.weight)).sum();
+            weight * 2 >= configuration.total_weight()
+        };
         self.config.ignore_quorum
-            || self.config.ignore_split_brain && weight * 2 >= configuration.total_weight()
+            || self.config.ignore_split_brain && self.in_every_configuration(half)
     }
 
     /// Names an override without an operator: unique by ballot number and process.
@@ -303,6 +306,7 @@ impl Group {
         }
         self.standing = Standing::NonPrimary;
         self.left_number = self.latest().number;
+        self.told_missing_at = self.now;
         self.withdraw_own();
         self.fail_reads();
         self.component.clear();

@@ -57,6 +57,8 @@ mutants! {
         lost_part_not_asked_again: LostPartNotAskedAgain,
         twins_vote: TwinsVote,
         split_not_told: SplitNotTold,
+        survivor_says_nothing: SurvivorSaysNothing,
+        pending_view_unheeded: PendingViewUnheeded,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

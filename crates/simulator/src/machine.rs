@@ -100,6 +100,8 @@ pub struct Progress {
     pub fatal: Option<String>,
     /// The cluster will not have it, and why.
     pub refused: Option<String>,
+    /// Number (from 1) of the node that its log last told an operator to make primary, without those who are missing.
+    pub advised: Option<usize>,
     /// It can keep nothing any more, and why.
     pub failed: Option<String>,
     /// Flushes of its log that have begun.

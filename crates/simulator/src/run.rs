@@ -104,7 +104,7 @@ fn recover(world: &mut World) -> Result<(), String> {
     if wait(world, SETTLE_US, "", World::recovered).is_err() {
         // A joiner slower than the load is the operator's matter, who lowers it.
         world.set_busy(false);
-        world.overrule_the_forgetful();
+        world.operator_helps();
     }
     wait(world, CATCH_UP_US, "after the last fault", World::recovered)?;
     rest(world)?;

@@ -1,10 +1,10 @@
 //! Processes that start with the logs of earlier ones.
 
-use super::cores::{Cores, HISTORY, member};
+use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::event::{Action, Recovered, RecoveredLog};
+use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::group::{Config, Group};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::Standing;
@@ -82,9 +82,9 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
     }
 }
 
-/// The same without a power loss: nothing may be missing, and they form again.
+/// The same without a power loss: nothing may be missing, but for what only those have who may never come back.
 #[test]
-fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
+fn who_has_forgotten_nothing_waits_and_says_how_to_go_on_without_the_others() {
     let mut before = Cores::of(3);
     (1..=6).for_each(|number| before.submit(0, number));
     let mut cores = Cores::none();
@@ -95,10 +95,51 @@ fn a_majority_that_has_forgotten_nothing_says_nothing_of_it() {
         .expect("it says whom it waits for")
         .to_owned();
     assert!(text.contains("waiting for a majority"), "{text}");
-    assert!(
-        !text.contains("forgotten") && !text.contains("pc.bootstrap"),
-        "{text}"
-    );
+    assert!(!text.contains("forgotten"), "{text}");
+    assert!(text.contains("lost for good"), "{text}");
+    assert!(text.contains("pc.bootstrap=1' on node0"), "{text}");
+}
+
+/// Rules 3 and 18: a disk is lost for good while a view is proposed in which it counts. Neither who proposed it nor who is
+/// left out of it can go on; both say whom an operator has to make primary, and that helps.
+#[test]
+fn a_survivor_says_how_to_go_on_without_a_lost_disk() {
+    let mut cores = Cores::of(3);
+    cores.submit(0, 1);
+    let before = recovered(&cores, 0, false);
+    let end = cores.nodes[0].group.end();
+    cores.part(&[0], &[1]);
+    cores.kill(2);
+    cores.refuses(2);
+    cores.pass(50);
+    assert!(cores.nodes[0].group.end() > end, "a view is proposed");
+    cores.kill(1);
+    let emptied = Member {
+        replica: replica(8),
+        ..again(1)
+    };
+    cores.start(emptied, Recovered::default());
+    let back = cores.start(again(2), before);
+    cores.pass(20_000);
+    for node in [0, back] {
+        assert_eq!(cores.standing(node), Standing::NonPrimary);
+        let text = notes(&cores, node).pop().expect("it says so").to_owned();
+        for words in [
+            "here are node0",
+            "missing are node1",
+            "another data directory than then: 2",
+            "lost for good",
+            "pc.bootstrap=1' on node0, and nowhere else",
+        ] {
+            assert!(text.contains(words), "no '{words}' in: {text}");
+        }
+    }
+    let override_id = Uuid([9; 16]);
+    cores.event(0, Event::ForcePrimary { override_id });
+    cores.pass(3_000);
+    for node in [0, back] {
+        assert_eq!(cores.standing(node), Standing::Primary);
+    }
 }
 
 /// One view is enough for a survivor and the process that has restarted: whoever of them orders it.

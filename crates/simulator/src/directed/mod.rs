@@ -95,6 +95,7 @@ schedules! {
     copied_directory,
     overrides_meet,
     repair_broken_off,
+    wiped_in_pending_view,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -409,6 +409,13 @@ impl<'a> Stage<'a> {
         self.look();
     }
 
+    /// kill -9, and the data directory is lost; another process starts on an empty one.
+    pub fn wipe(&mut self, node: NodeId) {
+        self.world.tell(|| format!("ORDER wipe n{}", node + 1));
+        self.world.start_empty(node);
+        self.look();
+    }
+
     /// A graceful stop; [`Stage::start`] starts a new process.
     pub fn leave(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER leave n{}", node + 1));

@@ -82,18 +82,21 @@ impl World {
         has_database && knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
     }
 
-    /// Processes that ended by themselves were more than the group can lose, and came back having
-    /// forgotten: it waits for the operator, who does what the log says (rule 4).
-    pub(crate) fn overrule_the_forgetful(&mut self) {
-        if self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total) {
+    /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
+    /// a disk while a view was being proposed in which it counts. The operator does what the log says.
+    pub(crate) fn operator_helps(&mut self) {
+        let enough = self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total);
+        if enough && !self.lost_for_good() {
             return;
         }
-        let end = |node: &NodeId| {
-            let link = (self.machines[*node].process.as_ref()).and_then(|p| p.engine.link());
-            link.map(|link| link.group.end())
+        let advised = |machine: &Machine| {
+            let process = machine.process.as_deref()?;
+            let waits = process.standing == Standing::NonPrimary;
+            process.progress.advised.filter(|_| waits)?.checked_sub(1)
         };
-        let candidates = (0..self.machines.len()).filter(|node| self.operator_would(*node));
-        if let Some(node) = candidates.max_by_key(end) {
+        let advised = self.machines.iter().filter_map(advised);
+        let node = advised.clone().find(|node| self.operator_would(*node));
+        if let Some(node) = node {
             self.strike(&Fault::Override { node });
         }
     }

@@ -63,6 +63,10 @@ impl Outside for Outlet<'_> {
 
     fn note(&mut self, text: &str) {
         let node = self.node;
+        if let Some((_, advice)) = text.split_once("to go on without them") {
+            let mut words = advice.split(|c: char| !c.is_alphanumeric());
+            self.progress.advised = words.find_map(|word| word.strip_prefix('n')?.parse().ok());
+        }
         self.watch
             .tell(self.now_us, || format!("n{} notes: {text}", node + 1));
     }

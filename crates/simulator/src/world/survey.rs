@@ -80,7 +80,6 @@ impl World {
             let machines = self.machines.iter().enumerate();
             machines.filter(move |(index, _)| *index != node && !self.is_astray(*index))
         };
-        let others = || machines().filter_map(|(_, machine)| machine.process.as_deref());
         let inconsistent = |process: &Process| {
             let status = process.engine.replicator.status(&NoHistory);
             status.local_state == LocalState::Inconsistent
@@ -114,13 +113,38 @@ impl World {
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())
         };
+        self.in_force(node, known).all(survives)
+    }
+
+    /// The replicas that still exist are no majority in a configuration that may be in force: one was lost for good before
+    /// the others could leave it out.
+    pub(crate) fn lost_for_good(&self) -> bool {
+        let processes = self.machines.iter().filter_map(|m| m.process.as_deref());
+        let commits = processes.filter_map(|p| Some(p.engine.link()?.group.commit()));
+        let exists = |replica| self.machines.iter().any(|m| m.replica == replica);
+        let stays = |configuration: &Configuration| {
+            let stays = configuration.members.iter().filter(|m| exists(m.replica));
+            configuration.is_majority(stays.map(|m| u64::from(m.weight)).sum())
+        };
+        !self
+            .in_force(NodeId::MAX, commits.max().unwrap_or(0))
+            .all(stays)
+    }
+
+    /// The configuration in force at this position, and all later ones that were delivered or that processes have in their
+    /// logs, but for who is astray; with those of `node`, astray or not.
+    fn in_force(&self, node: NodeId, known: Position) -> impl Iterator<Item = &Configuration> {
         let from = self.delivered.partition_point(|(at, _)| *at <= known);
         let delivered = self.delivered[from.saturating_sub(1)..].iter();
-        let logged = others()
-            .chain(self.machines.get(node).and_then(|m| m.process.as_deref()))
+        let machines = self.machines.iter().enumerate();
+        let counts = machines.filter(move |(index, _)| *index == node || !self.is_astray(*index));
+        let logged = counts
+            .filter_map(|(_, machine)| machine.process.as_deref())
             .flat_map(|process| &process.configurations)
-            .filter(|(at, _)| *at > known);
-        delivered.chain(logged).all(|(_, c)| survives(c))
+            .filter(move |(at, _)| *at > known);
+        delivered
+            .chain(logged)
+            .map(|(_, configuration)| configuration)
     }
 
     /// A process runs there that has a database for others.
