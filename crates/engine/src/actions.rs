@@ -391,7 +391,16 @@ impl Engine {
                 let result = link.storage.set_outcome(position, outcome);
                 self.must_write(result);
             }
-            Action::PinLog { keep_from } => {
+            Action::PinLog {
+                keep_from,
+                unreported,
+            } => {
+                // What a member's log holds it has from there, be it slow to apply it or paused.
+                let group = &link.group;
+                let lacking = unreported
+                    .into_iter()
+                    .map(|(member, from)| from.max(group.held_by(member) + 1));
+                let keep_from = lacking.min().map_or(keep_from, |from| from.min(keep_from));
                 let result = link.storage.pin(keep_from);
                 self.must_write(result);
             }

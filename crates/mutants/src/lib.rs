@@ -126,6 +126,7 @@ mutants! {
         queue_keeps_all: QueueKeepsAll,
         another_read_back: AnotherReadBack,
         waiting_not_pinned: WaitingNotPinned,
+        laggard_not_pinned: LaggardNotPinned,
     }
 }
 
