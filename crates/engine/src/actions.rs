@@ -6,6 +6,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
+use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
 
@@ -395,13 +396,15 @@ impl Engine {
                 keep_from,
                 unreported,
             } => {
-                // What a member's log holds it has from there, be it slow to apply it or paused.
-                let group = &link.group;
-                let lacking = unreported
-                    .into_iter()
-                    .map(|(member, from)| from.max(group.held_by(member) + 1));
-                let keep_from = lacking.min().map_or(keep_from, |from| from.min(keep_from));
+                let laggard = Laggard::among(&unreported, &link.group);
+                let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
+                let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
                 let result = link.storage.pin(keep_from);
+                if let Some(laggard) = laggard {
+                    let excess_bytes = link.storage.bytes_beyond_size();
+                    let told = (link.laggard_told).grows(excess_bytes, &laggard, &link.group);
+                    self.notes.extend(told);
+                }
                 self.must_write(result);
             }
             other => outside.act(other),
