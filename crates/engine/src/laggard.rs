@@ -1,6 +1,7 @@
 //! What the log keeps because a member's log lacks it (rule 12), and that an operator hears of it.
 
 use trireme_group::{Group, Incarnation, Position};
+use trireme_mutants::{Mutant, planted};
 
 /// The log may be so much larger than `gcache.size` before anything is said of it; then it is said when it has doubled.
 const UNSAID_BYTES: u64 = 64 << 20;
@@ -19,7 +20,10 @@ impl Laggard {
     pub(crate) fn among(unreported: &[(Incarnation, Position)], group: &Group) -> Option<Laggard> {
         let lacks = |(member, from): &(Incarnation, Position)| Laggard {
             member: *member,
-            lacks_from: (*from).max(group.held_by(*member) + 1),
+            lacks_from: match planted(Mutant::PauseFillsAllLogs) {
+                true => *from,
+                false => (*from).max(group.held_by(*member) + 1),
+            },
         };
         unreported.iter().map(lacks).min_by_key(|l| l.lacks_from)
     }

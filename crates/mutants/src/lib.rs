@@ -62,6 +62,7 @@ mutants! {
         delivered_before_written: DeliveredBeforeWritten,
         damage_not_forgotten: DamageNotForgotten,
         log_outranks_database: LogOutranksDatabase,
+        pause_fills_all_logs: PauseFillsAllLogs,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

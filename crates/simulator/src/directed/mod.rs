@@ -93,6 +93,7 @@ schedules! {
     many_views_missed,
     vote_of_other_branch,
     laggard_beyond_the_floor,
+    slow_database_long_log,
 }
 
 /// The schedule with this name. Err: there is none.
