@@ -6,6 +6,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
+use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
 
@@ -395,8 +396,19 @@ impl Engine {
                 let result = link.storage.set_outcome(position, outcome);
                 self.must_write(result);
             }
-            Action::PinLog { keep_from } => {
+            Action::PinLog {
+                keep_from,
+                unreported,
+            } => {
+                let laggard = Laggard::among(&unreported, &link.group);
+                let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
+                let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
                 let result = link.storage.pin(keep_from);
+                if let Some(laggard) = laggard {
+                    let excess_bytes = link.storage.bytes_beyond_size();
+                    let told = (link.laggard_told).grows(excess_bytes, &laggard, &link.group);
+                    self.notes.extend(told);
+                }
                 self.must_write(result);
             }
             other => outside.act(other),

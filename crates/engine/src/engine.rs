@@ -8,6 +8,7 @@ use trireme_log::{Durability, FlushDone, LogConfig};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
+use crate::laggard::Told;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::start_error::StartError;
@@ -76,6 +77,8 @@ pub struct Link {
     pub(crate) to_found: Option<Uuid>,
     /// It has founded, and the state beside the log is not flushed yet.
     pub(crate) just_founded: bool,
+    /// Of a log that grows because a member's lags behind.
+    pub(crate) laggard_told: Told,
 }
 
 /// Why a node cannot go on in its cluster.
@@ -222,6 +225,7 @@ impl Engine {
             history_told: false,
             to_found: expect.map(|expected| expected.history),
             just_founded: false,
+            laggard_told: Told::default(),
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));

@@ -8,6 +8,7 @@
 mod actions;
 mod beginning;
 mod engine;
+mod laggard;
 mod outside;
 mod recovery;
 mod session;

@@ -372,6 +372,12 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
+    /// How much larger the log is than `gcache.size`.
+    pub fn bytes_beyond_size(&self) -> u64 {
+        let kept = self.log.as_ref().map_or(0, Log::bytes_kept);
+        kept.saturating_sub(self.config.size_bytes)
+    }
+
     fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
         let entry = decode_entry(Bytes::from(payload)).ok()?;
         let delivery = delivery_of(entry.body)?;

@@ -45,6 +45,14 @@ impl Group {
         }
     }
 
+    /// Up to here this member is known to hold what is committed: by its own word, in the ballot in force here. 0: nothing
+    /// was heard.
+    pub fn held_by(&self, member: Incarnation) -> Position {
+        let own_word = |ack: &&PeerAck| ack.incarnation == member && ack.ballot == self.promised;
+        let ack = self.acks.values().find(own_word);
+        ack.map_or(0, |ack| ack.position.min(self.committed.position))
+    }
+
     /// Highest position acknowledged, in the promised ballot, by more than half of the votes.
     fn quorum_position(&self, configuration: &Configuration) -> Position {
         let mut acks: Vec<(Position, u64)> = configuration

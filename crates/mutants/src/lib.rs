@@ -67,6 +67,7 @@ mutants! {
         damage_not_forgotten: DamageNotForgotten,
         log_outranks_database: LogOutranksDatabase,
         damage_repaired_first: DamageRepairedFirst,
+        pause_fills_all_logs: PauseFillsAllLogs,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,
@@ -131,6 +132,7 @@ mutants! {
         queue_keeps_all: QueueKeepsAll,
         another_read_back: AnotherReadBack,
         waiting_not_pinned: WaitingNotPinned,
+        laggard_not_pinned: LaggardNotPinned,
     }
 }
 

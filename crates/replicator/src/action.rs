@@ -86,11 +86,13 @@ pub enum Action {
         /// True if it failed certification: others get it as a dummy.
         failed: bool,
     },
-    /// The log must keep the entries from here on (rule 12: undelivered, unapplied, or above the
-    /// certification floor).
+    /// What the log must keep whatever its size (rule 12).
     PinLog {
-        /// First position kept.
+        /// This node needs the entries from here on: undelivered, unapplied, above the certification floor, or too young.
         keep_from: Position,
+        /// Each other member with a state and a database, and from where on it has not reported to have applied the
+        /// entries: its log may lack them.
+        unreported: Vec<(Incarnation, Position)>,
     },
     /// Note, flushed in every durability mode, before anything that follows: this total-order action
     /// begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: nothing is to be concluded

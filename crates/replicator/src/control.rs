@@ -512,6 +512,19 @@ impl Control {
             .map(|m| m.incarnation)
     }
 
+    /// What each member with a state and a database has reported as applied. Who joins has no vote, and has begun or
+    /// will begin with a snapshot: nothing is kept for it.
+    pub(crate) fn reported(&self) -> Vec<(Incarnation, Seqno)> {
+        let reported = |member: &Member| {
+            let seat = self.members.get(&member.incarnation)?;
+            (seat.state != NodeState::Joiner).then_some((member.incarnation, seat.cut))
+        };
+        self.configuration
+            .data_members()
+            .filter_map(reported)
+            .collect()
+    }
+
     /// Decides the votes that can be decided now. To be asked after every entry.
     pub(crate) fn decide_votes(&mut self) -> Vec<(Seqno, Ballot)> {
         if self.votes.open().next().is_none() {

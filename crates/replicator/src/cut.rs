@@ -87,17 +87,27 @@ impl Replicator {
         }
     }
 
-    /// Tells the log what this node still needs (rule 12). An arbitrator needs nothing for itself, and
-    /// may be the only one left to have what another has not received: that lies above the floor.
+    /// Tells the log what this node still needs, and what the others may lack (rule 12).
     pub(crate) fn pin_log(&mut self) {
         let Some(control) = &self.control else { return };
         if !matches!(self.stage, Stage::Active) {
             return; // the database may follow from the own log
         }
+        let wraps = self.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
         let mut needed = control.certification.floor().min(self.order.low());
-        if self.is_arbitrator() && planted(Mutant::ArbitratorLogWraps) {
+        if wraps {
             needed = self.order.low();
         }
+        let reported = match wraps || planted(Mutant::LaggardNotPinned) {
+            true => Vec::new(),
+            false => control.reported(),
+        };
+        let others = reported.into_iter().filter(|(id, _)| *id != self.me);
+        let unreported: Vec<_> = (others.clone())
+            .map(|(id, cut)| (id, self.marks.above(cut)))
+            .collect();
+        let least = others.map(|(_, cut)| cut).min().unwrap_or(control.seqno());
+        self.marks.forget_upto(least);
         while self
             .positions
             .front()
@@ -114,7 +124,10 @@ impl Replicator {
             false if planted(Mutant::WaitingNotPinned) => needed_from,
             false => self.pins.keep(self.now_ms, needed_from),
         };
-        self.out.push(Action::PinLog { keep_from });
+        self.out.push(Action::PinLog {
+            keep_from,
+            unreported,
+        });
     }
 
     /// An arbitrator may be the only one left to have what a data member of the view lacks (rule 12). A log that
@@ -126,8 +139,10 @@ impl Replicator {
         if !self.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
             return true;
         }
-        let first = history.first_seqno();
-        first.unwrap_or(control.seqno() + 1) <= control.certification.floor() + 1
+        let first = history.first_seqno().unwrap_or(control.seqno() + 1);
+        // The floor does not wait for who is far behind.
+        let mut reported = control.reported().into_iter().map(|(_, cut)| cut);
+        first <= control.certification.floor() + 1 && reported.all(|cut| first <= cut + 1)
     }
 }
 

@@ -439,6 +439,7 @@ impl Replicator {
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.positions.push_back((position, seqno));
+        self.marks.took(position, seqno);
         self.out.push(Action::RecordOutcome {
             position,
             seqno,

@@ -119,6 +119,7 @@ impl Replicator {
         }
         self.backlog.clear();
         self.positions.clear();
+        self.marks.clear();
         self.pins = crate::cut::Pins::default();
         self.order.unhold_all();
         self.works

@@ -35,6 +35,7 @@ mod ist;
 mod joiner;
 mod last_action;
 mod life;
+mod marks;
 mod message;
 mod options;
 mod order;

@@ -46,6 +46,7 @@ impl Replicator {
         (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
         self.backlog.clear();
         self.positions.clear();
+        self.marks.clear();
         self.pins = crate::cut::Pins::default();
         self.works.start_over();
         self.submissions = Submissions::default();

@@ -119,6 +119,8 @@ pub struct Replicator {
     pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,
+    /// Of the seqnos that not all members have reported as applied.
+    pub(crate) marks: crate::marks::Marks,
     pub(crate) pins: crate::cut::Pins,
     pub(crate) order: Order,
     /// The history that `order` counts in; nil before anything of it is here.
@@ -198,6 +200,7 @@ impl Replicator {
             memory: Memory::default(),
             read_back_count: 0,
             positions: VecDeque::new(),
+            marks: Default::default(),
             pins: crate::cut::Pins::default(),
             order: Order::new(-1),
             applied_history: trireme_group::Uuid::NIL,

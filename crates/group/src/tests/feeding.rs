@@ -101,3 +101,26 @@ fn the_office_is_taken_as_soon_as_patience_ends() {
     assert!(cores.now() >= cut_at + 300);
     assert!(!cores.nodes[2].group.is_sequencer());
 }
+
+#[test]
+fn it_is_known_what_the_others_hold() {
+    let mut cores = Cores::of(3);
+    cores.part(&[2], &[0, 1]);
+    let before = cores.nodes[0].group.commit();
+    for number in 1..=5 {
+        cores.submit_bytes(0, number, Bytes::from_static(b"x"));
+    }
+    let held = |cores: &Cores, node: usize, by: usize| {
+        let by = cores.nodes[by].group.me();
+        cores.nodes[node].group.held_by(by)
+    };
+    // Heartbeats tell it beyond the sequencer.
+    cores.pass(1_000);
+    let commit = cores.nodes[0].group.commit();
+    assert_eq!(commit, before + 5);
+    assert_eq!((held(&cores, 0, 1), held(&cores, 1, 0)), (commit, commit));
+    assert!(held(&cores, 0, 2) <= before && held(&cores, 1, 2) <= before);
+    cores.cut.clear();
+    cores.pass(1_000);
+    assert_eq!((held(&cores, 0, 2), held(&cores, 1, 2)), (commit, commit));
+}

@@ -103,6 +103,25 @@ fn an_arbitrator_waits_with_its_vote_until_the_nodes_have_what_its_log_lacks() {
 }
 
 #[test]
+fn an_arbitrator_waits_with_its_vote_for_who_is_behind_the_floor() {
+    let mut cluster = Cluster::of_length(2, 2);
+    let threads = std::mem::take(&mut cluster.nodes[1].threads);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let arbitrator = cluster.add_arbitrator();
+    for key in ["b", "c", "d", "e"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+        cluster.settle();
+    }
+    assert_eq!(voters(&cluster, 0), 2);
+    cluster.nodes[1].threads = threads;
+    cluster.settle();
+    assert_eq!(voters(&cluster, 0), 3);
+    assert_eq!(cluster.comment(arbitrator), "Joined");
+    cluster.assert_settled();
+}
+
+#[test]
 fn who_asks_for_a_database_that_nobody_has_says_once_what_to_do() {
     let (mut cluster, arbitrator) = with_arbitrator(1);
     cluster.event(0, Event::Disconnect);

@@ -6,7 +6,7 @@ use trireme_group::{Delivery, Fate, Incarnation, SubmissionId, Uuid};
 
 use super::driver::{Cluster, draft, incarnation, member};
 use super::server::{Applier, Toi};
-use crate::{Action, Answer, Code, Event, Gtid, NoHistory, Options, Owner, Replicator, Task, Work};
+use crate::{Action, Answer, Code, Event, Gtid, NoHistory, Owner, Replicator, Task, Work};
 
 /// What a replicator says to one event.
 fn say(replicator: &mut Replicator, event: Event) -> Vec<Action> {
@@ -386,16 +386,7 @@ fn an_inconsistent_node_does_not_pause() {
 
 #[test]
 fn a_total_order_action_that_has_seen_too_little_runs_nowhere() {
-    let mut cluster = Cluster::new();
-    let node = cluster.start();
-    let options = Options {
-        cert_max_length: 2,
-        ..Options::default()
-    };
-    cluster.event(node, Event::SetOptions(options));
-    cluster.connect(node, Gtid::UNDEFINED, Some(super::driver::HISTORY), false);
-    cluster.reconfigure(|c| c.members.push(member(node)));
-    cluster.settle();
+    let mut cluster = Cluster::of_length(1, 2);
     let earlier = ["a", "b", "c"].map(|key| cluster.certify(0, key, KeyType::Exclusive));
     cluster.toi(0, 5);
     cluster.settle();

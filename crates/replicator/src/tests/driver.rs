@@ -151,14 +151,32 @@ impl Cluster {
     pub fn of(count: usize) -> Self {
         let mut cluster = Cluster::new();
         cluster.found();
-        for _ in 1..count {
-            let node = cluster.add(Gtid::UNDEFINED);
-            cluster.nodes[node].server.sst_request = Some(b"rsync".to_vec());
-            cluster.settle();
-            cluster.snapshot_from(0, node);
-            cluster.settle();
-        }
+        cluster.grow_to(count);
         cluster
+    }
+
+    /// Likewise, with another `cert.max_length`.
+    pub fn of_length(count: usize, cert_max_length: u64) -> Self {
+        let mut cluster = Cluster::new();
+        let node = cluster.start();
+        let options = Options {
+            cert_max_length,
+            ..Options::default()
+        };
+        cluster.event(node, Event::SetOptions(options));
+        cluster.begin(node);
+        cluster.grow_to(count);
+        cluster
+    }
+
+    fn grow_to(&mut self, count: usize) {
+        for _ in 1..count {
+            let node = self.add(Gtid::UNDEFINED);
+            self.nodes[node].server.sst_request = Some(b"rsync".to_vec());
+            self.settle();
+            self.snapshot_from(0, node);
+            self.settle();
+        }
     }
 
     /// A process starts; it is not in the group yet.
@@ -213,6 +231,10 @@ impl Cluster {
     /// The first node bootstraps.
     pub fn found(&mut self) {
         let node = self.start();
+        self.begin(node);
+    }
+
+    fn begin(&mut self, node: usize) {
         self.connect(node, Gtid::UNDEFINED, Some(HISTORY), false);
         self.reconfigure(|c| c.members.push(member(node)));
         self.settle();
@@ -376,9 +398,15 @@ impl Cluster {
                 self.reconfigure(|c| c.members.retain(|m| m.incarnation != from));
                 self.event(node, Event::Left);
             }
-            Action::PinLog { keep_from } => {
+            Action::PinLog {
+                keep_from,
+                unreported,
+            } => {
+                // Nothing is known of the others' logs.
+                let lacking = unreported.iter().map(|(_, from)| *from);
+                let keep_from = lacking.chain([*keep_from]).min().unwrap_or_default();
                 let log = &mut self.nodes[node].records.log;
-                *log = log.split_off(keep_from);
+                *log = log.split_off(&keep_from);
             }
             Action::Closed => self.nodes[node].closed = true,
             Action::Log { text, .. } => self.nodes[node].logs.push(text.clone()),

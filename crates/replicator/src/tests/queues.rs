@@ -184,6 +184,33 @@ fn the_log_keeps_what_waits() {
 }
 
 #[test]
+fn the_log_keeps_what_another_has_not_reported() {
+    let mut cluster = Cluster::of_length(2, 4);
+    let log_keeps = |cluster: &Cluster, seqno| {
+        let records = &cluster.nodes[0].records;
+        records.log.contains_key(&records.by_seqno[&seqno].position)
+    };
+    let first: Seqno = cluster.nodes[0].replicator.last_committed().seqno + 1;
+    // As above; the certification floor does not wait for node 1.
+    for _ in 0..100 {
+        cluster.pass(1_000);
+        commit(&mut cluster, 1);
+        while cluster.deliver(0) || cluster.deliver(1) {}
+    }
+    let control = cluster.nodes[0].replicator.control.as_ref();
+    assert!(control.unwrap().certification.floor() > first + 80);
+    assert!(log_keeps(&cluster, first));
+    cluster.settle();
+    for _ in 0..15 {
+        cluster.pass(1_000);
+        commit(&mut cluster, 1);
+        cluster.settle();
+    }
+    assert!(!log_keeps(&cluster, first));
+    assert_equal(&cluster);
+}
+
+#[test]
 fn what_cannot_be_read_back_is_not_applied() {
     let mut cluster = bounded();
     commit(&mut cluster, 20);

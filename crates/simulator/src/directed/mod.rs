@@ -96,6 +96,8 @@ schedules! {
     overrides_meet,
     repair_broken_off,
     wiped_in_pending_view,
+    laggard_beyond_the_floor,
+    slow_database_long_log,
 }
 
 /// The schedule with this name. Err: there is none.

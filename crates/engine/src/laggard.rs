@@ -1,0 +1,96 @@
+//! What the log keeps because a member's log lacks it (rule 12), and that an operator hears of it.
+
+use trireme_group::{Group, Incarnation, Position};
+use trireme_mutants::{Mutant, planted};
+
+/// The log may be so much larger than `gcache.size` before anything is said of it; then it is said when it has doubled.
+const UNSAID_BYTES: u64 = 64 << 20;
+
+/// Who lacks most.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Laggard {
+    member: Incarnation,
+    /// Its log may lack what is here and above.
+    pub lacks_from: Position,
+}
+
+impl Laggard {
+    /// `unreported`: as in [`trireme_replicator::Action::PinLog`]. What a member's log holds it has from there, be it
+    /// slow to apply it, or paused.
+    pub(crate) fn among(unreported: &[(Incarnation, Position)], group: &Group) -> Option<Laggard> {
+        let lacks = |(member, from): &(Incarnation, Position)| Laggard {
+            member: *member,
+            lacks_from: match planted(Mutant::PauseFillsAllLogs) {
+                true => *from,
+                false => (*from).max(group.held_by(*member) + 1),
+            },
+        };
+        unreported.iter().map(lacks).min_by_key(|l| l.lacks_from)
+    }
+}
+
+/// How large the log was, beyond `gcache.size`, when the operator was told last.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    excess_bytes: u64,
+}
+
+impl Told {
+    /// The log is larger than `gcache.size` by so much, for this member. Some: what to tell.
+    pub(crate) fn grows(
+        &mut self,
+        excess_bytes: u64,
+        laggard: &Laggard,
+        group: &Group,
+    ) -> Option<String> {
+        if excess_bytes < UNSAID_BYTES.max(2 * self.excess_bytes) {
+            if excess_bytes < UNSAID_BYTES {
+                self.excess_bytes = 0;
+            }
+            return None;
+        }
+        self.excess_bytes = excess_bytes;
+        let configuration = &group.checkpoint().configuration;
+        let name = configuration.member(laggard.member).map_or("", |m| &m.name);
+        Some(format!(
+            "the write-set log is {} MiB larger than gcache.size: it keeps what {} ({name}) has not received, and grows \
+             until it has, or has left the cluster; look at the line to that node, and at the room on this disk",
+            excess_bytes >> 20,
+            laggard.member,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trireme_group::{Config, Member, Recovered};
+
+    #[test]
+    fn a_log_that_grows_is_told_of_now_and_then() {
+        let group = Group::new(Config::new(Member::default()), Recovered::default(), 0);
+        let laggard = Laggard {
+            member: Incarnation::default(),
+            lacks_from: 7,
+        };
+        let mut told = Told::default();
+        let mut is_told = |mib: u64| told.grows(mib << 20, &laggard, &group).is_some();
+        let sizes = [1, 63, 64, 100, 127, 128, 200, 300, 10, 63, 64];
+        let expected = [2, 5, 7, 10];
+        let said: Vec<usize> = (0..sizes.len()).filter(|at| is_told(sizes[*at])).collect();
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn who_is_not_heard_lacks_what_it_has_not_reported() {
+        let group = Group::new(Config::new(Member::default()), Recovered::default(), 0);
+        let member = |n| Incarnation(trireme_group::Uuid([n; 16]));
+        let laggard = Laggard::among(&[(member(1), 30), (member(2), 20)], &group);
+        let expected = Laggard {
+            member: member(2),
+            lacks_from: 20,
+        };
+        assert_eq!(laggard, Some(expected));
+        assert_eq!(Laggard::among(&[], &group), None);
+    }
+}

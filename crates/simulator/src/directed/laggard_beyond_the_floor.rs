@@ -1,0 +1,55 @@
+//! A node's log lags behind by more than certification remembers, and than `gcache.size` (rule 12).
+//!
+//! n2 is cut off, and not given up: n1 commits with n3, beyond `cert.max_length`, which raises the floor whatever
+//! n2 reports. Then n1 dies for good. What it has acknowledged must be in n3's log, and n2 goes on from where its own
+//! ends, without a restart.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+/// So many transactions, each far above 100 bytes.
+const MANY: u32 = 400;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::LaggardNotPinned],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        (plan.log_bytes, plan.segment_bytes) = (8 << 10, 4 << 10);
+        plan.tail_bytes = 2_000;
+        plan.cert_max_length = 16;
+        plan.recovers = true;
+        plan.nodes[N1].server.load.clients = 8;
+        if seed.is_multiple_of(2) {
+            plan.nodes[N3].arbitrate();
+        }
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    // What a database may not have flushed is kept for ten seconds: not what is asked about here.
+    stage.pass_ms(11_000);
+    stage.part(&[N2], &[N1, N3]);
+    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 has committed them with n3", |s| {
+        all.iter().all(|x| s.told(*x).is_some())
+    })?;
+    let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
+    stage.check("nearly all", all.len() as u32 > MANY / 2)?;
+    for n in 0..6 {
+        // Reports of what was applied purge the logs, a few within what is kept for the database.
+        stage.pass_ms(2_500);
+        stage.write(N1, &[row(n)]);
+    }
+    stage.pass_ms(2_000);
+    stage.crash(N1, false);
+    stage.join(&[N2], &[N1, N3]);
+    stage.pass_ms(10_000);
+    let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
+    stage.must("n2 has all that was acknowledged", has_all);
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! A node applies nothing for long, and its log is as long as everybody's (rule 12).
+//!
+//! n2 is at a long DDL while n1 writes far more than `gcache.size`. n2's log keeps all of it: n1's and n3's need not, so
+//! that what holds up one database fills one disk.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::seen::NodeId;
+use crate::server::Span;
+
+const LOG_BYTES: u64 = 8 << 10;
+/// So many transactions, each far above 100 bytes.
+const MANY: u32 = 400;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::PauseFillsAllLogs],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        (plan.log_bytes, plan.segment_bytes) = (LOG_BYTES, 4 << 10);
+        plan.cert_max_length = 16;
+        plan.fc_limit = 10_000;
+        plan.nodes[N1].server.load.clients = 8;
+        plan.nodes[N2].server.speed.ddl_us = Span(60_000_000, 60_000_000);
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let ddl = stage.ddl(N1, 0);
+    stage.until("n1 has executed DDL", |s| s.acknowledged(ddl))?;
+    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 has committed them", |s| {
+        all.iter().all(|x| s.told(*x).is_some())
+    })?;
+    for n in 0..6 {
+        // Reports of what was applied purge the logs, a few within what is kept for the database.
+        stage.pass_ms(2_500);
+        stage.write(N1, &[row(n)]);
+    }
+    stage.pass_ms(2_000);
+    let beyond = |s: &Stage, node: NodeId| {
+        let link = s.world.machines[node].process.as_ref();
+        let link = link.and_then(|process| process.engine.link());
+        link.map_or(0, |link| link.storage.bytes_beyond_size())
+    };
+    stage.check("n2 applies nothing", !stage.has_applied(N2, all[0]))?;
+    stage.check("its log has it", beyond(stage, N2) > 10 * LOG_BYTES)?;
+    for node in [N1, N3] {
+        let is_short = 4 * beyond(stage, node) < beyond(stage, N2);
+        stage.must("the others' logs are short", is_short);
+    }
+    stage.pass_ms(90_000);
+    let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
+    let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
+    stage.must("n2 applies it all in the end", has_all);
+    Ok(())
+}
