@@ -136,7 +136,9 @@ impl Group {
             .peers
             .iter()
             .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica))
-            .filter(|(incarnation, peer)| !self.has_twin(peer.replica, **incarnation));
+            .filter(|(incarnation, peer)| {
+                !self.has_twin(peer.replica, **incarnation) || planted(Mutant::TwinsVote)
+            });
         peers.map(|(incarnation, _)| *incarnation).collect()
     }
 

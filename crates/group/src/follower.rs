@@ -15,7 +15,7 @@ pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
 /// A sequencer with other committed entries is complained of this often.
-const TELL_FORKED_MS: TimeMs = 10_000;
+pub(crate) const TELL_FORKED_MS: TimeMs = 10_000;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {

@@ -389,6 +389,7 @@ impl Message {
             Message::PreVoteReply { .. }
                 | Message::Promise(_)
                 | Message::Refuse { .. }
+                | Message::Summary { .. }
                 | Message::Expects { .. }
                 | Message::LogEndReply { .. }
         );

@@ -1,7 +1,7 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
 use crate::election::{ATTEMPT_MS, STAGGER_MS};
-use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS, TELL_FORKED_MS};
 use crate::group::{Counters, Group, Role};
 use crate::ids::TimeMs;
 use crate::membership::HANDOVER_MS;
@@ -36,6 +36,9 @@ impl Group {
         aged(&mut self.join_sent_at, 3 * self.config.heartbeat_ms);
         if let Some(at) = &mut self.summary_sent_at {
             aged(at, SUMMARY_RETRY_MS);
+        }
+        if let Some(at) = &mut self.told_forked_at {
+            aged(at, TELL_FORKED_MS);
         }
         // Asked so long ago that it may be asked again: as if never asked.
         self.summary_sent_at = self

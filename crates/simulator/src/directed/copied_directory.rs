@@ -1,6 +1,6 @@
 //! A copied data directory is started beside the one that it was copied from (rule 14).
 //!
-//! n3 is stopped, copied to n4's machine, and both are started; the sequencer n1, which would refuse n4, cannot be
+//! n3 is stopped, its log and votes are copied to n4's machine, and both are started; the sequencer n1, which would refuse n4, cannot be
 //! reached from there. X is acknowledged by n1 and n3, n1 dies, and n3 is slow. n2 and n4, which has n3's name and
 //! what n3 held before X, are no majority.
 

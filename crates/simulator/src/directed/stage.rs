@@ -423,17 +423,17 @@ impl<'a> Stage<'a> {
         self.world.leave(node);
     }
 
-    /// Somebody puts a copy of a stopped node's data directory in the place of another stopped one's.
+    /// Somebody puts copies of a stopped node's log and votes in the place of another stopped one's, whose database may be
+    /// a little older.
     pub fn copy(&mut self, from: NodeId, to: NodeId) {
         self.world
             .tell(|| format!("ORDER copy n{} to n{}", from + 1, to + 1));
         let source = &self.world.machines[from];
-        let (replica, promised, saved) = (source.replica, source.promised, source.saved.clone());
+        let (replica, promised) = (source.replica, source.promised);
         let (disk, left) = (source.disk.copy(), source.left.clone());
-        let datadir = source.datadir.clone();
         let machine = &mut self.world.machines[to];
-        (machine.replica, machine.promised, machine.saved) = (replica, promised, saved);
-        (machine.disk, machine.left, machine.datadir) = (disk, left, datadir);
+        (machine.replica, machine.promised) = (replica, promised);
+        (machine.disk, machine.left) = (disk, left);
     }
 
     /// A new process starts on the node, if none runs.
