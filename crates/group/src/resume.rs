@@ -7,7 +7,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::{Action, RecoveredLog};
 use crate::group::{Group, Peer};
 use crate::ids::{Position, ReplicaId, TimeMs};
-use crate::message::Standing;
+use crate::message::{Standing, Status};
 use crate::tail::Tail;
 
 /// A process without a majority says so often whom it waits for.
@@ -167,10 +167,17 @@ impl Group {
 
     /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
     fn tell_the_way_out(&self) -> String {
-        let history = self.committed.history;
+        let own = &self.committed;
         let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
-        if statuses.any(|s| s.standing == Standing::Primary && s.history == history) {
-            return String::new(); // it is about to take this node in
+        let is_primary = |s: &&Status| s.standing == Standing::Primary && s.history == own.history;
+        match statuses.find(is_primary) {
+            Some(primary) if !primary.overrides.starts_with(&own.overrides) => {
+                return "; others here have become primary without an override that this node knows of (pc.bootstrap): to \
+                        join them, move grastate.dat and the trireme-*.log files away, which drops this node's own commits"
+                    .to_owned();
+            }
+            Some(_) => return String::new(), // it takes this node in
+            None => {}
         }
         let how = match self.furthest() {
             Some(name) => format!(

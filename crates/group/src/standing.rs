@@ -123,6 +123,12 @@ impl Group {
             return;
         }
         if !self.heed_overrides(&status) {
+            // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
+            // higher ballot than its own.
+            if status.ballot < self.promised && self.has_seat(replica) {
+                let promised = self.promised;
+                self.send(from, Message::Refuse { promised });
+            }
             return;
         }
         if !self.concerns_me(&status) {

@@ -50,6 +50,31 @@ fn the_log_of_another_branch_decides_no_election() {
     assert_eq!(cores.nodes[4].group.committed.overrides, [OVERRIDE]);
 }
 
+/// The other of two that an override made primary knows alone that its view is committed, and has sought the office since, in
+/// vain. The sequencer lacks its word, and has to hear that it is promised to a higher ballot.
+#[test]
+fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
+    let mut cores = Cores::of(5);
+    cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
+    cores.pass(12_000);
+    cores.lost = |message| matches!(message, Message::Ack { .. });
+    force(&mut cores, 1);
+    cores.pass_for(&[1], 400);
+    assert_eq!(cores.nodes[0].group.checkpoint().overrides, [OVERRIDE]);
+    assert_eq!(cores.nodes[1].group.checkpoint().overrides, []);
+    cores.lost = |message| matches!(message, Message::Ack { .. } | Message::Prepare { .. });
+    let (number, forced) = (cores.nodes[0].group.ballot().number + 1, None);
+    cores.say(1, 0, Message::TakeOffice { number, forced });
+    assert_eq!(cores.nodes[0].group.ballot().replica, replica(0));
+    cores.arrived.clear();
+    cores.pass_for(&[1], 200);
+    let hears = |(to, message): &(usize, Message)| {
+        *to == 1
+            && matches!(message, Message::Refuse { promised } if promised.replica == replica(0))
+    };
+    assert!(cores.arrived.iter().any(hears));
+}
+
 /// The other of two that an override made primary knew it first that its view is committed, and died. The
 /// sequencer still has it in its log only, and needs the other's word for it.
 #[test]
