@@ -20,6 +20,9 @@ pub(super) const SCHEDULE: Directed = Directed {
         (plan.log_bytes, plan.segment_bytes) = (LOG_BYTES, 4 << 10);
         plan.cert_max_length = 16;
         plan.fc_limit = 10_000;
+        for node in &mut plan.nodes {
+            node.server.load.ddl_per_mille = 0;
+        }
         plan.nodes[N1].server.load.clients = 8;
         plan.nodes[N2].server.speed.ddl_us = Span(60_000_000, 60_000_000);
         plan
