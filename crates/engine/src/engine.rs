@@ -99,6 +99,8 @@ pub struct Engine {
     closed_log: Option<Storage>,
     /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
+    /// When it was last told that the log could not be read for a moment.
+    pub(crate) shortage_told_ms: Option<u64>,
     pub(crate) group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
@@ -114,6 +116,7 @@ impl Engine {
             failed_log: None,
             closed_log: None,
             notes: Vec::new(),
+            shortage_told_ms: None,
             group_actions: Vec::new(),
             node_actions: Vec::new(),
         }
@@ -352,7 +355,7 @@ impl Engine {
             self.group_actions = actions;
         }
         self.note_standing();
-        self.see_reads(outside);
+        self.see_reads(now_ms, outside);
         self.end_if_failed(now_ms, outside);
     }
 

@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, ParcelId, Position, Uuid, decode_entry,
+    Body, Checkpoint, Delivery, Entry, LogReader, NotNow, ParcelId, Position, Uuid, decode_entry,
     encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno};
+use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno, Unread};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
@@ -255,6 +255,7 @@ impl Storage {
         self.staging = Staging::default();
         self.log = None;
         (self.snapshot, self.resumed) = (None, None);
+        self.unreadable.set(0);
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
@@ -355,6 +356,24 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
+    /// Notes why something was not read. Inner Err: it cannot be read, now or later.
+    fn unless_short<T>(&self, read: Result<T, LogError>) -> Result<Result<T, String>, NotNow> {
+        let error = match read {
+            Ok(read) => return Ok(Ok(read)),
+            Err(error) => error,
+        };
+        let (is_short, text) = (error.is_shortage(), error.to_string());
+        let mut noted = self.read_error.borrow_mut();
+        // What is lost is not to go unsaid.
+        if noted.as_ref().is_none_or(LogError::is_shortage) {
+            *noted = Some(error);
+        }
+        match is_short {
+            true => Err(NotNow),
+            false => Ok(Err(text)),
+        }
+    }
+
     fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
         let entry = decode_entry(Bytes::from(payload)).ok()?;
         let delivery = delivery_of(entry.body)?;
@@ -370,33 +389,28 @@ impl Storage {
 }
 
 impl LogReader for Storage {
-    fn read(&self, position: Position) -> Option<Entry> {
-        let bytes = match self.log.as_ref()?.read(position) {
-            Ok(bytes) => bytes?,
-            Err(error) => {
-                self.read_error.replace(Some(error));
-                return None;
-            }
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(None);
         };
-        decode_entry(Bytes::from(bytes)).ok()
+        let bytes = self.unless_short(log.read(position))?;
+        let bytes = bytes.ok().flatten().map(Bytes::from);
+        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
     }
 
-    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+    fn read_run(
+        &self,
+        from: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<Entry>, NotNow> {
         let Some(log) = &self.log else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        match log.read_between(from, last, max_bytes as u64) {
-            Ok(run) => {
-                let entries = run.into_iter().map(|item| Bytes::from(item.payload));
-                entries
-                    .map_while(|bytes| decode_entry(bytes).ok())
-                    .collect()
-            }
-            Err(error) => {
-                self.read_error.replace(Some(error));
-                Vec::new()
-            }
-        }
+        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
+        let entries = run.into_iter().flatten();
+        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
+        Ok(entries.map_while(|entry| entry).collect())
     }
 }
 
@@ -406,24 +420,21 @@ impl History for Storage {
         Some(first.max(self.unreadable.get() + 1))
     }
 
-    fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         let Some(log) = &self.log else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let run = match log.read_run_from_seqno(from, max_bytes as u64) {
-            Ok(run) => run,
-            Err(error) => {
-                // Whoever asks learns by `first_seqno` that it must go elsewhere.
-                self.unreadable.set(log.last_seqno().unwrap_or(from));
-                self.read_error.replace(Some(error));
-                return Vec::new();
-            }
+        let run = self.unless_short(log.read_run_from_seqno(from, max_bytes as u64))?;
+        let Ok(run) = run else {
+            // Whoever asks learns by `first_seqno` that it must go elsewhere.
+            self.unreadable.set(log.last_seqno().unwrap_or(from));
+            return Ok(Vec::new());
         };
         let with_seqno = run.into_iter().filter_map(|item| {
             let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
             Storage::recorded(item.position, item.payload, outcome)
         });
-        with_seqno.collect()
+        Ok(with_seqno.collect())
     }
 
     fn read_back(
@@ -431,14 +442,16 @@ impl History for Storage {
         first: Position,
         last: Position,
         max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, String> {
-        let log = self.log.as_ref().ok_or("there is no log")?;
-        let run =
-            (log.read_between(first, last, max_bytes as u64)).map_err(|error| error.to_string())?;
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
+        let log = (self.log.as_ref()).ok_or_else(|| Unread::Lost("there is no log".into()))?;
+        let run = self.unless_short(log.read_between(first, last, max_bytes as u64));
+        let run = run
+            .map_err(|NotNow| Unread::NotNow)?
+            .map_err(Unread::Lost)?;
         let mut found = Vec::with_capacity(run.len());
         for item in run {
-            let entry =
-                decode_entry(Bytes::from(item.payload)).map_err(|error| error.to_string())?;
+            let entry = decode_entry(Bytes::from(item.payload))
+                .map_err(|error| Unread::Lost(error.to_string()))?;
             found.extend(delivery_of(entry.body).map(|delivery| (item.position, delivery)));
         }
         Ok(found)

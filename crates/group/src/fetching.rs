@@ -10,7 +10,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::entry::Body;
 use crate::event::Action;
 use crate::follower::HOLE_PATIENCE_MS;
-use crate::group::{Group, LogReader, Peer};
+use crate::group::{Group, LogReader, NotNow, Peer};
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
 
@@ -481,7 +481,10 @@ impl Group {
             }
             let payload = match source {
                 Source::Offered { parcel } => self.own_parcel(parcel),
-                Source::Logged { position, id } => self.logged_payload(position, id, log),
+                Source::Logged { position, id } => match self.logged_payload(position, id, log) {
+                    Ok(payload) => payload,
+                    Err(NotNow) => continue, // it is asked for again
+                },
             };
             let bytes = payload.map_or(Bytes::new(), |payload| {
                 let from = (offset as usize).min(payload.len());
@@ -507,23 +510,25 @@ impl Group {
         position: Position,
         id: SubmissionId,
         log: &dyn LogReader,
-    ) -> Option<Bytes> {
+    ) -> Result<Option<Bytes>, NotNow> {
         let of_entry = |body: &Body| match body {
             Body::Submission { id: found, payload } if *found == id => Some(payload.clone()),
             _ => None,
         };
         if let Some(entry) = self.tail.get(position) {
-            return of_entry(&entry.body);
+            return Ok(of_entry(&entry.body));
         }
         if let Some((at, of, payload, used_at)) = &mut self.fetching.read {
             if (*at, *of) == (position, id) {
                 *used_at = self.now;
-                return Some(payload.clone());
+                return Ok(Some(payload.clone()));
             }
         }
-        let payload = of_entry(&log.read(position)?.body)?;
-        self.fetching.read = Some((position, id, payload.clone(), self.now));
-        Some(payload)
+        let payload = (log.read(position)?).and_then(|entry| of_entry(&entry.body));
+        if let Some(payload) = &payload {
+            self.fetching.read = Some((position, id, payload.clone(), self.now));
+        }
+        Ok(payload)
     }
 }
 

@@ -180,13 +180,7 @@ impl Log {
 
     /// Reads a piece from this record on, if more than it is wanted. One that cannot be read is left to the reads of
     /// single records, which tell what is wrong with which.
-    fn read_ahead(
-        &self,
-        place: Place,
-        record_bytes: u64,
-        file: &dyn DiskFile,
-        ahead: &mut Ahead,
-    ) {
+    fn read_ahead(&self, place: Place, record_bytes: u64, file: &dyn DiskFile, ahead: &mut Ahead) {
         ahead.piece.clear();
         let written = match place.segment == self.active_number() {
             true => self.buffer_at,

@@ -77,7 +77,11 @@ fn no_more_files_than_a_bound_stay_open_and_older_ones_are_read_later() {
         let error = log.read(3).unwrap_err();
         assert!(error.is_shortage(), "{error}");
         let text = error.to_string();
-        for words in ["trireme-000000000003.log", "tried again", "open_files_limit"] {
+        for words in [
+            "trireme-000000000003.log",
+            "tried again",
+            "open_files_limit",
+        ] {
             assert!(text.contains(words), "{words} in {text}");
         }
         assert!(log.read(60).is_ok());

@@ -231,7 +231,7 @@ impl World {
             return;
         };
         let positions = checkpoint.position + 1..=link.group.end();
-        let entries = positions.filter_map(|at| LogReader::read(&link.storage, at));
+        let entries = positions.filter_map(|at| LogReader::read(&link.storage, at).ok()?);
         let entries: Vec<Entry> = entries.collect();
         let began = Seen::BeganAnew {
             checkpoint: checkpoint.clone(),
