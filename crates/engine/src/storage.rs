@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, NotNow, ParcelId, Position, Uuid, decode_entry,
-    encode_entry_parts,
+    Body, Checkpoint, Delivery, ENTRY_HEAD_BYTES, Entry, LogReader, NotNow, PAYLOAD_MAX, ParcelId,
+    Position, Uuid, decode_entry, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome};
 use trireme_mutants::{Mutant, planted};
@@ -14,6 +14,10 @@ use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno, Unread};
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
 use crate::staging::Staging;
+
+// Whatever the group lets into the order, the log takes: what it refused would end the part of all members.
+const _: () =
+    assert!(PAYLOAD_MAX as u64 + ENTRY_HEAD_BYTES as u64 <= trireme_log::MAX_PAYLOAD_BYTES);
 
 /// Opens the directory of the log; each call gives another handle on it.
 pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;

@@ -14,8 +14,10 @@ use crate::group::{Group, LogReader, NotNow, Peer};
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
 
-/// The longest payload that is believed, and the longest head.
-pub(crate) const PAYLOAD_MAX: u32 = 1 << 31;
+/// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
+/// comes around it, it fits into a record of the log (asserted in the engine).
+pub const PAYLOAD_MAX: u32 = (1 << 31) - (64 << 10);
+/// The longest head that is believed.
 pub(crate) const HEAD_MAX: u32 = 4096;
 /// The longest part that is asked for or given.
 pub(crate) const PART_MAX: u32 = 1 << 20;

@@ -1,10 +1,11 @@
 //! Messages that decode but that no correct member sends are ignored: without TLS anybody on the
 //! network can send them, and the core's assertions are for its own mistakes.
 
+use crate::entry::Body;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
-use crate::message::{Append, Message, Parcel};
+use crate::message::{Append, Message, Parcel, WireBody};
 
 /// Positions and ballot numbers beyond these are not reached by counting.
 const POSITION_MAX: Position = 1 << 62;
@@ -62,8 +63,10 @@ impl Group {
             }
             Message::Fetch { len, .. } => (1..=PART_MAX).contains(len),
             Message::Part { bytes, .. } => bytes.len() <= PART_MAX as usize,
-            Message::Submit { .. }
-            | Message::Held { .. }
+            Message::Submit { payload, .. } => payload
+                .as_ref()
+                .is_none_or(|p| p.len() <= PAYLOAD_MAX as usize),
+            Message::Held { .. }
             | Message::Join(_)
             | Message::JoinRefused { .. }
             | Message::Leave
@@ -78,28 +81,36 @@ fn fits(parcel: &Parcel) -> bool {
     (1..=PAYLOAD_MAX).contains(&parcel.len) && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
-/// Entries are contiguous, and their ballots never fall nor exceed the sequencer's.
+/// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
     append.prev_position < POSITION_MAX
         && append.entries.iter().all(|entry| {
             let follows = entry.position == last.0 + 1
                 && entry.ballot >= last.1
-                && entry.ballot <= append.ballot;
+                && entry.ballot <= append.ballot
+                && payload_len(&entry.body) <= PAYLOAD_MAX as usize;
             last = (entry.position, entry.ballot);
             follows
         })
+}
+
+fn payload_len(body: &WireBody) -> usize {
+    match body {
+        WireBody::Reference { len, .. } => *len as usize,
+        WireBody::Full(Body::Submission { payload, .. }) => payload.len(),
+        WireBody::Full(_) => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::configuration::Member;
-    use crate::entry::Body;
     use crate::event::{Event, Recovered};
     use crate::group::Config;
-    use crate::ids::{ReplicaId, Uuid};
-    use crate::message::{Status, WireBody, WireEntry};
+    use crate::ids::{ReplicaId, SubmissionId, Uuid};
+    use crate::message::{Status, WireEntry};
 
     fn append(entries: &[(Position, u64)]) -> Append {
         let wire = |(position, number): &(Position, u64)| WireEntry {
@@ -134,6 +145,29 @@ mod tests {
             "beyond the sequencer's ballot"
         );
         assert!(!consistent(&append(&[(0, 3)])), "before the start");
+    }
+
+    #[test]
+    fn a_payload_that_no_log_takes_is_no_payload() {
+        let mut append = append(&[(1, 3)]);
+        for (len, is_plausible) in [
+            (PAYLOAD_MAX, true),
+            (PAYLOAD_MAX + 1, false),
+            (1 << 31, false),
+        ] {
+            let (incarnation, number, digest) = (Incarnation(Uuid([2; 16])), 1, 0);
+            let id = SubmissionId {
+                incarnation,
+                number,
+            };
+            append.entries[0].body = WireBody::Reference { id, len, digest };
+            assert_eq!(consistent(&append), is_plausible, "{len}");
+            let parcel = Parcel {
+                len,
+                ..Parcel::default()
+            };
+            assert_eq!(fits(&parcel), is_plausible, "{len}");
+        }
     }
 
     #[test]
