@@ -309,6 +309,24 @@ impl Engine {
         self.must_write(result);
     }
 
+    /// Before anything that is in a log is spoken of, the data directory names it.
+    pub(crate) fn tell_log(&mut self, outside: &mut dyn Outside) {
+        let untold = |link: &&mut Link| !link.log_told;
+        let Some(link) = self.link.as_mut().filter(untold) else {
+            return;
+        };
+        let Some(id) = link.storage.log_id() else {
+            return;
+        };
+        link.log_told = true;
+        if let Err(error) = outside.in_log(id) {
+            self.failed.get_or_insert_with(|| Failure {
+                text: format!("it cannot be noted which write-set log is this node's: {error}"),
+                of_flush: false,
+            });
+        }
+    }
+
     pub(crate) fn tell_history(&mut self, outside: &mut dyn Outside) {
         let untold = |link: &&mut Link| !link.history_told && !link.group.history().is_nil();
         let Some(link) = self.link.as_mut().filter(untold) else {

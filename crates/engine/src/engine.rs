@@ -18,6 +18,8 @@ pub struct Start {
     pub config: group::Config,
     /// The ballot that this replica has promised.
     pub promised: Ballot,
+    /// The log that this replica acknowledged with last ([`Outside::in_log`]); nil: none, or not known.
+    pub last_log: Uuid,
     /// Whether a log that an earlier process left is gone on with.
     pub recover: bool,
     /// The time since the machine was started (`/proc/sys/kernel/random/boot_id`).
@@ -71,6 +73,7 @@ pub struct Link {
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
     pub(crate) history_told: bool,
+    pub(crate) log_told: bool,
     /// The history that this node founds, if the others support it.
     pub(crate) to_found: Option<Uuid>,
     /// It has founded, and the state beside the log is not flushed yet.
@@ -131,6 +134,7 @@ impl Engine {
         let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id);
+        storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // Who is to found a cluster has no past if its database has none, or none that is known.
         let looks_back = start.bootstrap.is_none() || local.is_known();
@@ -216,6 +220,7 @@ impl Engine {
             unflushed: None,
             flushing: None,
             history_told: false,
+            log_told: false,
             to_found: expect.map(|expected| expected.history),
             just_founded: false,
         });
@@ -355,6 +360,7 @@ impl Engine {
             self.group_actions = actions;
         }
         self.note_standing();
+        self.tell_log(outside);
         self.see_reads(now_ms, outside);
         self.end_if_failed(now_ms, outside);
     }

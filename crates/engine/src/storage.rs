@@ -44,6 +44,8 @@ pub struct Storage {
     unspoken: Option<Uuid>,
     /// Nothing up to here is served to others: it cannot be read.
     unreadable: Cell<Seqno>,
+    /// The log that this replica acknowledged with last, as its data directory says; nil: it does not.
+    last_log: Uuid,
 }
 
 impl Storage {
@@ -63,7 +65,18 @@ impl Storage {
             read_error: RefCell::new(None),
             unspoken: None,
             unreadable: Cell::new(0),
+            last_log: Uuid::NIL,
         }
+    }
+
+    /// Tells which log the data directory names ([`crate::Start::last_log`]), and the id of one that is begun.
+    pub(crate) fn set_log_ids(&mut self, last: Uuid, next: Uuid) {
+        (self.last_log, self.session.log) = (last, next);
+    }
+
+    /// Id of the log; None: there is none yet.
+    pub(crate) fn log_id(&self) -> Option<Uuid> {
+        self.log.as_ref().map(|_| self.session.log)
     }
 
     /// The state above which the log of an earlier process was taken up; None if the log began anew.
@@ -163,6 +176,18 @@ impl Storage {
             _ => loses_the_end(&found.damage),
         };
         let damaged = damaged && !planted(Mutant::DamageNotForgotten);
+        let id = last.as_ref().map_or(Uuid::NIL, |session| session.log);
+        let is_other = !self.last_log.is_nil() && id != self.last_log;
+        if is_other {
+            self.notes.push(format!(
+                "the write-set log in {} is not the one that this node has written last (was gcache.dir changed, and \
+                 changed back?): until the others have brought it up to date, this node has no vote",
+                (self.disk)().path("").display()
+            ));
+        }
+        if !id.is_nil() {
+            self.session.log = id;
+        }
         let damage = found.damage.iter().map(recovery::tell_damage);
         self.notes.extend(damage);
         let recovery = Recovery {
@@ -170,7 +195,7 @@ impl Storage {
             control,
             first_seqno: log.first_seqno_kept(),
             last_seqno: log.last_seqno().unwrap_or(0),
-            amnesiac: forgotten || damaged,
+            amnesiac: forgotten || damaged || is_other,
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
@@ -265,7 +290,10 @@ impl Storage {
         self.log = Some(log);
         if self.noted_in != checkpoint.history {
             // With the state of the other history it is gone.
-            self.session = Session::new(self.config.durability, self.session.boot_id);
+            self.session = Session {
+                log: self.session.log,
+                ..Session::new(self.config.durability, self.session.boot_id)
+            };
             self.noted_in = checkpoint.history;
         }
         self.session.amnesiac = amnesiac;

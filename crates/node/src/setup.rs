@@ -224,6 +224,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     Start {
         config: group_config(options, me),
         promised: votes.promised(),
+        last_log: votes.log(),
         recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
         // Unreadable: the machine may have been started anew since.
         boot_id: current_boot_id().map_or([0xff; 16], |id| id.0),

@@ -145,6 +145,7 @@ impl World {
                 ..Config::new(me)
             },
             promised: machine.promised,
+            last_log: machine.last_log,
             recover: plan.recovers,
             boot_id: u128::from(machine.boots).to_le_bytes(),
             log: LogConfig {
