@@ -216,3 +216,16 @@ impl Index {
         Some(number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+
+    /// docs/log-format.md tells operators what `gcache.size` costs.
+    #[test]
+    fn an_entry_takes_as_much_memory_as_documented() {
+        let outcome = size_of::<(u64, Outcome)>() + size_of::<(i64, u64)>();
+        assert_eq!(size_of::<Slot>() + outcome, 56);
+    }
+}
