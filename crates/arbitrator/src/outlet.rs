@@ -25,6 +25,10 @@ impl Outside for Outlet<'_> {
         self.line.votes.promise(ballot).map_err(|e| e.to_string())
     }
 
+    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+        self.line.votes.set_log(id).map_err(|e| e.to_string())
+    }
+
     fn in_history(&mut self, history: Uuid) {
         self.line.mesh.set_history(history.0);
     }

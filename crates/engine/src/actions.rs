@@ -10,6 +10,9 @@ use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
 
+/// A lack of descriptors or memory is told so often at most.
+const SHORTAGE_TOLD_MS: u64 = 10_000;
+
 impl Engine {
     /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
     pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
@@ -111,13 +114,22 @@ impl Engine {
         self.carry_out(now_ms, outside);
     }
 
-    /// Says what could not be read: others go without, by a checkpoint or a snapshot.
-    pub(crate) fn see_reads(&mut self, outside: &mut dyn Outside) {
-        let link = self.link.as_mut();
-        if let Some(error) = link.and_then(|link| link.storage.take_read_error()) {
-            outside.warn(&format!(
-                "entries of the write-set log cannot be given to others, who may need a full state transfer: {error}"
-            ));
+    /// Says what could not be read: others go without, by a checkpoint or a snapshot, or wait.
+    pub(crate) fn see_reads(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        let link = self.link.as_mut().map(|link| &mut link.storage);
+        let storage = link.or(self.failed_log.as_mut());
+        match storage.and_then(Storage::take_read_error) {
+            Some(error) if error.is_shortage() => {
+                let told_ms = self.shortage_told_ms;
+                if told_ms.is_none_or(|told_ms| now_ms >= told_ms + SHORTAGE_TOLD_MS) {
+                    self.shortage_told_ms = Some(now_ms);
+                    outside.warn(&format!("the write-set log: {error}"));
+                }
+            }
+            Some(error) => outside.warn(&format!(
+                "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
+            )),
+            None => {}
         }
     }
 
@@ -300,6 +312,24 @@ impl Engine {
             }
         }
         self.must_write(result);
+    }
+
+    /// Before anything that is in a log is spoken of, the data directory names it.
+    pub(crate) fn tell_log(&mut self, outside: &mut dyn Outside) {
+        let untold = |link: &&mut Link| !link.log_told;
+        let Some(link) = self.link.as_mut().filter(untold) else {
+            return;
+        };
+        let Some(id) = link.storage.log_id() else {
+            return;
+        };
+        link.log_told = true;
+        if let Err(error) = outside.in_log(id) {
+            self.failed.get_or_insert_with(|| Failure {
+                text: format!("it cannot be noted which write-set log is this node's: {error}"),
+                of_flush: false,
+            });
+        }
     }
 
     pub(crate) fn tell_history(&mut self, outside: &mut dyn Outside) {

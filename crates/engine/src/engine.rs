@@ -20,6 +20,8 @@ pub struct Start {
     pub config: group::Config,
     /// The ballot that this replica has promised.
     pub promised: Ballot,
+    /// The log that this replica acknowledged with last ([`Outside::in_log`]); nil: none, or not known.
+    pub last_log: Uuid,
     /// Whether a log that an earlier process left is gone on with.
     pub recover: bool,
     /// The time since the machine was started (`/proc/sys/kernel/random/boot_id`).
@@ -73,6 +75,7 @@ pub struct Link {
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
     pub(crate) history_told: bool,
+    pub(crate) log_told: bool,
     /// The history that this node founds, if the others support it.
     pub(crate) to_found: Option<Uuid>,
     /// It has founded, and the state beside the log is not flushed yet.
@@ -103,6 +106,8 @@ pub struct Engine {
     closed_log: Option<Storage>,
     /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
+    /// When it was last told that the log could not be read for a moment.
+    pub(crate) shortage_told_ms: Option<u64>,
     pub(crate) group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
@@ -118,6 +123,7 @@ impl Engine {
             failed_log: None,
             closed_log: None,
             notes: Vec::new(),
+            shortage_told_ms: None,
             group_actions: Vec::new(),
             node_actions: Vec::new(),
         }
@@ -132,6 +138,7 @@ impl Engine {
         let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id);
+        storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // Who is to found a cluster has no past if its database has none, or none that is known.
         let looks_back = start.bootstrap.is_none() || local.is_known();
@@ -223,6 +230,7 @@ impl Engine {
             unflushed: None,
             flushing: None,
             history_told: false,
+            log_told: false,
             to_found: expect.map(|expected| expected.history),
             just_founded: false,
             laggard_told: Told::default(),
@@ -363,7 +371,8 @@ impl Engine {
             self.group_actions = actions;
         }
         self.note_standing();
-        self.see_reads(outside);
+        self.tell_log(outside);
+        self.see_reads(now_ms, outside);
         self.end_if_failed(now_ms, outside);
     }
 

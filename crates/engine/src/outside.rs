@@ -42,6 +42,9 @@ pub trait Outside {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
     /// Keep the promised ballot, flushed in every durability mode, before returning (rule 4).
     fn promise(&mut self, ballot: Ballot) -> Result<(), String>;
+    /// Keep the id of the log that this node acknowledges with from here on, flushed in every durability mode, before
+    /// returning: [`crate::Start::last_log`] of the next connection (rule 4).
+    fn in_log(&mut self, id: Uuid) -> Result<(), String>;
     /// The node is in this history from here on; peers of another one are to be turned away
     /// (rule 11).
     fn in_history(&mut self, history: Uuid);

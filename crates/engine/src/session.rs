@@ -30,12 +30,16 @@ pub struct Session {
     /// Operator's overrides that the database's history includes, with the last seqno before each
     /// (rule 11).
     pub overrides: Vec<(Uuid, Seqno)>,
+    /// Id of the log; nil: it has none, an earlier version began it.
+    pub log: Uuid,
 }
 
 const CLEAN: u8 = 1;
 const AMNESIAC: u8 = 2;
 const ACTION_ENDED: u8 = 4;
 const ACTION_OF_EARLIER_BOOT: u8 = 8;
+const LOG: u8 = 16;
+const LOG_BYTES: usize = 16;
 
 impl Session {
     /// Of a process that begins, with nothing in the database's past.
@@ -47,6 +51,7 @@ impl Session {
             boot_id,
             action: LastAction::NONE,
             overrides: Vec::new(),
+            log: Uuid::NIL,
         }
     }
 
@@ -71,6 +76,7 @@ impl Session {
             (self.amnesiac, AMNESIAC),
             (self.action.ended, ACTION_ENDED),
             (!self.action.same_boot, ACTION_OF_EARLIER_BOOT),
+            (!self.log.is_nil(), LOG),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
         out.push(set.map(|(_, flag)| flag).sum());
@@ -82,6 +88,9 @@ impl Session {
         out.extend_from_slice(&self.boot_id);
         out.extend_from_slice(&self.action.gtid.uuid.0);
         out.extend_from_slice(&self.action.gtid.seqno.to_le_bytes());
+        if !self.log.is_nil() {
+            out.extend_from_slice(&self.log.0);
+        }
         for (id, seqno) in &self.overrides {
             out.extend_from_slice(&id.0);
             out.extend_from_slice(&seqno.to_le_bytes());
@@ -91,10 +100,17 @@ impl Session {
 
     /// The note in these bytes; None if they are no such thing, or of a newer version.
     pub fn decode(bytes: &[u8]) -> Option<Session> {
-        let (fixed, overrides) = bytes.split_at_checked(BYTES)?;
+        let (fixed, rest) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, flags @ 0..=15, durability, boot_id @ ..] = head else {
+        let [VERSION, flags @ 0..=31, durability, boot_id @ ..] = head else {
             return None;
+        };
+        let (log, overrides) = match flags & LOG {
+            0 => (Uuid::NIL, rest),
+            _ => {
+                let (log, overrides) = rest.split_at_checked(LOG_BYTES)?;
+                (Uuid(log.try_into().ok()?), overrides)
+            }
         };
         let overrides = overrides.chunks(OVERRIDE_BYTES).map(gtid);
         let overrides: Option<Vec<Gtid>> = overrides.collect();
@@ -114,6 +130,7 @@ impl Session {
                 same_boot: flags & ACTION_OF_EARLIER_BOOT == 0,
             },
             overrides: (overrides?.iter()).map(|at| (at.uuid, at.seqno)).collect(),
+            log,
         })
     }
 
@@ -155,6 +172,7 @@ mod tests {
                 same_boot: false,
             },
             overrides: vec![(Uuid([5; 16]), 6), (Uuid([4; 16]), 0x0908)],
+            log: Uuid::NIL,
         }
     }
 
@@ -178,6 +196,14 @@ mod tests {
             ..sample()
         };
         assert_eq!(Session::decode(&golden[..BYTES]), Some(without));
+        let named = Session {
+            log: Uuid([3; 16]),
+            ..sample()
+        };
+        let mut golden = [&golden[..BYTES], &[3; 16], &golden[BYTES..]].concat();
+        golden[1] += 16;
+        assert_eq!(named.encode(), golden);
+        assert_eq!(Session::decode(&golden), Some(named));
     }
 
     #[test]
@@ -211,7 +237,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_note() {
         let golden = sample().encode();
-        for (at, byte) in [(0, 2), (1, 16), (2, 3)] {
+        for (at, byte) in [(0, 2), (1, 32), (2, 3)] {
             let mut bytes = golden.clone();
             bytes[at] = byte;
             assert_eq!(Session::decode(&bytes), None, "byte {at}");

@@ -4,18 +4,22 @@ use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Delivery, Entry, LogReader, OVERRIDES_MAX, ParcelId, Position, Uuid,
-    decode_entry, encode_entry_parts,
+    Body, Checkpoint, Delivery, ENTRY_HEAD_BYTES, Entry, LogReader, NotNow, OVERRIDES_MAX,
+    PAYLOAD_MAX, ParcelId, Position, Uuid, decode_entry, encode_entry_parts,
 };
 use trireme_log::{
     Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Lost, Outcome, Recovered,
 };
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno};
+use trireme_replicator::{Gtid, History, LastAction, Recorded, Seqno, Unread};
 
 use crate::recovery::{self, Recovery, encode_snapshot};
 use crate::session::Session;
 use crate::staging::Staging;
+
+// Whatever the group lets into the order, the log takes: what it refused would end the part of all members.
+const _: () =
+    assert!(PAYLOAD_MAX as u64 + ENTRY_HEAD_BYTES as u64 <= trireme_log::MAX_PAYLOAD_BYTES);
 
 /// Opens the directory of the log; each call gives another handle on it.
 pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
@@ -42,6 +46,8 @@ pub struct Storage {
     unspoken: Option<Uuid>,
     /// Nothing up to here is served to others: it cannot be read.
     unreadable: Cell<Seqno>,
+    /// The log that this replica acknowledged with last, as its data directory says; nil: it does not.
+    last_log: Uuid,
 }
 
 impl Storage {
@@ -61,7 +67,18 @@ impl Storage {
             read_error: RefCell::new(None),
             unspoken: None,
             unreadable: Cell::new(0),
+            last_log: Uuid::NIL,
         }
+    }
+
+    /// Tells which log the data directory names ([`crate::Start::last_log`]), and the id of one that is begun.
+    pub(crate) fn set_log_ids(&mut self, last: Uuid, next: Uuid) {
+        (self.last_log, self.session.log) = (last, next);
+    }
+
+    /// Id of the log; None: there is none yet.
+    pub(crate) fn log_id(&self) -> Option<Uuid> {
+        self.log.as_ref().map(|_| self.session.log)
     }
 
     /// The state above which the log of an earlier process was taken up; None if the log began anew.
@@ -166,12 +183,24 @@ impl Storage {
         let forgotten = last
             .as_ref()
             .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let id = last.as_ref().map_or(Uuid::NIL, |session| session.log);
+        let is_other = !self.last_log.is_nil() && id != self.last_log;
+        if is_other {
+            self.notes.push(format!(
+                "the write-set log in {} is not the one that this node has written last (was gcache.dir changed, and \
+                 changed back?): until the others have brought it up to date, this node has no vote",
+                (self.disk)().path("").display()
+            ));
+        }
+        if !id.is_nil() {
+            self.session.log = id;
+        }
         let recovery = Recovery {
             history,
             control,
             first_seqno: log.first_seqno_kept(),
             last_seqno: log.last_seqno().unwrap_or(0),
-            amnesiac: forgotten || damaged,
+            amnesiac: forgotten || damaged || is_other,
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
@@ -272,12 +301,16 @@ impl Storage {
         self.staging = Staging::default();
         self.log = None;
         (self.snapshot, self.resumed) = (None, None);
+        self.unreadable.set(0);
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
         if self.noted_in != checkpoint.history {
             // With the state of the other history it is gone.
-            self.session = Session::new(self.config.durability, self.session.boot_id);
+            self.session = Session {
+                log: self.session.log,
+                ..Session::new(self.config.durability, self.session.boot_id)
+            };
             self.noted_in = checkpoint.history;
         }
         self.session.amnesiac = amnesiac;
@@ -378,6 +411,24 @@ impl Storage {
         kept.saturating_sub(self.config.size_bytes)
     }
 
+    /// Notes why something was not read. Inner Err: it cannot be read, now or later.
+    fn unless_short<T>(&self, read: Result<T, LogError>) -> Result<Result<T, String>, NotNow> {
+        let error = match read {
+            Ok(read) => return Ok(Ok(read)),
+            Err(error) => error,
+        };
+        let (is_short, text) = (error.is_shortage(), error.to_string());
+        let mut noted = self.read_error.borrow_mut();
+        // What is lost is not to go unsaid.
+        if noted.as_ref().is_none_or(LogError::is_shortage) {
+            *noted = Some(error);
+        }
+        match is_short {
+            true => Err(NotNow),
+            false => Ok(Err(text)),
+        }
+    }
+
     fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
         let entry = decode_entry(Bytes::from(payload)).ok()?;
         let delivery = delivery_of(entry.body)?;
@@ -393,33 +444,28 @@ impl Storage {
 }
 
 impl LogReader for Storage {
-    fn read(&self, position: Position) -> Option<Entry> {
-        let bytes = match self.log.as_ref()?.read(position) {
-            Ok(bytes) => bytes?,
-            Err(error) => {
-                self.read_error.replace(Some(error));
-                return None;
-            }
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(None);
         };
-        decode_entry(Bytes::from(bytes)).ok()
+        let bytes = self.unless_short(log.read(position))?;
+        let bytes = bytes.ok().flatten().map(Bytes::from);
+        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
     }
 
-    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+    fn read_run(
+        &self,
+        from: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<Entry>, NotNow> {
         let Some(log) = &self.log else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        match log.read_between(from, last, max_bytes as u64) {
-            Ok(run) => {
-                let entries = run.into_iter().map(|item| Bytes::from(item.payload));
-                entries
-                    .map_while(|bytes| decode_entry(bytes).ok())
-                    .collect()
-            }
-            Err(error) => {
-                self.read_error.replace(Some(error));
-                Vec::new()
-            }
-        }
+        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
+        let entries = run.into_iter().flatten();
+        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
+        Ok(entries.map_while(|entry| entry).collect())
     }
 }
 
@@ -429,24 +475,21 @@ impl History for Storage {
         Some(first.max(self.unreadable.get() + 1))
     }
 
-    fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         let Some(log) = &self.log else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let run = match log.read_run_from_seqno(from, max_bytes as u64) {
-            Ok(run) => run,
-            Err(error) => {
-                // Whoever asks learns by `first_seqno` that it must go elsewhere.
-                self.unreadable.set(log.last_seqno().unwrap_or(from));
-                self.read_error.replace(Some(error));
-                return Vec::new();
-            }
+        let run = self.unless_short(log.read_run_from_seqno(from, max_bytes as u64))?;
+        let Ok(run) = run else {
+            // Whoever asks learns by `first_seqno` that it must go elsewhere.
+            self.unreadable.set(log.last_seqno().unwrap_or(from));
+            return Ok(Vec::new());
         };
         let with_seqno = run.into_iter().filter_map(|item| {
             let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
             Storage::recorded(item.position, item.payload, outcome)
         });
-        with_seqno.collect()
+        Ok(with_seqno.collect())
     }
 
     fn read_back(
@@ -454,14 +497,16 @@ impl History for Storage {
         first: Position,
         last: Position,
         max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, String> {
-        let log = self.log.as_ref().ok_or("there is no log")?;
-        let run =
-            (log.read_between(first, last, max_bytes as u64)).map_err(|error| error.to_string())?;
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
+        let log = (self.log.as_ref()).ok_or_else(|| Unread::Lost("there is no log".into()))?;
+        let run = self.unless_short(log.read_between(first, last, max_bytes as u64));
+        let run = run
+            .map_err(|NotNow| Unread::NotNow)?
+            .map_err(Unread::Lost)?;
         let mut found = Vec::with_capacity(run.len());
         for item in run {
-            let entry =
-                decode_entry(Bytes::from(item.payload)).map_err(|error| error.to_string())?;
+            let entry = decode_entry(Bytes::from(item.payload))
+                .map_err(|error| Unread::Lost(error.to_string()))?;
             found.extend(delivery_of(entry.body).map(|delivery| (item.position, delivery)));
         }
         Ok(found)

@@ -20,12 +20,22 @@ struct Out {
     flushes: Vec<FlushJob>,
     closed: bool,
     fatal: bool,
+    /// The log that the data directory names.
+    log: Uuid,
+    fail_log: bool,
 }
 
 impl Outside for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
     fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
         Ok(())
+    }
+    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+        self.log = id;
+        match self.fail_log {
+            true => Err("the data directory is read-only".to_owned()),
+            false => Ok(()),
+        }
     }
     fn in_history(&mut self, _history: Uuid) {}
     fn refused(&mut self, reason: String) {
@@ -99,6 +109,7 @@ impl Node {
         Start {
             config: Config::new(me),
             promised: Ballot::default(),
+            last_log: self.out.log,
             recover: true,
             boot_id: [0; 16],
             log: LogConfig::new("".into(), 1 << 20, [0; 16], durability),
@@ -355,6 +366,52 @@ fn a_damaged_log_is_remembered_if_its_repair_breaks_off() {
     let link = node.engine.link().expect("connected");
     assert!(link.storage.resumed().is_some(), "it goes on with its log");
     assert!(link.group.is_amnesiac());
+}
+
+/// `gcache.dir` is changed, and after a while changed back: the log there ended cleanly, but is not the one that this
+/// replica acknowledged with last.
+#[test]
+fn a_log_that_was_not_used_last_may_have_forgotten() {
+    let mut node = Node::new(Durability::Os, false);
+    node.commit();
+    let (a, b) = (node.disk.clone(), MemoryDisk::new());
+    let mut comes_back_on = |disk: &MemoryDisk, incarnation, bootstrap| {
+        node.engine.drop_link();
+        node.disk = disk.clone();
+        let local = node.engine.replicator.last_committed();
+        let start = node.start(incarnation, Durability::Os, false, bootstrap, local);
+        node.engine.connect(node.now_ms, start).expect("a log");
+        node.settle();
+        let link = node.engine.link().expect("connected");
+        let told = std::mem::take(&mut node.out.warnings).join("; ");
+        let is_told = told.contains("gcache.dir changed");
+        (link.group.is_amnesiac(), is_told)
+    };
+    assert_eq!(comes_back_on(&a, 2, None), (false, false), "the same log");
+    let new = Some(Uuid([5; 16]));
+    assert_eq!(comes_back_on(&b, 3, new), (false, false), "a founder's");
+    assert_eq!(comes_back_on(&b, 4, None), (false, false), "the same log");
+    assert_eq!(comes_back_on(&a, 5, None), (true, true), "another");
+    let unchanged = comes_back_on(&a, 6, None);
+    assert_eq!(unchanged, (true, false), "nobody has made up for it yet");
+    assert_eq!(
+        comes_back_on(&b, 7, None),
+        (true, true),
+        "nor is it that one"
+    );
+}
+
+#[test]
+fn a_log_that_the_data_directory_cannot_name_is_not_spoken_of() {
+    let mut node = Node::new(Durability::Os, false);
+    node.commit();
+    node.engine.drop_link();
+    node.out.fail_log = true;
+    let local = node.engine.replicator.last_committed();
+    let start = node.start(2, Durability::Os, false, None, local);
+    node.engine.connect(node.now_ms, start).expect("a log");
+    node.engine.pump(node.now_ms, &mut node.out);
+    node.must_have_left(&["read-only"]);
 }
 
 /// What a node must know before it uses a log is refused untouched, with what to do; the operator's word lets it join

@@ -13,6 +13,7 @@ const SECOND: Uuid = Uuid([8; 16]);
 #[derive(Default)]
 struct Out {
     promised: Ballot,
+    log: Uuid,
     saved: Option<Gtid>,
     founded: Vec<Uuid>,
 }
@@ -23,6 +24,11 @@ impl Outside for Out {
         self.promised = ballot;
         Ok(())
     }
+    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+        self.log = id;
+        Ok(())
+    }
+
     fn in_history(&mut self, _history: Uuid) {}
     fn refused(&mut self, reason: String) {
         panic!("{reason}")
@@ -62,6 +68,7 @@ fn process(
     let start = Start {
         config: Config::new(me),
         promised: out.promised,
+        last_log: out.log,
         recover: true,
         boot_id: [0; 16],
         log: LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Os),

@@ -17,6 +17,10 @@ const AT: Gtid = Gtid {
 struct Out;
 
 impl Outside for Out {
+    fn in_log(&mut self, _: Uuid) -> Result<(), String> {
+        Ok(())
+    }
+
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
     fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
         Ok(())
@@ -80,6 +84,7 @@ fn begins(
     };
     let log_disk = disk.clone();
     let start = Start {
+        last_log: Uuid::NIL,
         config: Config::new(me),
         promised: Ballot::default(),
         recover: true,

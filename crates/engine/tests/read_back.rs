@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use trireme_engine::Storage;
 use trireme_group::{
-    Ballot, Body, Checkpoint, Delivery, Entry, Incarnation, Position, SubmissionId, Uuid,
+    Ballot, Body, Checkpoint, Delivery, Entry, Incarnation, LogReader, NotNow, Position,
+    SubmissionId, Uuid,
 };
-use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
-use trireme_replicator::History;
+use trireme_log::{Disk, Durability, LogConfig, MemoryDisk, Outcome};
+use trireme_replicator::{History, Unread};
 
 const HISTORY: Uuid = Uuid([9; 16]);
 
@@ -23,7 +24,10 @@ fn payload(position: Position) -> Bytes {
 
 /// Entries 1 to 9, of which 4 belongs to the group itself; those above 6 are not written out.
 fn storage(disk: &MemoryDisk, durability: Durability) -> Storage {
-    let config = LogConfig::new("".into(), 1, [0; 16], durability);
+    let config = LogConfig {
+        segment_bytes: 128,
+        ..LogConfig::new("".into(), 1 << 30, [0; 16], durability)
+    };
     let disk = disk.clone();
     let open = Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) });
     let mut storage = Storage::new(config, open, [0; 16]);
@@ -87,5 +91,95 @@ fn what_cannot_be_read_is_an_error_that_names_the_file() {
     let storage = storage(&disk, Durability::Os);
     disk.set_fail_reads(true);
     let error = storage.read_back(3, 9, 1 << 20).expect_err("reads fail");
-    assert!(error.contains("trireme-0"), "{error}");
+    assert!(
+        matches!(&error, Unread::Lost(text) if text.contains("trireme-0")),
+        "{error:?}"
+    );
+}
+
+/// So many segments that not all of their files stay open, and a position in one that was closed.
+fn with_closed_files(disk: &MemoryDisk) -> (Storage, Position) {
+    let mut storage = storage(disk, Durability::Os);
+    note(&mut storage, 2);
+    for position in 10..=40_000 {
+        append(&mut storage, position);
+    }
+    let names = disk.list().expect("a list").into_iter();
+    let segments = names.filter(|name| name.starts_with("trireme-0")).count();
+    assert!(segments >= 70, "{segments}");
+    (storage, 2)
+}
+
+/// Its seqno is its position.
+fn append(storage: &mut Storage, position: Position) {
+    let entry = Entry {
+        position,
+        ballot: Ballot::default(),
+        body: Body::Submission {
+            id: id(position),
+            payload: payload(position),
+        },
+    };
+    storage.append(&entry).expect("appended");
+    note(storage, position);
+}
+
+fn note(storage: &mut Storage, position: Position) {
+    let outcome = Outcome {
+        seqno: position as i64,
+        flags: 0,
+        depends_on: 0,
+    };
+    storage.set_outcome(position, outcome).expect("noted");
+}
+
+#[test]
+fn too_many_open_files_are_no_loss() {
+    let disk = MemoryDisk::new();
+    let (mut storage, position) = with_closed_files(&disk);
+    let seqno = position as i64;
+    disk.set_no_descriptors(true);
+    assert_eq!(LogReader::read(&storage, position), Err(NotNow));
+    assert_eq!(storage.read_run(position, 50, 1 << 20), Err(NotNow));
+    assert_eq!(History::read(&storage, seqno, 1 << 20), Err(NotNow));
+    assert_eq!(
+        storage.read_back(position, 50, 1 << 20),
+        Err(Unread::NotNow)
+    );
+    let told = storage.take_read_error().expect("a reason").to_string();
+    assert!(told.contains("raise open_files_limit"), "{told}");
+    disk.set_no_descriptors(false);
+    assert!(storage.first_seqno().is_some_and(|first| first <= seqno));
+    let found = History::read(&storage, seqno, 1 << 20).expect("read");
+    assert_eq!(found.first().map(|record| record.position), Some(position));
+    assert_eq!(
+        storage.read_run(position, position, 1).map(|run| run.len()),
+        Ok(1)
+    );
+}
+
+/// What was in the log before is no word on what is in it now.
+#[test]
+fn a_log_that_begins_anew_is_readable_again() {
+    let disk = MemoryDisk::new();
+    let (mut storage, position) = with_closed_files(&disk);
+    disk.set_fail_reads(true);
+    let first = storage.first_seqno().expect("served");
+    assert_eq!(
+        History::read(&storage, position as i64, 1 << 20),
+        Ok(vec![])
+    );
+    assert!(
+        storage.first_seqno().is_some_and(|now| now > first),
+        "others go elsewhere"
+    );
+    disk.set_fail_reads(false);
+    let checkpoint = Checkpoint {
+        history: HISTORY,
+        position: 20,
+        ..Checkpoint::default()
+    };
+    storage.begin(&checkpoint, false).expect("begun anew");
+    append(&mut storage, 21);
+    assert_eq!(storage.first_seqno(), Some(21));
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::entry::{Body, Entry};
-use crate::group::{Group, LogReader, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
+use crate::group::{Group, LogReader, NotNow, Role};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
 use crate::message::{Append, Message, Summary, WireBody, WireEntry};
 
 /// Entries and bytes of one order record at most.
@@ -13,6 +13,8 @@ const APPEND_BYTES_MAX: usize = 1 << 20;
 /// Bytes read from the log at a time, and not more often than each ms: nobody's commit waits while one is fed that was
 /// away.
 const LOG_SLICE_BYTES: usize = 128 << 10;
+/// When it is tried again where it cannot be read at the moment.
+const LOG_RETRY_MS: TimeMs = 100;
 /// What an entry takes in a message beyond what it holds, roughly.
 const WIRE_OVERHEAD_BYTES: usize = 64;
 
@@ -150,11 +152,15 @@ impl Group {
         due
     }
 
-    /// True if somebody is due who lacks what is no longer in memory: a slice each time.
-    pub(crate) fn feeds_from_log(&self) -> bool {
+    /// When the next slice is due for somebody who lacks what is no longer in memory.
+    pub(crate) fn feeds_from_log_at(&self) -> Option<TimeMs> {
+        let Role::Sequencer(office) = &self.role else {
+            return None;
+        };
         let first = self.tail.first();
         let due = self.members_to_feed();
-        due.range(1..first).next().is_some()
+        let is_due = due.range(1..first).next().is_some();
+        is_due.then_some(office.log_read_at.max(self.now) + 1)
     }
 
     fn feed_from(
@@ -169,14 +175,22 @@ impl Group {
             if next > 0 && next < self.tail.first() && !self.may_read_log() {
                 break;
             }
-            let Some(prev_ballot) = next
-                .checked_sub(1)
-                .and_then(|prev| self.ballot_of(prev, log))
-            else {
-                self.install_at(members);
-                return;
+            let prev = next.checked_sub(1);
+            let prev_ballot = match prev.map(|prev| self.ballot_of(prev, log)) {
+                Some(Ok(Some(ballot))) => ballot,
+                Some(Err(NotNow)) => {
+                    self.read_log_later();
+                    break;
+                }
+                Some(Ok(None)) | None => {
+                    self.install_at(members);
+                    return;
+                }
             };
-            let (entries, bytes) = self.collect(next, next >= fresh, log);
+            let Ok((entries, bytes)) = self.collect(next, next >= fresh, log) else {
+                self.read_log_later();
+                break;
+            };
             let Some(last) = entries.last().map(|entry| entry.position) else {
                 // Not without a gap: the log holds the one before.
                 self.install_at(members);
@@ -231,22 +245,35 @@ impl Group {
     /// True once in each ms: the log is read a slice at a time.
     fn may_read_log(&mut self) -> bool {
         match &mut self.role {
-            Role::Sequencer(office) => {
-                std::mem::replace(&mut office.log_read_at, self.now) < self.now
+            Role::Sequencer(office) if office.log_read_at < self.now => {
+                office.log_read_at = self.now;
+                true
             }
             _ => false,
         }
     }
 
+    /// Whoever is to be fed from the log waits: what cannot be read now is not lost.
+    fn read_log_later(&mut self) {
+        if let Role::Sequencer(office) = &mut self.role {
+            office.log_read_at = self.now + LOG_RETRY_MS;
+        }
+    }
+
     /// A run of entries from `next` on, out of memory or out of the log, and how much is sent with it.
-    fn collect(&self, next: Position, fresh: bool, log: &dyn LogReader) -> (Vec<WireEntry>, usize) {
+    fn collect(
+        &self,
+        next: Position,
+        fresh: bool,
+        log: &dyn LogReader,
+    ) -> Result<(Vec<WireEntry>, usize), NotNow> {
         let most = next + APPEND_ENTRIES_MAX as Position - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);
-            let entries = log.read_run(next, last, LOG_SLICE_BYTES);
+            let entries = log.read_run(next, last, LOG_SLICE_BYTES)?;
             let (wires, bytes): (_, Vec<usize>) =
                 entries.iter().map(|entry| self.wire(entry, false)).unzip();
-            return (wires, bytes.into_iter().sum());
+            return Ok((wires, bytes.into_iter().sum()));
         }
         let mut entries = Vec::new();
         let mut bytes = 0;
@@ -259,7 +286,7 @@ impl Group {
             bytes += size_bytes;
             entries.push(wire);
         }
-        (entries, bytes)
+        Ok((entries, bytes))
     }
 
     /// An entry as it is sent, and its size: by reference if its origin disseminates it right now, or it is large.
@@ -286,13 +313,14 @@ impl Group {
         }
     }
 
-    fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Option<Ballot> {
+    fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Result<Option<Ballot>, NotNow> {
         if position == self.committed.position {
-            return Some(self.committed.ballot);
+            return Ok(Some(self.committed.ballot));
         }
-        self.tail
-            .ballot_at(position)
-            .or_else(|| log.read(position).map(|entry| entry.ballot))
+        match self.tail.ballot_at(position) {
+            Some(ballot) => Ok(Some(ballot)),
+            None => Ok(log.read(position)?.map(|entry| entry.ballot)),
+        }
     }
 
     /// Members whose logs end below everything that can be read here begin anew at the commit point.

@@ -10,12 +10,14 @@ use trireme_mutants::{Mutant, planted};
 use crate::entry::Body;
 use crate::event::Action;
 use crate::follower::HOLE_PATIENCE_MS;
-use crate::group::{Group, LogReader, Peer};
+use crate::group::{Group, LogReader, NotNow, Peer};
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
 
-/// The longest payload that is believed, and the longest head.
-pub(crate) const PAYLOAD_MAX: u32 = 1 << 31;
+/// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
+/// comes around it, it fits into a record of the log (asserted in the engine).
+pub const PAYLOAD_MAX: u32 = (1 << 31) - (64 << 10);
+/// The longest head that is believed.
 pub(crate) const HEAD_MAX: u32 = 4096;
 /// The longest part that is asked for or given.
 pub(crate) const PART_MAX: u32 = 1 << 20;
@@ -484,7 +486,10 @@ impl Group {
             }
             let payload = match source {
                 Source::Offered { parcel } => self.own_parcel(parcel),
-                Source::Logged { position, id } => self.logged_payload(position, id, log),
+                Source::Logged { position, id } => match self.logged_payload(position, id, log) {
+                    Ok(payload) => payload,
+                    Err(NotNow) => continue, // it is asked for again
+                },
             };
             let bytes = payload.map_or(Bytes::new(), |payload| {
                 let from = (offset as usize).min(payload.len());
@@ -510,23 +515,25 @@ impl Group {
         position: Position,
         id: SubmissionId,
         log: &dyn LogReader,
-    ) -> Option<Bytes> {
+    ) -> Result<Option<Bytes>, NotNow> {
         let of_entry = |body: &Body| match body {
             Body::Submission { id: found, payload } if *found == id => Some(payload.clone()),
             _ => None,
         };
         if let Some(entry) = self.tail.get(position) {
-            return of_entry(&entry.body);
+            return Ok(of_entry(&entry.body));
         }
         if let Some((at, of, payload, used_at)) = &mut self.fetching.read {
             if (*at, *of) == (position, id) {
                 *used_at = self.now;
-                return Some(payload.clone());
+                return Ok(Some(payload.clone()));
             }
         }
-        let payload = of_entry(&log.read(position)?.body)?;
-        self.fetching.read = Some((position, id, payload.clone(), self.now));
-        Some(payload)
+        let payload = (log.read(position)?).and_then(|entry| of_entry(&entry.body));
+        if let Some(payload) = &payload {
+            self.fetching.read = Some((position, id, payload.clone(), self.now));
+        }
+        Ok(payload)
     }
 }
 

@@ -94,23 +94,37 @@ impl Config {
 /// Entries dropped from memory at a time: the rest can wait for the next event.
 const TRIMMED_AT_ONCE: Position = 4096;
 
+/// The log cannot be read at the moment, by a lack that passes: the same is to be asked again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotNow;
+
 /// The committed part of the log that the core no longer holds in memory.
 pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
-    fn read(&self, position: Position) -> Option<Entry>;
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow>;
 
     /// Entries from `from` to `last` at most, in order, until they exceed `max_bytes`; at least one if the log
     /// reaches back to `from`.
-    fn read_run(&self, from: Position, last: Position, max_bytes: usize) -> Vec<Entry> {
+    fn read_run(
+        &self,
+        from: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<Entry>, NotNow> {
         let (mut run, mut bytes) = (Vec::new(), 0);
-        for entry in (from..=last).map_while(|position| self.read(position)) {
+        for position in from..=last {
+            let entry = match self.read(position) {
+                Ok(Some(entry)) => entry,
+                Err(NotNow) if run.is_empty() => return Err(NotNow),
+                _ => break,
+            };
             bytes += entry.size_bytes();
             if bytes > max_bytes && !run.is_empty() {
                 break;
             }
             run.push(entry);
         }
-        run
+        Ok(run)
     }
 }
 
@@ -413,9 +427,9 @@ impl Group {
         if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
             deadline = deadline.min(at);
         }
-        match self.feeds_from_log() {
-            true => deadline.min(self.now + 1),
-            false => deadline,
+        match self.feeds_from_log_at() {
+            Some(at) => deadline.min(at),
+            None => deadline,
         }
     }
 

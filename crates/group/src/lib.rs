@@ -58,7 +58,8 @@ pub use complaints::Complaints;
 pub use configuration::{Configuration, Member};
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
-pub use group::{Config, Counters, Group, LogReader};
+pub use fetching::PAYLOAD_MAX;
+pub use group::{Config, Counters, Group, LogReader, NotNow};
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };

@@ -30,7 +30,7 @@ pub(crate) struct Office {
     pub changes: Changes,
     /// First position whose submissions their origins are sending right now.
     pub fresh: Position,
-    /// When somebody was last fed from the log.
+    /// When somebody was last fed from the log; later than now: when it may be read again.
     pub log_read_at: TimeMs,
     /// The office is being handed over: nothing is ordered any more.
     pub closing: bool,

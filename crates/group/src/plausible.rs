@@ -68,8 +68,10 @@ impl Group {
             Message::Join(join) => join.overrides.len() <= OVERRIDES_MAX,
             Message::Fetch { len, .. } => (1..=PART_MAX).contains(len),
             Message::Part { bytes, .. } => bytes.len() <= PART_MAX as usize,
-            Message::Submit { .. }
-            | Message::Held { .. }
+            Message::Submit { payload, .. } => payload
+                .as_ref()
+                .is_none_or(|p| p.len() <= PAYLOAD_MAX as usize),
+            Message::Held { .. }
             | Message::JoinRefused { .. }
             | Message::Leave
             | Message::Weight { .. }
@@ -178,24 +180,32 @@ fn fits(parcel: &Parcel) -> bool {
     (1..=PAYLOAD_MAX).contains(&parcel.len) && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
-/// Entries are contiguous, and their ballots never fall nor exceed the sequencer's.
+/// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
     append.prev_position < POSITION_MAX
         && append.entries.iter().all(|entry| {
             let follows = entry.position == last.0 + 1
                 && entry.ballot >= last.1
-                && entry.ballot <= append.ballot;
+                && entry.ballot <= append.ballot
+                && payload_len(&entry.body) <= PAYLOAD_MAX as usize;
             last = (entry.position, entry.ballot);
             follows
         })
+}
+
+fn payload_len(body: &WireBody) -> usize {
+    match body {
+        WireBody::Reference { len, .. } => *len as usize,
+        WireBody::Full(Body::Submission { payload, .. }) => payload.len(),
+        WireBody::Full(_) => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::configuration::Member;
-    use crate::entry::Body;
     use crate::event::{Event, Recovered};
     use crate::group::Config;
     use crate::ids::{ReplicaId, SubmissionId, Uuid};
@@ -234,6 +244,29 @@ mod tests {
             "beyond the sequencer's ballot"
         );
         assert!(!consistent(&append(&[(0, 3)])), "before the start");
+    }
+
+    #[test]
+    fn a_payload_that_no_log_takes_is_no_payload() {
+        let mut append = append(&[(1, 3)]);
+        for (len, is_plausible) in [
+            (PAYLOAD_MAX, true),
+            (PAYLOAD_MAX + 1, false),
+            (1 << 31, false),
+        ] {
+            let (incarnation, number, digest) = (Incarnation(Uuid([2; 16])), 1, 0);
+            let id = SubmissionId {
+                incarnation,
+                number,
+            };
+            append.entries[0].body = WireBody::Reference { id, len, digest };
+            assert_eq!(consistent(&append), is_plausible, "{len}");
+            let parcel = Parcel {
+                len,
+                ..Parcel::default()
+            };
+            assert_eq!(fits(&parcel), is_plausible, "{len}");
+        }
     }
 
     /// A node that is connected with one peer.

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// One directory of files.
 pub trait Disk: Send + Sync {
@@ -40,6 +41,8 @@ pub trait DiskFile: Send + Sync {
 /// A directory of the operating system.
 pub struct OsDisk {
     dir: PathBuf,
+    /// The directory itself, kept open: a flush must not depend on a free descriptor.
+    handle: OnceLock<File>,
 }
 
 impl OsDisk {
@@ -47,6 +50,7 @@ impl OsDisk {
     pub fn new(dir: &Path) -> Self {
         OsDisk {
             dir: dir.to_path_buf(),
+            handle: File::open(dir).map(OnceLock::from).unwrap_or_default(),
         }
     }
 }
@@ -92,7 +96,10 @@ impl Disk for OsDisk {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        File::open(&self.dir)?.sync_all()
+        if self.handle.get().is_none() {
+            let _ = self.handle.set(File::open(&self.dir)?);
+        }
+        self.handle.get().map_or(Ok(()), File::sync_all)
     }
 
     fn path(&self, name: &str) -> PathBuf {

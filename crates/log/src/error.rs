@@ -22,6 +22,15 @@ pub enum LogError {
         /// The cause.
         source: io::Error,
     },
+    /// There was no free descriptor, or no memory, to read with. Nothing is wrong with what is stored: the same read is to
+    /// be tried again later.
+    #[error("cannot read {} now: {source}; it is tried again. {}", file.display(), shortage_remedy(source))]
+    Shortage {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// No usable segment in the directory: there is no log to open, create one.
     #[error("no write-set log in {}", dir.display())]
     NoLog {
@@ -122,6 +131,19 @@ impl LogError {
         }
     }
 
+    /// Of a read: a shortage that passes is told from what is wrong with the file.
+    pub(crate) fn of_read(file: PathBuf, offset: u64, source: io::Error) -> Self {
+        match is_shortage(&source) {
+            true => LogError::Shortage { file, source },
+            false => LogError::io("read", file, offset, source),
+        }
+    }
+
+    /// True if the same read may succeed later.
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, LogError::Shortage { .. })
+    }
+
     /// True if a flush has failed: what was written before, and not flushed, may be gone.
     pub fn is_of_flush(&self) -> bool {
         matches!(self, LogError::Io { action, .. } if action.starts_with("flush"))
@@ -133,6 +155,26 @@ impl LogError {
             offset,
             reason: reason.into(),
         }
+    }
+}
+
+/// `ENFILE` and `EMFILE`, for which [`io::ErrorKind`] has no names.
+pub(crate) const TOO_MANY_OPEN: [i32; 2] = [23, 24];
+
+/// The process or the system lacks for a moment what any file operation needs.
+pub(crate) fn is_shortage(source: &io::Error) -> bool {
+    let passes = [io::ErrorKind::OutOfMemory, io::ErrorKind::Interrupted];
+    is_of_descriptors(source) || passes.contains(&source.kind())
+}
+
+fn is_of_descriptors(source: &io::Error) -> bool {
+    (source.raw_os_error()).is_some_and(|code| TOO_MANY_OPEN.contains(&code))
+}
+
+fn shortage_remedy(source: &io::Error) -> &'static str {
+    match is_of_descriptors(source) {
+        true => "Too many open files: raise open_files_limit (LimitNOFILE of the service)",
+        false => "The machine is short of memory",
     }
 }
 

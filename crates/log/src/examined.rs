@@ -67,6 +67,7 @@ impl Examined {
             found.flushed,
         );
         log.buffer_at = log.active_len();
+        log.open_closed()?;
         log.remove_staged()?;
         Ok((log, found))
     }

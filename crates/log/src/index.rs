@@ -6,7 +6,7 @@ use crate::format::{RecordHeader, SEGMENT_HEADER_BYTES};
 use crate::outcome::Outcomes;
 
 /// Where an entry's record lies in its segment, and the bytes of its payload. Eight bytes per entry: offsets fit,
-/// since a record begins within the segment's capacity.
+/// since a record begins within the first GiB of its segment.
 #[derive(Clone, Copy)]
 struct Slot {
     offset: u32,
@@ -76,15 +76,19 @@ impl Index {
         self.segments.back().map_or(0, Segment::end)
     }
 
+    fn segment(&self, number: u64) -> Option<&Segment> {
+        let at = self.segments.partition_point(|s| s.number < number);
+        self.segments.get(at).filter(|found| found.number == number)
+    }
+
     /// Bytes of segment `number`; 0 if there is none.
     pub(crate) fn segment_len(&self, number: u64) -> u64 {
-        let at = self.segments.partition_point(|s| s.number < number);
-        self.segments
-            .get(at)
-            .map_or(0, |segment| match segment.number {
-                found if found == number => segment.len,
-                _ => 0,
-            })
+        self.segment(number).map_or(0, |segment| segment.len)
+    }
+
+    /// Address of the byte after segment `number`; 0 if there is none.
+    pub(crate) fn segment_end(&self, number: u64) -> u64 {
+        self.segment(number).map_or(0, Segment::end)
     }
 
     /// Takes in an entry at `offset` of the last segment; its position is the next one.
@@ -210,5 +214,18 @@ impl Index {
         }
         self.snapshots.retain(|(_, place)| place.segment != number);
         Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+
+    /// docs/log-format.md tells operators what `gcache.size` costs.
+    #[test]
+    fn an_entry_takes_as_much_memory_as_documented() {
+        let outcome = size_of::<(u64, Outcome)>() + size_of::<(i64, u64)>();
+        assert_eq!(size_of::<Slot>() + outcome, 56);
     }
 }

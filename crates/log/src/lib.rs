@@ -7,6 +7,7 @@
 //!
 //! `docs/log-format.md` specifies the files byte by byte.
 
+mod closed;
 mod config;
 mod disk;
 mod error;

@@ -1,5 +1,6 @@
 //! The log as its owner writes it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::recovery::{self, Recovered};
 use crate::state_file::{STATE_NAME, StateFile};
 
 /// The largest segment that may be configured: record offsets are kept in 32 bits.
-const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
+pub(crate) const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The write-set log of one history, in one directory, with one owner.
 ///
@@ -27,6 +28,8 @@ pub struct Log {
     pub(crate) index: Index,
     /// The last segment's file.
     pub(crate) active: Arc<dyn DiskFile>,
+    /// Files of earlier segments that are kept open, by number: all that are not flushed, and the newest others.
+    pub(crate) closed: BTreeMap<u64, Arc<dyn DiskFile>>,
     /// Bytes for the last segment that are not written yet, and their offset there.
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_at: u64,
@@ -154,6 +157,7 @@ impl Log {
             disk,
             index,
             active,
+            closed: BTreeMap::new(),
             buffer: Vec::new(),
             buffer_at: 0,
             flushed,
@@ -280,6 +284,7 @@ impl Log {
         let start = self.index.end();
         let active = self.create_segment(number)?;
         self.active = active;
+        self.closed.clear();
         self.buffer.clear();
         self.index = Index::default();
         self.index.next_position = Some(next_position);

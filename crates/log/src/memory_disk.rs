@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, DiskFile};
+use crate::error::TOO_MANY_OPEN;
 
 /// Power loss keeps or loses unflushed writes in pieces of this size, as a page cache does.
 const PAGE_BYTES: usize = 4096;
@@ -74,6 +75,7 @@ struct Files {
     room: Option<u64>,
     fail_syncs: bool,
     fail_reads: bool,
+    no_descriptors: bool,
 }
 
 /// A directory in memory; clones share it, like openings of the same directory.
@@ -87,6 +89,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Files {
+    fn descriptor(&self) -> io::Result<()> {
+        match self.no_descriptors {
+            true => Err(io::Error::from_raw_os_error(TOO_MANY_OPEN[1])),
+            false => Ok(()),
+        }
+    }
+
     /// Notes that the names have changed, not durably.
     fn names_changed(&mut self) {
         self.pending_names.push(self.names.clone());
@@ -115,6 +124,11 @@ impl MemoryDisk {
     /// Lets about every second read of a segment fail from here on, or no longer.
     pub fn set_fail_reads(&self, fail: bool) {
         locked(&self.files).fail_reads = fail;
+    }
+
+    /// Lets every opening and making of a file fail from here on as in a process that has too many files open, or no longer.
+    pub fn set_no_descriptors(&self, none: bool) {
+        locked(&self.files).no_descriptors = none;
     }
 
     /// Flips a bit of what is on the disk.
@@ -212,17 +226,16 @@ impl Disk for MemoryDisk {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let content = Shared::default();
         let mut files = locked(&self.files);
+        files.descriptor()?;
         files.names.insert(name.to_string(), content.clone());
         files.names_changed();
         Ok(MemoryFile::boxed(self, name, content))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let content = locked(&self.files)
-            .names
-            .get(name)
-            .cloned()
-            .ok_or_else(not_found)?;
+        let files = locked(&self.files);
+        files.descriptor()?;
+        let content = files.names.get(name).cloned().ok_or_else(not_found)?;
         Ok(MemoryFile::boxed(self, name, content))
     }
 

@@ -1,5 +1,7 @@
 //! Reading entries back.
 
+use std::sync::Arc;
+
 use crate::disk::DiskFile;
 use crate::error::LogError;
 use crate::format::{RECORD_HEADER_BYTES, RecordHeader, body_crc, padded, segment_name};
@@ -27,8 +29,8 @@ struct Ahead {
     /// Bytes that the run may yet take; 0: a single record is read.
     wanted: u64,
     segment: u64,
-    /// None: it is the active one.
-    file: Option<Box<dyn DiskFile>>,
+    /// None: nothing was read yet.
+    file: Option<Arc<dyn DiskFile>>,
     /// A piece of the file, and its offset there.
     piece: Vec<u8>,
     piece_at: u64,
@@ -139,7 +141,7 @@ impl Log {
         let is_active = place.segment == self.active_number();
         let body_at = place.offset + RECORD_HEADER_BYTES;
         let name = segment_name(place.segment);
-        let error = |e| LogError::io("read", self.disk.path(&name), place.offset, e);
+        let error = |e| LogError::of_read(self.disk.path(&name), place.offset, e);
         if is_active && place.offset >= self.buffer_at {
             // Records are written out whole: this one is in the buffer, header and all.
             let at = (body_at - self.buffer_at) as usize;
@@ -148,21 +150,22 @@ impl Log {
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| error(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        if ahead.segment != place.segment {
-            let file = match is_active {
-                true => None,
-                false => Some(self.disk.open(&name).map_err(error)?),
-            };
-            *ahead = Ahead {
-                wanted: ahead.wanted,
-                segment: place.segment,
-                file,
-                ..Ahead::default()
-            };
-        }
+        let file = match &ahead.file {
+            Some(file) if ahead.segment == place.segment => file.clone(),
+            _ => {
+                let file = self.segment_file(place.segment).map_err(error)?;
+                *ahead = Ahead {
+                    wanted: ahead.wanted,
+                    segment: place.segment,
+                    file: Some(file.clone()),
+                    ..Ahead::default()
+                };
+                file
+            }
+        };
         let record_bytes = RECORD_HEADER_BYTES + padded(place.len.into());
         if ahead.record(place, record_bytes).is_none() {
-            self.read_ahead(place, record_bytes, ahead);
+            self.read_ahead(place, record_bytes, &*file, ahead);
         }
         if let Some(record) = ahead.record(place, record_bytes) {
             let (head, body) = record.split_at(RECORD_HEADER_BYTES as usize);
@@ -170,7 +173,6 @@ impl Log {
         }
         let mut head = [0; RECORD_HEADER_BYTES as usize];
         let mut body = vec![0; padded(place.len.into()) as usize];
-        let file: &dyn DiskFile = ahead.file.as_deref().unwrap_or(&*self.active);
         file.read_exact_at(&mut head, place.offset).map_err(error)?;
         file.read_exact_at(&mut body, body_at).map_err(error)?;
         self.payload(place, &head, body)
@@ -178,11 +180,11 @@ impl Log {
 
     /// Reads a piece from this record on, if more than it is wanted. One that cannot be read is left to the reads of
     /// single records, which tell what is wrong with which.
-    fn read_ahead(&self, place: Place, record_bytes: u64, ahead: &mut Ahead) {
+    fn read_ahead(&self, place: Place, record_bytes: u64, file: &dyn DiskFile, ahead: &mut Ahead) {
         ahead.piece.clear();
-        let written = match &ahead.file {
-            Some(_) => self.index.segment_len(place.segment),
-            None => self.buffer_at,
+        let written = match place.segment == self.active_number() {
+            true => self.buffer_at,
+            false => self.index.segment_len(place.segment),
         };
         let wanted = record_bytes.saturating_add(ahead.wanted).min(AHEAD_BYTES);
         let length = wanted.min(written.saturating_sub(place.offset));
@@ -191,7 +193,6 @@ impl Log {
         }
         ahead.piece.resize(length as usize, 0);
         ahead.piece_at = place.offset;
-        let file: &dyn DiskFile = ahead.file.as_deref().unwrap_or(&*self.active);
         if file.read_exact_at(&mut ahead.piece, place.offset).is_err() {
             ahead.piece.clear();
         }

@@ -75,6 +75,7 @@ impl Log {
     pub(crate) fn remove_segments(&mut self, numbers: &[u64]) -> Result<(), LogError> {
         for number in numbers {
             self.remove_file(&segment_name(*number))?;
+            self.closed.remove(number);
         }
         Ok(())
     }

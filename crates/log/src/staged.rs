@@ -89,6 +89,7 @@ impl Log {
         self.check()?;
         self.write_out()?;
         self.drop_old()?;
+        self.limit_closed()?;
         let (number, start) = (self.active_number() + 1, self.index.end());
         let segment = self.segment_header(number, start).encode();
         let padding = format::padding(bytes);
@@ -116,7 +117,7 @@ impl Log {
         self.directory_changed = true;
         self.poison_on_error("write", number, 0, result)?;
         staged.used = true;
-        self.active = staged.file.clone();
+        self.close_active(staged.file.clone());
         self.index.begin_segment(number, start);
         self.index.push_entry(&record, SEGMENT_HEADER_BYTES);
         if let Some(last) = self.index.segments.back_mut() {

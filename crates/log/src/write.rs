@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::MAX_PAYLOAD_BYTES;
 use crate::disk::DiskFile;
-use crate::error::LogError;
+use crate::error::{LogError, is_shortage};
 use crate::flush::{FlushDone, FlushJob};
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::log::Log;
+use crate::log::{Log, SEGMENT_LIMIT_BYTES};
 
 /// Larger records are written straight from the caller's memory, not by way of the buffer.
 const DIRECT_BYTES: u64 = 256 << 10;
@@ -39,18 +39,12 @@ impl Log {
     /// another thread may do it while this log is appended to.
     pub fn begin_flush(&mut self) -> Result<FlushJob, LogError> {
         self.write_out()?;
-        let last = self.active_number();
         let unflushed = self.index.segments.iter();
         let unflushed = unflushed.filter(|segment| segment.end() > self.flushed);
         let numbers: Vec<u64> = unflushed.map(|segment| segment.number).collect();
         let mut files = Vec::with_capacity(numbers.len());
         for number in numbers {
-            let file = if number == last {
-                Ok(self.active.clone())
-            } else {
-                // A flush through another descriptor flushes the same pages; old segments need none kept open.
-                self.disk.open(&format::segment_name(number)).map(Arc::from)
-            };
+            let file = self.segment_file(number);
             let file = self.poison_on_error("flush", number, 0, file)?;
             files.push((number, file));
         }
@@ -136,12 +130,20 @@ impl Log {
         Ok((header, offset))
     }
 
-    /// Closes the last segment and begins the next.
+    /// Closes the last segment and begins the next. Without a free descriptor the last one goes on for now: its capacity
+    /// is no part of the format.
     fn roll(&mut self) -> Result<(), LogError> {
         self.write_out()?;
         self.drop_old()?;
+        self.limit_closed()?;
         let (number, start) = (self.active_number() + 1, self.index.end());
-        self.active = self.create_segment(number)?;
+        let created = self.disk.create(&format::segment_name(number));
+        if created.as_ref().is_err_and(is_shortage) && self.active_len() < SEGMENT_LIMIT_BYTES {
+            return Ok(());
+        }
+        self.directory_changed = true;
+        let created = self.poison_on_error("create", number, 0, created)?;
+        self.close_active(created.into());
         self.begin_segment(number, start);
         Ok(())
     }

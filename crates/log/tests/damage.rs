@@ -171,7 +171,7 @@ fn a_bit_flipped_under_an_open_log_is_reported_by_read() {
     let mut log = create(&disk);
     fill(&mut log, 1..=20);
     let name = segments(&disk).remove(0);
-    change(&disk, &name, |bytes| bytes[200] ^= 1);
+    disk.flip_bit(&name, 200, 0);
     let Err(LogError::Corrupt { file, offset, .. }) = log.read(1) else {
         panic!("read bad data")
     };

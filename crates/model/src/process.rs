@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trireme_group::{
-    Ballot, Checkpoint, Config, Entry, Group, Incarnation, LogReader, Member, Message, Position,
-    Recovered, ReplicaId, SubmissionId, TimeMs, Uuid,
+    Ballot, Checkpoint, Config, Entry, Group, Incarnation, LogReader, Member, Message, NotNow,
+    Position, Recovered, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
 
 use crate::bound::BEAT_MS;
@@ -74,8 +74,8 @@ impl Log {
 }
 
 impl LogReader for Log {
-    fn read(&self, position: Position) -> Option<Entry> {
-        self.get(position).map(|entry| entry.value.clone())
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        Ok(self.get(position).map(|entry| entry.value.clone()))
     }
 }
 

@@ -234,6 +234,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     Start {
         config: group_config(options, me),
         promised: votes.promised(),
+        last_log: votes.log(),
         recover: options.bool("gcache.recover") && options.bool("pc.recovery"),
         boot_id: current_boot_id().map_or(UNKNOWN_BOOT, |id| id.0),
         log: LogConfig::new(

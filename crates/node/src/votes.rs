@@ -1,4 +1,5 @@
-//! What a replica must not forget if the cluster is to stay one: its id, and the ballot that it promised.
+//! What a replica must not forget if the cluster is to stay one: its id, the ballot that it promised, and which log it
+//! acknowledges with.
 //!
 //! Kept in `trireme.gvwstate.dat`. Galera's own `gvwstate.dat` may lie beside it and is neither read nor touched; the
 //! name ends alike because `wsrep_sst_mariabackup` spares what does. The byte format is in docs/state-files.md.
@@ -64,13 +65,19 @@ pub enum VotesError {
 struct Record {
     replica: Uuid,
     promised: Ballot,
+    /// Nil: none yet.
+    log: Uuid,
 }
 
 impl Record {
     fn format(&self) -> String {
         // The three lines before the checksum are of the format and say nothing.
+        let log = match self.log.is_nil() {
+            true => String::new(),
+            false => format!("log: {}\n", self.log),
+        };
         let mut text = format!(
-            "{COMMENT}\nversion: {VERSION}\nreplica: {}\npromised: {} {}\nboot: {}\nclean: 0\nview: \n",
+            "{COMMENT}\nversion: {VERSION}\nreplica: {}\npromised: {} {}\n{log}boot: {}\nclean: 0\nview: \n",
             self.replica,
             self.promised.number,
             self.promised.replica,
@@ -99,6 +106,7 @@ impl Votes {
             record: loaded.unwrap_or(Record {
                 replica: fresh,
                 promised: Ballot::default(),
+                log: Uuid::NIL,
             }),
         };
         if loaded.is_none() {
@@ -125,6 +133,21 @@ impl Votes {
                 promised: ballot,
                 ..self.record
             };
+            self.store(&next)?;
+            self.record = next;
+        }
+        Ok(())
+    }
+
+    /// The log that this replica acknowledged with last; nil: none, or not known.
+    pub fn log(&self) -> Uuid {
+        self.record.log
+    }
+
+    /// Remembers which log this replica acknowledges with from here on. If it fails, nothing has changed.
+    pub fn set_log(&mut self, log: Uuid) -> Result<(), VotesError> {
+        if log != self.record.log {
+            let next = Record { log, ..self.record };
             self.store(&next)?;
             self.record = next;
         }
@@ -222,6 +245,10 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
                 replica: uuid(Some(caller))
                     .map(ReplicaId)
                     .ok_or("the ballot's replica is not a UUID")?,
+            },
+            log: match field("log") {
+                Some(text) => uuid(Some(text)).ok_or("the log's id is not a UUID")?,
+                None => Uuid::NIL,
             },
         })
     };

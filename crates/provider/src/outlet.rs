@@ -40,6 +40,13 @@ impl Outside for Outlet<'_> {
         line.votes.promise(ballot).map_err(|e| e.to_string())
     }
 
+    fn in_log(&mut self, id: group::Uuid) -> Result<(), String> {
+        let Some(line) = self.line.as_mut() else {
+            return Ok(());
+        };
+        line.votes.set_log(id).map_err(|e| e.to_string())
+    }
+
     fn in_history(&mut self, history: group::Uuid) {
         if let Some(line) = self.line.as_mut() {
             line.mesh.set_history(history.0);

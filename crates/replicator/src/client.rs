@@ -20,7 +20,7 @@ use crate::writeset::WriteSetDraft;
 impl Replicator {
     /// certify(): the write-set goes to the order; its delivery answers.
     pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, draft: WriteSetDraft) {
-        if !self.may_write() {
+        if !self.may_write() || draft.is_too_long() {
             let marked = self
                 .transactions
                 .get(trx)
@@ -28,10 +28,10 @@ impl Replicator {
             if marked {
                 self.transactions.forget(trx);
             }
-            let code = if self.inconsistent {
-                Code::NodeFail
-            } else {
-                Code::ConnFail
+            let code = match self.may_write() {
+                true => Code::SizeExceeded,
+                false if self.inconsistent => Code::NodeFail,
+                false => Code::ConnFail,
             };
             return self.answer(ticket, Answer::unordered(code));
         }
@@ -271,6 +271,9 @@ impl Replicator {
         }
         if !self.rollbacks_are_sent() {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
+        }
+        if draft.is_too_long() {
+            return self.answer(ticket, Answer::unordered(Code::SizeExceeded));
         }
         assert!(
             !self.isolations.contains_key(&conn),

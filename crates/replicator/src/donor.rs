@@ -42,7 +42,10 @@ impl Replicator {
             Direct::IstPull { from: seqno } => {
                 let records = match self.serves(seqno, history) {
                     true => history.read(seqno, self.options.ist_chunk_bytes),
-                    false => Vec::new(),
+                    false => Ok(Vec::new()),
+                };
+                let Ok(records) = records else {
+                    return; // it is asked again, or another member is
                 };
                 self.send(
                     from,

@@ -1,7 +1,7 @@
 //! The node's own log, as far as it can be read back for IST.
 
 use trireme_certification::Seqno;
-use trireme_group::{Delivery, Position};
+use trireme_group::{Delivery, NotNow, Position};
 
 /// Reads the log. Given to every [`crate::Replicator::handle`].
 pub trait History {
@@ -9,18 +9,27 @@ pub trait History {
     fn first_seqno(&self) -> Option<Seqno>;
     /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
     /// if there is one). Empty if `from` is not there.
-    fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded>;
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
     /// What was delivered from position `first` on, up to `last`, until `max_bytes` are filled (at least one if
     /// there is one). Ends before what cannot be read.
     ///
     /// # Errors
-    /// If that is the first: what is wrong with the log, for a person to read.
+    /// If that is the first: whether to try again, or what is wrong.
     fn read_back(
         &self,
         first: Position,
         last: Position,
         max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, String>;
+    ) -> Result<Vec<(Position, Delivery)>, Unread>;
+}
+
+/// Why the log was not read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// By a lack that passes: the same is to be asked again later.
+    NotNow,
+    /// It cannot be; what is wrong with the log, for a person to read.
+    Lost(String),
 }
 
 /// An entry with a seqno and what became of it.
@@ -46,8 +55,8 @@ impl History for NoHistory {
         None
     }
 
-    fn read(&self, _from: Seqno, _max_bytes: usize) -> Vec<Recorded> {
-        Vec::new()
+    fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
+        Ok(Vec::new())
     }
 
     fn read_back(
@@ -55,7 +64,7 @@ impl History for NoHistory {
         _first: Position,
         _last: Position,
         _max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, String> {
-        Err("there is no log".to_owned())
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
+        Err(Unread::Lost("there is no log".to_owned()))
     }
 }

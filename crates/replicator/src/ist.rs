@@ -133,7 +133,13 @@ impl Replicator {
             return true;
         }
         if ist.own_log {
-            let records = history.read(next, self.options.ist_chunk_bytes);
+            if self.log_again_ms.is_some() {
+                return false;
+            }
+            let Ok(records) = history.read(next, self.options.ist_chunk_bytes) else {
+                self.read_log_later();
+                return false;
+            };
             if self.take_records(&records) {
                 return true;
             }

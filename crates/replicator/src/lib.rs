@@ -66,7 +66,7 @@ mod writeset;
 pub use action::{Action, Answer, Code, Level};
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
-pub use history::{History, NoHistory, Recorded};
+pub use history::{History, NoHistory, Recorded, Unread};
 pub use last_action::LastAction;
 pub use options::Options;
 pub use progress::Progress;

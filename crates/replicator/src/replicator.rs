@@ -115,6 +115,8 @@ pub struct Replicator {
     pub(crate) memory: Memory,
     /// Payloads read back since the process began.
     pub(crate) read_back_count: u64,
+    /// The own log could not be read: not to be tried before.
+    pub(crate) log_again_ms: Option<u64>,
     /// What the group has delivered here; the control state of a peer may be ahead of it.
     pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
@@ -199,6 +201,7 @@ impl Replicator {
             backlog: Backlog::default(),
             memory: Memory::default(),
             read_back_count: 0,
+            log_again_ms: None,
             positions: VecDeque::new(),
             marks: Default::default(),
             pins: crate::cut::Pins::default(),
@@ -334,6 +337,7 @@ impl Replicator {
 
     /// Lets everything happen that has become possible.
     fn settle(&mut self, history: &dyn History) {
+        self.try_log_again();
         self.process_backlog(history);
         self.pursue_state(history);
         self.pursue_votes();

@@ -15,7 +15,7 @@ impl Replicator {
     /// When [`crate::Event::Tick`] is due at the latest.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let stage = match &self.stage {
-            Stage::Closed | Stage::Final => return None,
+            Stage::Closed | Stage::Final => return self.log_again_ms,
             Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => {
                 Some(pull.deadline_ms())
             }
@@ -34,7 +34,10 @@ impl Replicator {
             .map(|at| at.max(self.now_ms + 10))
             .into_iter()
             .chain(self.flow.next_token_ms().filter(|_| !self.held.is_empty()))
-            .chain(self.has_more_backlog().then_some(self.now_ms))
+            .chain(
+                self.log_again_ms
+                    .or_else(|| self.has_more_backlog().then_some(self.now_ms)),
+            )
             .min()
     }
 

@@ -3,13 +3,15 @@
 use trireme_group::{Delivery, Position};
 use trireme_mutants::{Mutant, planted};
 
-use crate::history::History;
+use crate::history::{History, Unread};
 use crate::payload::{Memory, Missing, Payload};
 use crate::replicator::{Replicator, Stage};
 use crate::work::{Apply, Task};
 
 /// So much is read at once ...
 const READ_BYTES: usize = 1 << 20;
+/// When it is tried again where the log cannot be read at the moment.
+const RETRY_MS: u64 = 100;
 /// ... and no more than this in one go to be processed: the lock is held, and others wait for a sign of life.
 const SLICE_BYTES: usize = 4 << 20;
 
@@ -60,7 +62,7 @@ impl Replicator {
         };
         let room = self.room();
         let enough = missing.bytes.max(self.piece());
-        if room < enough && !missing.is_next {
+        if room < enough && !missing.is_next || self.log_again_ms.is_some() {
             return;
         }
         let memory = self.memory.clone();
@@ -72,9 +74,24 @@ impl Replicator {
     pub(crate) fn fetch_all(&mut self, history: &dyn History) {
         while let Some(missing) = self.works.missing() {
             if !self.fetch_into_works(missing, READ_BYTES, history, &Memory::default()) {
-                return;
+                break;
             }
         }
+        if let Some(missing) = self.works.missing().filter(|_| self.log_again_ms.is_some()) {
+            // There is no later: the log is given up now.
+            let lost = Err(Unread::Lost("the log could not be read in time".to_owned()));
+            self.must_be_read(missing.first, lost);
+        }
+    }
+
+    /// The log cannot be read at the moment.
+    pub(crate) fn read_log_later(&mut self) {
+        self.log_again_ms = Some(self.now_ms + RETRY_MS);
+    }
+
+    /// What could not be read is tried again when the time has come.
+    pub(crate) fn try_log_again(&mut self) {
+        self.log_again_ms = self.log_again_ms.filter(|at| *at > self.now_ms);
     }
 
     fn fetch_into_works(
@@ -94,7 +111,7 @@ impl Replicator {
 
     /// Reads back what is to be processed next; gives how much, None if it cannot be.
     pub(crate) fn fetch_backlog(&mut self, history: &dyn History) -> Option<usize> {
-        let missing = self.backlog.missing()?;
+        let missing = (self.backlog.missing()).filter(|_| self.log_again_ms.is_none())?;
         let before = self.memory.taken_bytes();
         let found = self.read_back(missing, self.piece().min(self.room()), history);
         let restored = found.and_then(|found| {
@@ -137,7 +154,7 @@ impl Replicator {
         missing: Missing,
         max_bytes: usize,
         history: &dyn History,
-    ) -> Result<Vec<(Position, Delivery)>, String> {
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
         let Missing { first, last, .. } = missing;
         if planted(Mutant::AnotherReadBack) {
             return history.read_back(first, last, READ_BYTES).map(swap_first);
@@ -147,13 +164,17 @@ impl Replicator {
 
     /// There is no other place to have it from in this process: the next one takes it from its log, or
     /// from others.
-    fn must_be_read(&mut self, position: Position, result: Result<usize, String>) -> bool {
+    fn must_be_read(&mut self, position: Position, result: Result<usize, Unread>) -> bool {
         let error = match result {
             Ok(restored) => {
                 self.read_back_count += restored as u64;
                 return true;
             }
-            Err(error) => error,
+            Err(Unread::NotNow) => {
+                self.read_log_later();
+                return false;
+            }
+            Err(Unread::Lost(error)) => error,
         };
         self.fatal(format!(
             "a write-set that waited to be applied cannot be read back from the write-set log, position {position}: {error}. \
@@ -163,8 +184,8 @@ impl Replicator {
     }
 }
 
-fn not_there() -> String {
-    "it is not there".to_owned()
+fn not_there() -> Unread {
+    Unread::Lost("it is not there".to_owned())
 }
 
 /// The mistake of [`Mutant::AnotherReadBack`].

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySet, KeySetBuilder, Seqno};
+use trireme_group::PAYLOAD_MAX;
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::{ConnId, TrxId};
@@ -82,6 +83,18 @@ impl WriteSetDraft {
     /// Size on the wire.
     pub fn len_bytes(&self) -> usize {
         KEYS_AT + self.keys_bytes + self.data_bytes
+    }
+
+    /// True if the order does not take it, nor any log.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.len_bytes() > PAYLOAD_MAX as usize
+    }
+
+    /// One that says of itself that it takes so many bytes.
+    #[cfg(test)]
+    pub(crate) fn claims(mut self, len_bytes: usize) -> Self {
+        self.data_bytes = len_bytes - KEYS_AT - self.keys_bytes;
+        self
     }
 
     /// Gives the write-set away as a parcel of this number, to be handed to the others before it is finished:

@@ -19,6 +19,8 @@ pub struct Machine {
     pub replica: ReplicaId,
     /// Kept on disk, flushed (rule 4).
     pub promised: Ballot,
+    /// Id of the log that it acknowledges with; kept likewise.
+    pub last_log: Uuid,
     /// grastate.dat.
     pub saved: SavedState,
     /// Where the log lies.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::configuration::Member;
 use crate::entry::Entry;
 use crate::event::{Action, Delivery, Event, Recovered};
-use crate::group::{Config, Group, LogReader};
+use crate::group::{Config, Group, LogReader, NotNow};
 use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Standing};
 
@@ -15,17 +15,28 @@ pub const HISTORY: Uuid = Uuid([7; 16]);
 
 /// What is on disk: entries from 1 on, or above a checkpoint.
 #[derive(Default)]
-pub struct Log(Vec<Entry>);
+pub struct Log {
+    entries: Vec<Entry>,
+    /// It cannot be read for now.
+    pub busy: bool,
+}
 
 impl LogReader for Log {
-    fn read(&self, position: Position) -> Option<Entry> {
-        self.0.iter().find(|e| e.position == position).cloned()
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        if self.busy {
+            return Err(NotNow);
+        }
+        Ok(self
+            .entries
+            .iter()
+            .find(|e| e.position == position)
+            .cloned())
     }
 }
 
 pub struct Node {
     pub group: Group,
-    log: Log,
+    pub log: Log,
     /// False: it is dead.
     alive: bool,
     /// What came out, but for what a driver does by itself.
@@ -107,7 +118,7 @@ impl Cores {
 
     /// All entries in a node's log.
     pub fn log_of(&self, node: usize) -> Vec<Entry> {
-        self.nodes[node].log.0.clone()
+        self.nodes[node].log.entries.clone()
     }
 
     /// A process starts and is connected with all others.
@@ -121,7 +132,10 @@ impl Cores {
         let entries = log.map_or(Vec::new(), |log| log.entries.clone());
         self.nodes.push(Node {
             group: Group::new(config, recovered, self.now),
-            log: Log(entries),
+            log: Log {
+                entries,
+                busy: false,
+            },
             alive: true,
             actions: Vec::new(),
         });
@@ -340,9 +354,9 @@ impl Cores {
                         self.post(node, to, message.clone());
                     }
                 }
-                Action::Append { entry } => at.log.0.push(entry),
-                Action::Truncate { after } => at.log.0.retain(|e| e.position <= after),
-                Action::Reset { .. } => at.log.0.clear(),
+                Action::Append { entry } => at.log.entries.push(entry),
+                Action::Truncate { after } => at.log.entries.retain(|e| e.position <= after),
+                Action::Reset { .. } => at.log.entries.clear(),
                 Action::Persist(state) => {
                     let promised = state.promised;
                     at.group.handle(self.now, Event::Persisted { promised });

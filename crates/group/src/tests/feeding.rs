@@ -64,6 +64,22 @@ fn who_was_away_is_fed_from_the_log_a_slice_at_a_time() {
 }
 
 #[test]
+fn who_is_fed_from_a_log_that_cannot_be_read_now_waits_and_keeps_its_own() {
+    let mut cores = returned(100);
+    let end = cores.nodes[0].group.commit();
+    cores.nodes[0].log.busy = true;
+    cores.pass(1_000);
+    assert!(cores.nodes[2].group.commit() < end);
+    let (now, due) = (cores.now(), cores.nodes[0].group.next_deadline());
+    assert!(due > now + 1, "it is not tried all the time");
+    cores.nodes[0].log.busy = false;
+    cores.pass(500);
+    assert_eq!(cores.nodes[2].group.commit(), end);
+    let anew = |(_, message): &(usize, Message)| matches!(message, Message::Install { .. });
+    assert!(!cores.arrived.iter().any(anew), "its log was given up");
+}
+
+#[test]
 fn no_more_than_the_window_is_sent_ahead_of_acknowledgements() {
     const WINDOW_BYTES: usize = 64 << 10;
     let mut cores = returned(100);

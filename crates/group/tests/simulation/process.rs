@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use trireme_group::{
     Ballot, Checkpoint, Config, Configuration, Delivery, Entry, Group, Incarnation, LogReader,
-    Member, Position, Recovered, ReplicaId, Standing, TimeMs,
+    Member, NotNow, Position, Recovered, ReplicaId, Standing, TimeMs,
 };
 
 use crate::plan::Plan;
@@ -69,9 +69,9 @@ impl MemoryLog {
 }
 
 impl LogReader for MemoryLog {
-    fn read(&self, position: Position) -> Option<Entry> {
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
         let kept = position.saturating_add(self.retention as Position) > self.end();
-        self.get(position).filter(|_| kept).cloned()
+        Ok(self.get(position).filter(|_| kept).cloned())
     }
 }
 

@@ -8,6 +8,7 @@ fn record() -> Record {
             number: 17,
             replica: ReplicaId("11111111-2222-4333-8444-555555555555".parse().unwrap()),
         },
+        log: Uuid::NIL,
     }
 }
 
@@ -37,6 +38,35 @@ fn the_file_is_as_documented() {
     let golden = golden(&Uuid::NIL.to_string(), 0, "", "efb614bb");
     assert_eq!(record().format(), golden);
     assert_eq!(parse(&golden, PathBuf::new()).unwrap(), record());
+}
+
+#[test]
+fn the_log_is_named_once_there_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
+    assert_eq!(votes.log(), Uuid::NIL);
+    votes.set_log(Uuid([8; 16])).unwrap();
+    votes.promise(ballot(3, 1)).unwrap();
+    let text = fs::read_to_string(dir.path().join(FILE_NAME)).unwrap();
+    let line = "\nlog: 08080808-0808-0808-0808-080808080808\nboot: ";
+    assert!(text.contains(line), "{text}");
+    let votes = Votes::open(dir.path(), Uuid([9; 16])).unwrap();
+    assert_eq!(
+        (votes.log(), votes.promised()),
+        (Uuid([8; 16]), ballot(3, 1))
+    );
+    // A line that names none is damage, one that is missing is not.
+    let named = Record {
+        log: Uuid([8; 16]),
+        ..record()
+    };
+    let body = named.format().replace("log: 08", "log: x8");
+    let (body, _) = body.split_once("crc32c").unwrap();
+    let text = format!("{body}crc32c: {:08x}\n", crc32c(body.as_bytes()));
+    assert!(matches!(
+        parse(&text, PathBuf::new()),
+        Err(VotesError::Damaged { .. })
+    ));
 }
 
 #[test]
@@ -161,10 +191,12 @@ proptest! {
     }
 
     #[test]
-    fn records_round_trip(replica: [u8; 16], number: u64) {
+    fn records_round_trip(replica: [u8; 16], number: u64, log: [u8; 16]) {
+        let log = Uuid(log);
         let replica = Uuid(replica);
         prop_assume!(!replica.is_nil());
-        let record = Record { replica, promised: Ballot { number, replica: ReplicaId(replica) } };
+        let promised = Ballot { number, replica: ReplicaId(replica) };
+        let record = Record { replica, promised, log };
         prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
     }
 }

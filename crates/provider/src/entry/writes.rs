@@ -15,8 +15,8 @@ use crate::node::Node;
 use crate::recv;
 use crate::transaction::{Handle, Transaction};
 
-/// What the log and the frames take, less what comes around a write-set.
-const LARGEST_BYTES: usize = (2 << 30) - (64 << 10);
+/// What the order takes. The server is told early, by the data and a guess of the keys; certify looks at the whole.
+const LARGEST_BYTES: usize = trireme_group::PAYLOAD_MAX as usize;
 
 /// The transaction behind a handle, made at its first use.
 ///

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_group::{
-    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, Position, ReplicaId,
+    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, NotNow, Position, ReplicaId,
     SubmissionId, Uuid,
 };
 
 use super::server::{Applier, Happened, Server, Session, Toi};
 use crate::{
     Action, Answer, Code, Connect, Event, Gtid, History, LastAction, Options, Recorded, Replicator,
-    Seqno, Status, Task, TrxId, Work, WriteSetDraft, flags,
+    Seqno, Status, Task, TrxId, Unread, Work, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -25,7 +25,7 @@ pub struct Records {
     /// What was delivered, from where it is pinned on.
     pub log: BTreeMap<Position, Delivery>,
     /// What is wrong with it.
-    pub damage: Option<String>,
+    pub damage: Option<Unread>,
 }
 
 impl History for Records {
@@ -36,9 +36,12 @@ impl History for Records {
             .map(|(seqno, _)| *seqno)
     }
 
-    fn read(&self, from: Seqno, max_bytes: usize) -> Vec<Recorded> {
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
+        if self.damage == Some(Unread::NotNow) {
+            return Err(NotNow);
+        }
         if from < self.first || !self.by_seqno.contains_key(&from) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let (mut bytes, mut out) = (0, Vec::new());
         for record in self.by_seqno.range(from..).map(|(_, r)| r) {
@@ -48,7 +51,7 @@ impl History for Records {
             }
             out.push(record.clone());
         }
-        out
+        Ok(out)
     }
 
     fn read_back(
@@ -56,7 +59,7 @@ impl History for Records {
         first: Position,
         last: Position,
         max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, String> {
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
         if let Some(damage) = &self.damage {
             return Err(damage.clone());
         }

@@ -2,7 +2,7 @@
 
 use trireme_certification::KeyType;
 
-use super::driver::{Cluster, member};
+use super::driver::{Cluster, draft, member};
 use super::server::Toi;
 use crate::{Code, Event, Options};
 
@@ -38,6 +38,37 @@ fn small_ones_of_the_same_node_go_first() {
     spread(&mut cluster, 1);
     assert_eq!(cluster.outcome(1, large), Code::Ok);
     cluster.assert_settled();
+}
+
+/// No log takes more, with what comes around it.
+#[test]
+fn what_is_longer_than_any_log_takes_is_refused() {
+    let mut cluster = Cluster::of(2);
+    let most = trireme_group::PAYLOAD_MAX as usize;
+    for (len_bytes, is_taken) in [(most, true), (most + 1, false)] {
+        let trx = len_bytes as u64;
+        let draft = draft(trx, "a", KeyType::Exclusive, b"").claims(len_bytes);
+        let call = |draft| {
+            move |ticket| Event::Certify {
+                ticket,
+                trx,
+                conn: trx,
+                draft,
+            }
+        };
+        let answer = cluster.call(1, call(draft.clone()));
+        assert_eq!(answer.is_none(), is_taken, "{len_bytes}");
+        let action = |ticket| Event::ToiStart {
+            ticket,
+            conn: trx,
+            draft,
+        };
+        let action = cluster.call(1, action);
+        assert_eq!(action.is_none(), is_taken, "{len_bytes}");
+        for answer in answer.into_iter().chain(action) {
+            assert_eq!(answer.code, Code::SizeExceeded);
+        }
+    }
 }
 
 /// It may have travelled for long: what it has seen is sampled when it gets its number.

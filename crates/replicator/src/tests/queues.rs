@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, draft, incarnation};
 use super::server::Happened;
-use crate::{Event, Gtid, Seqno};
+use crate::{Event, Gtid, Seqno, Unread};
 
 /// Data of each write-set; with its keys it is somewhat more.
 const DATA_BYTES: usize = 1_000;
@@ -211,11 +211,63 @@ fn the_log_keeps_what_another_has_not_reported() {
 }
 
 #[test]
+fn a_log_that_cannot_be_read_now_is_read_later() {
+    let mut cluster = bounded();
+    commit(&mut cluster, 20);
+    deliver_all(&mut cluster, 1);
+    cluster.nodes[1].records.damage = Some(Unread::NotNow);
+    apply_all(&mut cluster, 1);
+    let applied = cluster.nodes[1].replicator.last_committed();
+    assert!(applied < cluster.nodes[0].replicator.last_committed());
+    assert_eq!(cluster.nodes[1].fatal, None);
+    let due_ms = cluster.nodes[1].replicator.next_deadline_ms();
+    assert!(due_ms.is_some_and(|at| at > cluster.now_ms && at <= cluster.now_ms + 100));
+    cluster.nodes[1].records.damage = None;
+    cluster.pass(100);
+    apply_all(&mut cluster, 1);
+    cluster.settle();
+    cluster.assert_settled();
+    assert_equal(&cluster);
+}
+
+/// What was delivered during a pause is read back after it.
+#[test]
+fn a_backlog_that_cannot_be_read_now_is_read_later() {
+    let mut cluster = bounded();
+    assert!(cluster.call(1, |ticket| Event::Pause { ticket }).is_some());
+    commit(&mut cluster, 20);
+    deliver_all(&mut cluster, 1);
+    cluster.nodes[1].records.damage = Some(Unread::NotNow);
+    cluster.call(1, |ticket| Event::Resume { ticket });
+    apply_all(&mut cluster, 1);
+    assert_eq!(cluster.nodes[1].fatal, None);
+    let due_ms = cluster.nodes[1].replicator.next_deadline_ms();
+    assert!(due_ms.is_some_and(|at| at > cluster.now_ms && at <= cluster.now_ms + 100));
+    cluster.nodes[1].records.damage = None;
+    cluster.pass(100);
+    apply_all(&mut cluster, 1);
+    cluster.settle();
+    cluster.assert_settled();
+    assert_equal(&cluster);
+}
+
+#[test]
+fn what_waits_for_a_log_that_begins_anew_cannot_wait() {
+    let mut cluster = bounded();
+    commit(&mut cluster, 20);
+    deliver_all(&mut cluster, 1);
+    cluster.nodes[1].records.damage = Some(Unread::NotNow);
+    cluster.event(1, Event::LogEnds);
+    let text = cluster.nodes[1].fatal.clone().unwrap_or_default();
+    assert!(text.contains("cannot be read back"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_read_back_is_not_applied() {
     let mut cluster = bounded();
     commit(&mut cluster, 20);
     deliver_all(&mut cluster, 1);
-    cluster.nodes[1].records.damage = Some("a damaged record".to_owned());
+    cluster.nodes[1].records.damage = Some(Unread::Lost("a damaged record".to_owned()));
     while cluster.nodes[1].fatal.is_none() {
         let any = cluster.take_work(1) | cluster.step_applier(1, 0);
         assert!(any, "it ends with an error");

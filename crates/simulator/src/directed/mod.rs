@@ -98,6 +98,7 @@ schedules! {
     wiped_in_pending_view,
     laggard_beyond_the_floor,
     slow_database_long_log,
+    no_descriptors,
 }
 
 /// The schedule with this name. Err: there is none.

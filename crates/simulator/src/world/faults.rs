@@ -288,6 +288,7 @@ impl World {
         let machine = &mut self.machines[node];
         machine.replica = replica;
         machine.promised = Ballot::default();
+        machine.last_log = Uuid::NIL;
         machine.saved = SavedState::default();
         machine.disk = MemoryDisk::default();
         machine.left = Left::default();

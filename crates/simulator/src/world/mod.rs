@@ -109,6 +109,7 @@ impl World {
             .map(|node| Machine {
                 replica: trireme_group::ReplicaId(random.uuid()),
                 promised: Default::default(),
+                last_log: Default::default(),
                 saved: SavedState::default(),
                 disk: Default::default(),
                 left: Default::default(),

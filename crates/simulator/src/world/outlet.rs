@@ -21,6 +21,7 @@ pub struct Outlet<'a> {
     pub server: &'a mut Server,
     pub progress: &'a mut Progress,
     pub promised: &'a mut Ballot,
+    pub last_log: &'a mut Uuid,
     pub saved: &'a mut SavedState,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
@@ -50,6 +51,11 @@ impl Outside for Outlet<'_> {
     fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
         self.progress.promised = true;
         *self.promised = ballot;
+        Ok(())
+    }
+
+    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+        *self.last_log = id;
         Ok(())
     }
 

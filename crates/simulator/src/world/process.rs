@@ -20,6 +20,7 @@ macro_rules! parts {
         let Machine {
             process: Some(process),
             promised,
+            last_log,
             saved,
             ..
         } = &mut $world.machines[$node]
@@ -33,6 +34,7 @@ macro_rules! parts {
             server: &mut process.server,
             progress: &mut process.progress,
             promised,
+            last_log,
             saved,
             outbox: &mut $world.outbox,
             configurations: &mut process.configurations,

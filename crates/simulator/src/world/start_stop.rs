@@ -145,6 +145,7 @@ impl World {
                 ..Config::new(me)
             },
             promised: machine.promised,
+            last_log: machine.last_log,
             recover: plan.recovers,
             boot_id: u128::from(machine.boots).to_le_bytes(),
             log: LogConfig {
@@ -231,7 +232,7 @@ impl World {
             return;
         };
         let positions = checkpoint.position + 1..=link.group.end();
-        let entries = positions.filter_map(|at| LogReader::read(&link.storage, at));
+        let entries = positions.filter_map(|at| LogReader::read(&link.storage, at).ok()?);
         let entries: Vec<Entry> = entries.collect();
         let began = Seen::BeganAnew {
             checkpoint: checkpoint.clone(),

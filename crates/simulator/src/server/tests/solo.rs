@@ -26,6 +26,10 @@ impl Outside for Out {
     fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
         Ok(())
     }
+    fn in_log(&mut self, _id: Uuid) -> Result<(), String> {
+        Ok(())
+    }
+
     fn in_history(&mut self, _history: Uuid) {}
     fn refused(&mut self, reason: String) {
         panic!("{reason}")
@@ -90,6 +94,7 @@ impl Solo {
         let start = Start {
             config: Config::new(me),
             promised: Ballot::default(),
+            last_log: Uuid::NIL,
             recover: false,
             boot_id: [0; 16],
             log: LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Os),

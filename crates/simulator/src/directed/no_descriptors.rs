@@ -1,0 +1,48 @@
+//! A server has too many files open (docs/log-format.md, "When the disk fails").
+//!
+//! n1, in office, can open nothing for a while: the next segment of its log cannot be begun. It stays, goes on to commit and
+//! flush, and n3, which was cut off, gets what it lacks.
+
+use trireme_log::Durability;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+/// So many transactions, of which few fit into a segment.
+const MANY: u32 = 200;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.durability = Durability::Disk;
+        plan.suspect_timeout_ms = 60_000;
+        plan.segment_bytes = 4 << 10;
+        plan.tail_bytes = 2_000;
+        plan.recovers = true;
+        plan.nodes[N1].server.load.clients = 8;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.part(&[N3], &[N1, N2]);
+    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
+    let told = |s: &Stage, trxs: &[_]| trxs.iter().all(|x| s.told(*x).is_some());
+    stage.until("n1 writes", |s| told(s, &all))?;
+    stage.world.machines[N1].disk.set_no_descriptors(true);
+    let more: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 writes on", |s| told(s, &more))?;
+    let all: Vec<_> = (all.into_iter().chain(more))
+        .filter(|x| stage.acknowledged(*x))
+        .collect();
+    stage.check("nearly all", all.len() as u32 > MANY)?;
+    let before = stage.view(N1);
+    stage.join(&[N3], &[N1, N2]);
+    let fed = |s: &Stage| all.iter().all(|x| s.has_applied(N3, *x));
+    stage.until("n3 gets them", fed)?;
+    stage.must("n1 has stayed", stage.in_office(N1) && stage.view(N1) == before);
+    stage.world.machines[N1].disk.set_no_descriptors(false);
+    Ok(())
+}
