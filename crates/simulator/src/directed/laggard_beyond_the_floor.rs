@@ -21,7 +21,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.cert_max_length = 16;
         plan.recovers = true;
         plan.nodes[N1].server.load.clients = 8;
-        if seed.is_multiple_of(2) {
+        if seed % 2 == 0 {
             plan.nodes[N3].arbitrate();
         }
         plan
