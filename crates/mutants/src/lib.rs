@@ -126,6 +126,8 @@ mutants! {
         queue_keeps_all: QueueKeepsAll,
         another_read_back: AnotherReadBack,
         waiting_not_pinned: WaitingNotPinned,
+        non_primary_overtakes_pause: NonPrimaryOvertakesPause,
+        old_view_is_primary: OldViewIsPrimary,
     }
 }
 

@@ -345,7 +345,10 @@ impl Replicator {
         self.shed_backlog();
         self.fetch_works(history);
         let low = self.order.low();
-        self.works.announce(low, &mut self.out);
+        match self.is_held_still() {
+            true => self.works.hold(),
+            false => self.works.announce(low, &mut self.out),
+        }
     }
 
     /// The next callback for a recv() thread; None if there is none now (wait for
@@ -361,6 +364,9 @@ impl Replicator {
                 id: 0,
                 task: Task::Exit { code },
             });
+        }
+        if self.is_held_still() {
+            return None;
         }
         let low = self.order.low();
         let work = self.works.take(low)?;

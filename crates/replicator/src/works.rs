@@ -225,6 +225,17 @@ impl Works {
         })
     }
 
+    /// A view is being shown.
+    pub(crate) fn is_in_view(&self) -> bool {
+        let is_one = |running: &Running| matches!(running, Running::View(_));
+        self.running.values().any(is_one)
+    }
+
+    /// Nothing is handed out for now: what was announced is announced again.
+    pub(crate) fn hold(&mut self) {
+        self.announced = 0;
+    }
+
     /// True if the next is a view at this seqno.
     pub(crate) fn shows_next(&self, seqno: Seqno) -> bool {
         let next = self.queue.front().map(|queued| &queued.task);
