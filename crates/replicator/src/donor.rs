@@ -150,7 +150,7 @@ impl Replicator {
         }
     }
 
-    fn donates_to(&self) -> Option<Incarnation> {
+    pub(crate) fn donates_to(&self) -> Option<Incarnation> {
         self.control.as_ref()?.members.get(&self.me)?.donates_to
     }
 

@@ -163,7 +163,11 @@ impl Server {
                 self.tell(ctx, |ticket| Event::Resume { ticket });
             }
             // It calls nothing: the provider is paused for good.
-            (Pauser::Donor, _) => {}
+            (Pauser::Donor, state) => assert_eq!(
+                state,
+                State::Disconnecting,
+                "a script lets go of a provider that it has paused as a donor"
+            ),
         }
     }
 }
