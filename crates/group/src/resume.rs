@@ -205,7 +205,7 @@ impl Group {
             ". This node may have forgotten the last entries that it acknowledged (a power loss with \
              repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \
              majority. The logs here end: {}. If the missing nodes will not come back, or every node says this, commits \
-             acknowledged beyond the longest log are lost. To go on without them: stop all nodes, write safe_to_bootstrap: 1 \
+             acknowledged beyond the longest log are lost: to go on without them, stop all nodes, write safe_to_bootstrap: 1 \
              into the grastate.dat of {furthest} and of no other, start it with galera_new_cluster, then the others. \
              Where the server of {furthest} answers, SET GLOBAL wsrep_provider_options='pc.bootstrap=1' there does it, too",
             list.join(", ")

@@ -133,6 +133,8 @@ mutants! {
         another_read_back: AnotherReadBack,
         waiting_not_pinned: WaitingNotPinned,
         laggard_not_pinned: LaggardNotPinned,
+        non_primary_overtakes_pause: NonPrimaryOvertakesPause,
+        old_view_is_primary: OldViewIsPrimary,
     }
 }
 

@@ -2,14 +2,22 @@
 
 use std::collections::VecDeque;
 
-use trireme_group::{Configuration, Delivery, Position};
+use trireme_group::{Configuration, Delivery, Member, Position};
 
 use crate::payload::{Memory, Missing, Payload};
+
+/// What waits.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Entry {
+    Delivered(Delivery),
+    /// The primary component was left behind all that stands before: this was left of it.
+    NonPrimary(Vec<Member>),
+}
 
 struct Waiting {
     position: Position,
     /// None: to be read back.
-    delivery: Option<Delivery>,
+    entry: Option<Entry>,
     payload: Payload,
 }
 
@@ -30,9 +38,38 @@ impl Backlog {
         };
         self.entries.push_back(Waiting {
             position,
-            delivery: Some(delivery),
+            entry: Some(Entry::Delivered(delivery)),
             payload,
         });
+    }
+
+    /// Of two with nothing between them the later one counts.
+    pub(crate) fn push_non_primary(&mut self, position: Position, component: Vec<Member>) {
+        let entry = Some(Entry::NonPrimary(component));
+        match self.entries.back_mut() {
+            Some(last) if matches!(last.entry, Some(Entry::NonPrimary(_))) => last.entry = entry,
+            _ => self.entries.push_back(Waiting {
+                position,
+                entry,
+                payload: Payload::None,
+            }),
+        }
+    }
+
+    /// The last component without a majority that waits, which it does no more.
+    pub(crate) fn take_non_primary(&mut self) -> Option<Vec<Member>> {
+        let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
+        let at = self.entries.iter().rposition(is_one)?;
+        match self.entries.remove(at)?.entry {
+            Some(Entry::NonPrimary(component)) => Some(component),
+            _ => None, // `is_one` has seen it
+        }
+    }
+
+    /// True if the primary component was left behind what comes next.
+    pub(crate) fn ends_primary(&self) -> bool {
+        let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
+        self.entries.iter().any(is_one)
     }
 
     /// What came last stays without its payload, if there is no room for it or for one before it.
@@ -40,20 +77,20 @@ impl Backlog {
         let Some(last) = (self.entries.back_mut()).filter(|_| is_full || self.in_log > 0) else {
             return;
         };
-        let Some(Delivery::Submission { payload, .. }) = &last.delivery else {
+        let Some(Entry::Delivered(Delivery::Submission { payload, .. })) = &last.entry else {
             return;
         };
         last.payload = Payload::InLog {
             position: last.position,
             bytes: payload.len(),
         };
-        last.delivery = None;
+        last.entry = None;
         self.in_log += 1;
     }
 
     /// The next one; None if there is none, or it has to be read back.
-    pub(crate) fn front(&self) -> Option<&Delivery> {
-        self.entries.front()?.delivery.as_ref()
+    pub(crate) fn front(&self) -> Option<&Entry> {
+        self.entries.front()?.entry.as_ref()
     }
 
     /// True if the next one has to be read back.
@@ -83,7 +120,7 @@ impl Backlog {
         let mut restored = 0;
         for entry in &mut self.entries {
             let Payload::InLog { position, bytes } = entry.payload else {
-                continue; // a configuration
+                continue; // it has nothing to be read back
             };
             while found.next_if(|(at, _)| *at < position).is_some() {}
             let read = found.next_if(|(at, delivery)| {
@@ -92,7 +129,7 @@ impl Backlog {
                     && matches!(delivery, Delivery::Submission { payload, .. } if is_it(payload))
             });
             let Some((_, delivery)) = read else { break };
-            entry.delivery = Some(delivery);
+            entry.entry = Some(Entry::Delivered(delivery));
             entry.payload = Payload::here(memory, bytes);
             self.in_log -= 1;
             restored += 1;
@@ -100,10 +137,10 @@ impl Backlog {
         restored
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Position, Delivery)> {
+    pub(crate) fn pop(&mut self) -> Option<(Position, Entry)> {
         self.front()?;
         let next = self.entries.pop_front()?;
-        next.delivery.map(|delivery| (next.position, delivery))
+        next.entry.map(|entry| (next.position, entry))
     }
 
     /// Forgets what is not above `position`.
@@ -130,8 +167,10 @@ impl Backlog {
     pub(crate) fn configurations(
         &self,
     ) -> impl DoubleEndedIterator<Item = (Position, &Configuration)> {
-        (self.entries.iter()).filter_map(|entry| match &entry.delivery {
-            Some(Delivery::Configuration(configuration)) => Some((entry.position, configuration)),
+        (self.entries.iter()).filter_map(|waiting| match &waiting.entry {
+            Some(Entry::Delivered(Delivery::Configuration(configuration))) => {
+                Some((waiting.position, configuration))
+            }
             _ => None,
         })
     }
@@ -169,7 +208,7 @@ mod tests {
         }
         assert_eq!(memory.taken_bytes(), 10);
         assert_eq!(backlog.configurations().count(), 1);
-        assert_eq!(backlog.pop(), Some((1, delivery(1, 10))));
+        assert_eq!(backlog.pop(), Some((1, Entry::Delivered(delivery(1, 10)))));
         assert!(backlog.next_is_missing());
         assert_eq!(backlog.pop(), None);
         let missing = backlog.missing().expect("it is");
@@ -180,13 +219,14 @@ mod tests {
         assert_eq!(backlog.restore(found.to_vec(), &memory), 3);
         assert_eq!(memory.taken_bytes(), 30);
         for position in [2, 3] {
-            assert_eq!(backlog.pop(), Some((position, delivery(position, 10))));
+            let next = Entry::Delivered(delivery(position, 10));
+            assert_eq!(backlog.pop(), Some((position, next)));
         }
         assert!(matches!(
             backlog.pop(),
-            Some((4, Delivery::Configuration(_)))
+            Some((4, Entry::Delivered(Delivery::Configuration(_))))
         ));
-        assert_eq!(backlog.pop(), Some((5, delivery(5, 10))));
+        assert_eq!(backlog.pop(), Some((5, Entry::Delivered(delivery(5, 10)))));
         assert_eq!(backlog.missing().map(|missing| missing.first), Some(6));
         backlog.drop_up_to(6);
         assert!(backlog.is_empty());

@@ -80,9 +80,19 @@ impl Replicator {
         self.pauses > 0 && (self.pausing.is_empty() || !needed())
     }
 
+    /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones,
+    /// which nothing may delay.
+    pub(crate) fn is_held_still(&self) -> bool {
+        let lasts = !matches!(self.stage, Stage::Final | Stage::Closed);
+        lasts && self.pauses as usize > self.pausing.len()
+    }
+
     pub(crate) fn grant_pause(&mut self) {
         let at_rest = match self.stage {
-            Stage::Active => self.order.is_drained() && self.deliveries_stand_still(),
+            Stage::Active => {
+                let drained = self.order.is_drained() && self.deliveries_stand_still();
+                drained && !self.works.is_in_view()
+            }
             // What was certified before it left is still being applied.
             Stage::Final => self.order.is_drained(),
             Stage::Closed => true,

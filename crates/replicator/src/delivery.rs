@@ -6,6 +6,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
+use crate::backlog::Entry;
 use crate::control::{Control, NodeState};
 use crate::effect::{Effect, Lost};
 use crate::history::History;
@@ -52,10 +53,11 @@ impl Replicator {
             if self.deliveries_stand_still() && !self.next_passes_a_pause() {
                 break;
             }
-            let Some((position, delivery)) = self.backlog.pop() else {
-                break;
-            };
-            self.process(position, delivery);
+            match self.backlog.pop() {
+                Some((position, Entry::Delivered(delivery))) => self.process(position, delivery),
+                Some((_, Entry::NonPrimary(component))) => self.show_non_primary(component),
+                None => break,
+            }
         }
     }
 
@@ -64,7 +66,7 @@ impl Replicator {
     /// desync (contract 2.20).
     fn next_passes_a_pause(&self) -> bool {
         match self.backlog.front() {
-            Some(Delivery::Submission { id, payload }) => {
+            Some(Entry::Delivered(Delivery::Submission { id, payload })) => {
                 let may_donate = self.my_state() == Some(NodeState::Synced);
                 Message::needs_no_server(payload, id.incarnation == self.me, may_donate)
             }
@@ -93,7 +95,7 @@ impl Replicator {
             }
             Effect::Weights => {
                 self.joined_told = None;
-                self.primary |= !self.is_catching_up();
+                self.note_primary();
             }
             Effect::Void { id, reason } => self.void(id, &reason),
             Effect::StateRequest {
@@ -247,7 +249,7 @@ impl Replicator {
 
     fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
         self.record(position, seqno, seqno - 1, false);
-        self.primary |= !self.is_catching_up();
+        self.note_primary();
         self.counters.received += 1;
         self.counters.received_bytes += 8;
         let configuration = self.configuration();
@@ -288,6 +290,12 @@ impl Replicator {
             && self.configuration().index_of(self.me).is_none()
     }
 
+    /// By what was processed now, the node is in the primary component: unless it has left that since.
+    fn note_primary(&mut self) {
+        let left = self.backlog.ends_primary() && !planted(Mutant::OldViewIsPrimary);
+        self.primary |= !self.is_catching_up() && !left;
+    }
+
     /// A submission without effect.
     fn void(&mut self, id: SubmissionId, reason: &str) {
         self.log(Level::Debug, format!("submission {id} is void: {reason}"));
@@ -310,8 +318,12 @@ impl Replicator {
         }
         let sent = self.own(id);
         if let Some(Sent::Desync(ticket)) = sent {
-            self.desyncs_granted += u32::from(!refused);
-            let code = if refused { Code::TrxFail } else { Code::Ok };
+            // A server that is a donor when FLUSH TABLES WITH READ LOCK ends takes back no desync that it was granted at
+            // the beginning (contract 2.20). What the order has counted is taken back by `settle_desyncs`.
+            let donates = self.works.is_donor || self.donates_to().is_some();
+            let granted = !refused && !donates;
+            self.desyncs_granted += u32::from(granted);
+            let code = if granted { Code::Ok } else { Code::TrxFail };
             self.answer(ticket, Answer::unordered(code));
         }
         if refused {
@@ -386,6 +398,11 @@ impl Replicator {
             Task::View(view) if view.primary => view.gtid.seqno,
             _ => return,
         };
+        if seqno <= self.order.low() {
+            // The view that an incremental transfer begins with has no place of its own ([`Self::ist_begins`]).
+            self.shown_low = None;
+            return;
+        }
         self.order.pass(seqno);
         self.released(seqno);
     }

@@ -104,6 +104,8 @@ impl Replicator {
         }
         self.order.unhold();
         if !ok {
+            self.works.is_donor = false;
+            self.tell_synced();
             self.log(Level::Error, "the server could not start to send its state");
             self.end_donation(CANCELED);
         }
@@ -114,6 +116,8 @@ impl Replicator {
         let donates = self.donates_to().is_some();
         let code = if donates { Code::Ok } else { Code::ConnFail };
         self.answer(ticket, Answer::unordered(code));
+        self.works.is_donor = false;
+        self.tell_synced();
         if donates {
             let wrong = gtid.uuid != self.applied_history || gtid.seqno < 0;
             self.end_donation(if rcode == 0 && wrong {
@@ -150,7 +154,7 @@ impl Replicator {
         }
     }
 
-    fn donates_to(&self) -> Option<Incarnation> {
+    pub(crate) fn donates_to(&self) -> Option<Incarnation> {
         self.control.as_ref()?.members.get(&self.me)?.donates_to
     }
 

@@ -91,7 +91,8 @@ impl Replicator {
 
     /// Takes one step; false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        if self.leaving || self.has_enough_queued() || !self.doubt_is_settled() {
+        let may_not = self.leaving || self.is_held_still();
+        if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
             return false;
         }
         let now_ms = self.now_ms;

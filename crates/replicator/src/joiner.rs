@@ -117,6 +117,10 @@ impl Replicator {
         if let Some(control) = self.control.take() {
             self.forks_before_reset = control.forks;
         }
+        // What came behind it is not known any more, but its server has to hear of it.
+        if let Some(component) = self.backlog.take_non_primary() {
+            self.show_non_primary(component);
+        }
         self.backlog.clear();
         self.positions.clear();
         self.marks.clear();

@@ -230,21 +230,44 @@ impl Replicator {
         for ticket in self.causal.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        self.forget_desyncs();
-        let in_snapshot = self.is_in_snapshot();
         // Nor of what lies before the control state that this node has from a peer: the view in which
         // it is primary again is known already, and would not be shown after this one.
         let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
-        if self.connected && !in_snapshot && !behind {
-            let view = self.non_primary_view(component);
-            self.push_task(Task::View(view), None, Payload::None);
+        let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
+        let is_shown = self.connected && has_place && !self.is_in_snapshot() && !behind;
+        let waits = self.pauses > 0 || !self.backlog.is_empty();
+        if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
+            let position = self.delivered_to;
+            return self.backlog.push_non_primary(position, component);
+        }
+        if self.pauses == 0 {
+            self.forget_desyncs();
+        }
+        if is_shown {
+            self.push_non_primary_view(component);
         }
     }
 
+    /// Everything before has been processed. Not while the node is held still: how its server lets go goes by the
+    /// state in which it was when it came, which this view ends (contract 2.20).
+    pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
+        // An older view may have said so since.
+        self.synced_told = false;
+        self.forget_desyncs();
+        if !self.is_in_snapshot() {
+            self.push_non_primary_view(component);
+        }
+    }
+
+    fn push_non_primary_view(&mut self, component: Vec<Member>) {
+        let view = self.non_primary_view(component);
+        self.push_task(Task::View(view), None, Payload::None);
+    }
+
     /// A desync does not outlast the primary component, as with Galera (MTR: GAL-401): the server is not ready before it
-    /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) does: it could not become Synced.
+    /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) ends with the pause: it could not become Synced.
     fn forget_desyncs(&mut self) {
-        if self.pauses == 0 && std::mem::take(&mut self.desyncs_granted) > 0 {
+        if std::mem::take(&mut self.desyncs_granted) > 0 {
             self.log(
                 Level::Info,
                 "the desync of this node ends with the primary component; if it is to be desynced when it is back, \
@@ -337,6 +360,15 @@ impl Replicator {
         }
         if !std::mem::replace(&mut self.leaving, true) {
             self.out.push(Action::Leave);
+        }
+        // Its server is on its way out: it could neither send nor receive.
+        let dropped = self
+            .works
+            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. }));
+        for task in dropped {
+            if matches!(task, Task::Donate { .. }) {
+                self.order.unhold_last();
+            }
         }
         self.wake_clients(false);
     }

@@ -82,6 +82,11 @@ impl Order {
         self.holds.pop_front();
     }
 
+    /// Ends the last [`Self::hold`].
+    pub(crate) fn unhold_last(&mut self) {
+        self.holds.pop_back();
+    }
+
     /// Ends every [`Self::hold`].
     pub(crate) fn unhold_all(&mut self) {
         self.holds.clear();

@@ -354,7 +354,10 @@ impl Replicator {
         self.shed_backlog();
         self.fetch_works(history);
         let low = self.order.low();
-        self.works.announce(low, &mut self.out);
+        match self.is_held_still() {
+            true => self.works.hold(),
+            false => self.works.announce(low, &mut self.out),
+        }
     }
 
     /// The next callback for a recv() thread; None if there is none now (wait for
@@ -371,8 +374,17 @@ impl Replicator {
                 task: Task::Exit { code },
             });
         }
+        if self.is_held_still() {
+            return None;
+        }
         let low = self.order.low();
-        let work = self.works.take(low)?;
+        let mut work = self.works.take(low)?;
+        // Its server has not sent yet, though the joiner may be lost already: there is no way from a donor to Synced.
+        while matches!(work.task, Task::Synced) && self.works.is_donor {
+            self.works.done(work.id);
+            self.synced_told = false;
+            work = self.works.take(low)?;
+        }
         if let Task::Apply(apply) = &work.task {
             let early = apply.gtid.seqno > low + 1;
             self.counters

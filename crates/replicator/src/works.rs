@@ -75,6 +75,8 @@ pub(crate) struct Works {
     applies: usize,
     /// The server was asked to send its state, and has not said yet that it has.
     pub(crate) donates: bool,
+    /// The server takes itself for a donor: until it says that it has sent, or loses the primary component.
+    pub(crate) is_donor: bool,
 }
 
 impl Works {
@@ -202,7 +204,11 @@ impl Works {
         }
         let task = self.queue.pop_front()?.task;
         self.here -= 1; // it was ready
-        self.donates |= matches!(task, Task::Donate { .. });
+        match &task {
+            Task::Donate { .. } => (self.donates, self.is_donor) = (true, true),
+            Task::View(view) if !view.primary => self.is_donor = false,
+            _ => {}
+        }
         self.announced = self.announced.saturating_sub(1);
         let running = match &task {
             Task::Apply(apply) => {
@@ -223,6 +229,17 @@ impl Works {
             id: self.next_id,
             task,
         })
+    }
+
+    /// A view is being shown.
+    pub(crate) fn is_in_view(&self) -> bool {
+        let is_one = |running: &Running| matches!(running, Running::View(_));
+        self.running.values().any(is_one)
+    }
+
+    /// Nothing is handed out for now: what was announced is announced again.
+    pub(crate) fn hold(&mut self) {
+        self.announced = 0;
     }
 
     /// True if the next is a view at this seqno.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::load::Load;
-use super::trial::{SOON, Trial};
+use super::trial::{SOON, Trial, pause};
 
 /// Silence is noticed after two seconds; Galera wants several keepalives within them.
 pub const QUICK: &str = "evs.suspect_timeout=PT2S;evs.keepalive_period=PT0.5S";
@@ -89,4 +89,42 @@ fn a_paused_node_is_expelled_and_comes_back_by_itself() {
         trial.await_size(i, 3, SOON);
     }
     assert_eq!(trial.value(1, "SELECT COUNT(*) FROM d.t"), "1");
+}
+
+/// As by a backup that takes long; its server lets go by the state that it believes to be in.
+#[test]
+fn a_node_cut_off_under_a_global_read_lock_is_synced_again_when_that_ends() {
+    let Some(mut trial) = Trial::start(3, QUICK) else {
+        return;
+    };
+    for heals_first in [true, false] {
+        let mut backup = trial.client(1);
+        let statement = "FLUSH TABLES WITH READ LOCK";
+        backup.exec(statement).expect(statement);
+        trial.set_option(1, "gmcast.isolate=1");
+        trial.await_size(0, 2, NOTICED);
+        trial.exec(
+            0,
+            &format!("INSERT INTO d.t VALUES ({}, 1)", u8::from(heals_first)),
+        );
+        pause(NOTICED); // until it knows itself
+        if heals_first {
+            trial.set_option(1, "gmcast.isolate=0");
+            trial.await_size(0, 3, SOON);
+        }
+        backup.exec("UNLOCK TABLES").expect("it holds them");
+        if !heals_first {
+            trial.await_status(1, "wsrep_cluster_status", "non-Primary", NOTICED);
+            trial.set_option(1, "gmcast.isolate=0");
+        }
+        trial.await_status(1, "wsrep_local_state_comment", "Synced", SOON);
+        trial.await_status(1, "wsrep_ready", "ON", SOON);
+        assert_eq!(trial.status(1, "wsrep_desync_count"), "0");
+        trial.exec(1, "UPDATE d.t SET v = v + 1");
+        trial.exec(
+            1,
+            "CREATE OR REPLACE TABLE d.after_backup (id INT PRIMARY KEY)",
+        );
+        trial.assert_equal();
+    }
 }

@@ -365,6 +365,9 @@ fn a_desync_ends_with_the_primary_component_but_for_a_paused_node() {
         if paused {
             assert_eq!(state.1, 1);
             cluster.call(1, |ticket| Event::Resume { ticket });
+            cluster.settle();
+            let state = (cluster.comment(1), cluster.status(1).desync_count);
+            assert_eq!(state, ("Synced", 0), "it ends with the pause");
         } else {
             assert_eq!(state, ("Synced", 0));
         }

@@ -13,6 +13,7 @@ mod joining;
 mod large;
 mod life;
 mod pacing;
+mod pauses;
 mod queues;
 mod random;
 mod server;

@@ -99,6 +99,7 @@ schedules! {
     laggard_beyond_the_floor,
     slow_database_long_log,
     no_descriptors,
+    cut_off_while_held,
 }
 
 /// The schedule with this name. Err: there is none.

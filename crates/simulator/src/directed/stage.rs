@@ -460,6 +460,22 @@ impl<'a> Stage<'a> {
         self.world.settle(node);
     }
 
+    /// The same by FLUSH TABLES WITH READ LOCK.
+    pub fn flush_tables(&mut self, node: NodeId) {
+        self.world
+            .tell(|| format!("ORDER n{}: flush tables with read lock", node + 1));
+        if let Some(process) = &mut self.world.machines[node].process {
+            process.server.flush_tables();
+        }
+        self.world.settle(node);
+    }
+
+    /// The node's administrator holds it still.
+    pub fn is_held_still(&self, node: NodeId) -> bool {
+        self.process(node)
+            .is_some_and(|process| process.server.is_held_still())
+    }
+
     /// The node's disk and processor take so many times as long.
     pub fn slow(&mut self, node: NodeId, factor: u64) {
         self.world.machines[node].slow = factor;

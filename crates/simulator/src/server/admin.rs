@@ -4,7 +4,7 @@ use trireme_replicator::{Code, Event};
 
 use super::conflict::NO_SEQNO;
 use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
-use super::pause::{Pause, PauseStage};
+use super::pause::{Pause, PauseStage, Pauser};
 use super::server::Server;
 
 /// What it is at.
@@ -38,11 +38,19 @@ impl Admin {
 impl Server {
     /// The administrator is to hold the provider still for its time, as for an RSU.
     pub fn hold_still(&mut self) {
-        self.admin.stage = Stage::Pausing(Pause {
-            desyncs: true,
-            ..Pause::default()
-        });
+        self.admin.stage = Stage::Pausing(Pause::of(Pauser::Rsu));
         self.runnable.push(self.appliers.len() + self.clients.len());
+    }
+
+    /// The administrator is to do FLUSH TABLES WITH READ LOCK, for its time.
+    pub fn flush_tables(&mut self) {
+        self.admin.stage = Stage::Pausing(Pause::of(Pauser::Client));
+        self.runnable.push(self.appliers.len() + self.clients.len());
+    }
+
+    /// The administrator holds the provider still.
+    pub fn is_held_still(&self) -> bool {
+        matches!(self.admin.stage, Stage::Holding(_))
     }
 
     pub(super) fn step_admin(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
@@ -113,13 +121,8 @@ impl Server {
                 self.kill(ctx);
                 return self.sleep_as_admin(ctx);
             }
-            1 | 2 => {
-                self.admin.stage = Stage::Pausing(Pause {
-                    blocks_commits: what == 1,
-                    desyncs: true,
-                    ..Pause::default()
-                });
-            }
+            1 => self.admin.stage = Stage::Pausing(Pause::of(Pauser::Client)),
+            2 => self.admin.stage = Stage::Pausing(Pause::of(Pauser::Rsu)),
             _ => {
                 self.admin.stage = Stage::Desyncing;
                 return self.ask(who, "desync", ctx, |ticket| Event::Desync { ticket });

@@ -5,6 +5,7 @@ use trireme_replicator::{Event, Gtid, Task, View};
 use super::applier::Stage;
 use super::ctx::{Ctx, Stride, ThreadId};
 use super::server::Server;
+use super::state::State;
 use super::transfer::{read_request, request};
 use crate::seen::view_digest;
 
@@ -24,6 +25,7 @@ impl Server {
             }
             Task::View(view) => return self.begin_view(a, view, ctx),
             Task::Synced => {
+                self.state_after_synced();
                 self.ready = self.initialized && !self.leaving && !self.db.has_diverged();
                 self.wake_clients();
                 self.send_pending_rollbacks(ctx);
@@ -69,6 +71,7 @@ impl Server {
             }
         } else {
             self.ready = false;
+            self.state_after_view(false);
         }
         let applier = &mut self.appliers[a];
         applier.gtid = Some(view.gtid);
@@ -112,6 +115,7 @@ impl Server {
                 }
                 if let Some(view) = self.appliers[a].view.take().filter(|view| view.primary) {
                     self.db.view(view.gtid, view_digest(&view), ctx);
+                    self.state_after_view(true);
                 }
                 self.work_done(a, ctx)
             }
@@ -132,6 +136,9 @@ impl Server {
                     return self.park(a, "for its own state transfer");
                 }
                 let ok = self.has_donation(a);
+                if !ok {
+                    self.state_after_donation();
+                }
                 self.return_from_callback(a, Event::Donated { work, ok }, ctx)
             }
             Stage::Sending => {
@@ -167,6 +174,7 @@ impl Server {
             "asked to donate its state at {gtid}, which is at {at}"
         );
         assert!(!bypass, "a donor is asked for nothing but its position");
+        self.state = State::Donor;
         let (to, to_start) = read_request(request);
         self.prepare_donation(a, to, to_start, ctx);
     }

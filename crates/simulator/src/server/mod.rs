@@ -27,6 +27,7 @@ mod rows;
 #[allow(clippy::module_inception)] // its main type
 mod server;
 mod session;
+mod state;
 mod streaming;
 #[cfg(test)]
 mod tests;

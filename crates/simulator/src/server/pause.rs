@@ -5,6 +5,7 @@ use trireme_replicator::{Code, Event, Gtid};
 use super::client::Stage as ClientStage;
 use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::server::Server;
+use super::state::State;
 
 /// How long a thread sleeps that finds another one pausing.
 const AGAIN_US: u64 = 1000;
@@ -23,15 +24,36 @@ pub(super) enum PauseStage {
     Failed,
 }
 
+/// Who holds the provider still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pauser {
+    /// Always desyncs first. Blocks no commit.
+    Rsu,
+    /// FLUSH TABLES WITH READ LOCK: lets no commit begin, and waits for those that have begun. Desyncs first
+    /// if the server is Synced.
+    Client,
+    /// The same, for a script that sends the database: does without a provider but in a donor's state.
+    Donor,
+}
+
 /// A pause, its maker's to keep.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
-    /// Lets no commit begin, and waits for those that have begun, as FTWRL does; an RSU does not.
-    pub blocks_commits: bool,
-    /// Desyncs first; a donor is desynced already.
-    pub desyncs: bool,
+    pub pauser: Pauser,
     pub stage: PauseStage,
+    /// To be resynced, for an RSU or if it fails; see also [`Server::desynced_on_pause`].
     pub is_desynced: bool,
+}
+
+impl Pause {
+    /// One that is about to begin.
+    pub(super) fn of(pauser: Pauser) -> Pause {
+        Pause {
+            pauser,
+            stage: PauseStage::Wanted,
+            is_desynced: false,
+        }
+    }
 }
 
 impl Server {
@@ -49,37 +71,42 @@ impl Server {
                         return Stride::Break(Next::After(AGAIN_US));
                     }
                     self.pauser = Some(who);
-                    self.commits_blocked = pause.blocks_commits;
+                    self.commits_blocked = pause.pauser != Pauser::Rsu;
                     pause.stage = PauseStage::Blocking;
                 }
                 PauseStage::Blocking => {
-                    if pause.blocks_commits && self.committing > 0 {
+                    if pause.pauser != Pauser::Rsu && self.committing > 0 {
                         return self.park(who, "for the commits under way");
                     }
-                    if pause.desyncs {
-                        pause.stage = PauseStage::Desyncing;
-                        return self.ask(who, "desync", ctx, |ticket| Event::Desync { ticket });
+                    match (pause.pauser, self.state) {
+                        (Pauser::Rsu, _) | (Pauser::Client, State::Synced) => {
+                            pause.stage = PauseStage::Desyncing;
+                            return self.ask(who, "desync", ctx, |ticket| Event::Desync { ticket });
+                        }
+                        (Pauser::Client, _) | (Pauser::Donor, State::Donor) => {
+                            return self.ask_pause(who, pause, ctx);
+                        }
+                        // The provider is not paused: the script gets no position.
+                        (Pauser::Donor, _) => return self.fail(pause, ctx),
                     }
-                    return self.ask_pause(who, pause, ctx);
                 }
                 PauseStage::Desyncing => {
                     let code = self.await_answer(who)?.code;
-                    if code != Code::Ok {
-                        assert_eq!(code, Code::TrxFail, "desync() answers");
-                        self.end_pause(pause, ctx);
-                        pause.stage = PauseStage::Failed;
-                        return GO_ON;
+                    assert!(
+                        matches!(code, Code::Ok | Code::TrxFail),
+                        "desync() answers {code:?}"
+                    );
+                    pause.is_desynced = code == Code::Ok;
+                    if !pause.is_desynced && pause.pauser == Pauser::Rsu {
+                        return self.fail(pause, ctx);
                     }
-                    pause.is_desynced = true;
                     return self.ask_pause(who, pause, ctx);
                 }
                 PauseStage::Pausing => {
                     let answer = self.await_answer(who)?;
                     if answer.code != Code::Ok {
                         assert_eq!(answer.code, Code::ConnFail, "pause() answers");
-                        self.end_pause(pause, ctx);
-                        pause.stage = PauseStage::Failed;
-                        return GO_ON;
+                        return self.fail(pause, ctx);
                     }
                     let at = self.db.freeze();
                     assert!(
@@ -89,6 +116,9 @@ impl Server {
                         "paused at {}, the database is at {at}",
                         answer.gtid
                     );
+                    if pause.pauser == Pauser::Client && std::mem::take(&mut pause.is_desynced) {
+                        self.desynced_on_pause = true;
+                    }
                     pause.stage = PauseStage::Held;
                 }
                 PauseStage::Held | PauseStage::Failed => return GO_ON,
@@ -101,11 +131,17 @@ impl Server {
         self.ask(who, "pause", ctx, |ticket| Event::Pause { ticket })
     }
 
+    fn fail(&mut self, pause: &mut Pause, ctx: &mut Ctx) -> Stride {
+        self.end_pause(pause, ctx);
+        pause.stage = PauseStage::Failed;
+        GO_ON
+    }
+
     /// Everything goes on.
     pub(super) fn end_pause(&mut self, pause: &mut Pause, ctx: &mut Ctx) {
         if pause.stage == PauseStage::Held {
             self.db.thaw();
-            self.tell(ctx, |ticket| Event::Resume { ticket });
+            self.let_go(pause, ctx);
         }
         if std::mem::take(&mut pause.is_desynced) {
             self.tell(ctx, |ticket| Event::Resync { ticket });
@@ -113,6 +149,25 @@ impl Server {
         self.pauser = None;
         if std::mem::take(&mut self.commits_blocked) {
             self.wake_clients_at(&[ClientStage::Deciding, ClientStage::ToiCalling]);
+        }
+    }
+
+    /// UNLOCK TABLES goes by the state that the server has by then.
+    fn let_go(&mut self, pause: &mut Pause, ctx: &mut Ctx) {
+        match (pause.pauser, self.state) {
+            (Pauser::Client, State::Synced) => {
+                self.tell(ctx, |ticket| Event::Resume { ticket });
+                pause.is_desynced = std::mem::take(&mut self.desynced_on_pause);
+            }
+            (Pauser::Rsu | Pauser::Client, _) | (Pauser::Donor, State::Donor) => {
+                self.tell(ctx, |ticket| Event::Resume { ticket });
+            }
+            // It calls nothing: the provider is paused for good.
+            (Pauser::Donor, state) => assert_eq!(
+                state,
+                State::Disconnecting,
+                "a script lets go of a provider that it has paused as a donor"
+            ),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::datadir::Datadir;
 use super::errand::Errand;
 use super::locks::Locks;
 use super::plan::ServerPlan;
+use super::state::State;
 use super::streaming::{STREAMS, Stream};
 use super::thread::{Thread, Waits};
 use super::transfer::TransferThread;
@@ -83,6 +84,9 @@ pub struct Server {
     pub(super) pauser: Option<ThreadId>,
     /// FLUSH TABLES WITH READ LOCK: no commit begins.
     pub(super) commits_blocked: bool,
+    /// It was desynced by the last FLUSH TABLES WITH READ LOCK: one bit for all, as in the lib.
+    pub(super) desynced_on_pause: bool,
+    pub(super) state: State,
 }
 
 impl Server {
@@ -131,6 +135,8 @@ impl Server {
             committing: 0,
             pauser: None,
             commits_blocked: false,
+            desynced_on_pause: false,
+            state: State::default(),
             plan,
             apply_slowness: 1,
         };
@@ -151,11 +157,13 @@ impl Server {
     pub fn disconnecting(&mut self) {
         self.ready = false;
         self.leaving = true;
+        self.state = State::Disconnecting;
     }
 
     /// The server has left and is to connect again: it has kept its database and its clients.
     pub fn reconnecting(&mut self) {
         self.leaving = false;
+        self.state = State::Connected;
         self.last_view = -1;
         self.forget_streams();
         for applier in &mut self.appliers {

@@ -4,7 +4,7 @@ use trireme_replicator::{Event, Gtid};
 
 use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::datadir::Snapshot;
-use super::pause::{Pause, PauseStage};
+use super::pause::{Pause, PauseStage, Pauser};
 use super::server::Server;
 use super::thread::Waits;
 use crate::seen::{NodeId, TimeUs};
@@ -243,10 +243,7 @@ impl Server {
                     Method::HoldAtEnd => self.plan.speed.transfer_us,
                     Method::HoldAll | Method::Within => self.plan.speed.stage_us,
                 };
-                self.transfers[t].stage = Stage::Pausing(Pause {
-                    blocks_commits: true,
-                    ..Pause::default()
-                });
+                self.transfers[t].stage = Stage::Pausing(Pause::of(Pauser::Donor));
                 ctx.sleep(span)
             }
             Stage::Pausing(mut pause) => {
@@ -275,6 +272,7 @@ impl Server {
                     true => (self.transfers[t].sent, 0),
                     false => (Gtid::UNDEFINED, CANCELED),
                 };
+                self.state_after_donation();
                 self.tell(ctx, |ticket| Event::SstSent {
                     ticket,
                     gtid,

@@ -1,0 +1,121 @@
+//! What comes while the server holds its node still (contract 2.20).
+
+use trireme_certification::KeyType;
+
+use super::driver::{Cluster, HISTORY, incarnation, member};
+use super::server::Applier;
+use crate::{Event, Gtid, Task};
+
+/// Nodes of which the second is desynced and held still, as by FLUSH TABLES WITH READ LOCK.
+fn held(count: usize) -> Cluster {
+    let mut cluster = Cluster::of(count);
+    let ticket = cluster.nodes[1].server.ticket();
+    cluster.event(1, Event::Desync { ticket });
+    cluster.settle();
+    let paused = cluster.call(1, |ticket| Event::Pause { ticket });
+    assert!(paused.is_some(), "nothing is under way");
+    cluster
+}
+
+/// The others give it up, and it sees itself alone.
+fn cut_off(cluster: &mut Cluster) {
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
+    let component = vec![member(1)];
+    cluster.event(1, Event::NonPrimary { component });
+}
+
+/// What an idle recv() thread gets; None: nothing.
+fn next_task(cluster: &mut Cluster) -> Option<Task> {
+    let work = cluster.nodes[1].replicator.take_work()?;
+    let task = work.task.clone();
+    cluster.nodes[1]
+        .server
+        .appliers
+        .push(Applier::Started(work));
+    Some(task)
+}
+
+fn is_non_primary(task: Option<Task>) -> bool {
+    matches!(task, Some(Task::View(view)) if !view.primary)
+}
+
+#[test]
+fn the_loss_of_the_primary_component_is_shown_when_the_server_has_let_go() {
+    for reset in [false, true] {
+        let mut cluster = held(2);
+        cut_off(&mut cluster);
+        cluster.certify(0, "a", KeyType::Exclusive);
+        if reset {
+            cluster.settle();
+            cluster.reset(1);
+        }
+        assert_eq!(next_task(&mut cluster), None, "reset: {reset}");
+        assert_eq!(cluster.comment(1), "Initialized");
+        cluster.reconfigure(|c| c.members.push(member(1)));
+        cluster.settle();
+        assert!(cluster.nodes[1].server.appliers.is_empty(), "held still");
+        cluster.call(1, |ticket| Event::Resume { ticket });
+        assert!(is_non_primary(next_task(&mut cluster)), "reset: {reset}");
+        cluster.call(1, |ticket| Event::Resync { ticket });
+        cluster.settle();
+        let state = (cluster.comment(1), cluster.status(1).desync_count);
+        assert_eq!(state, ("Synced", 0), "reset: {reset}");
+        cluster.assert_settled();
+    }
+}
+
+#[test]
+fn a_view_from_before_makes_no_primary_component_of_what_is_left() {
+    let mut cluster = held(3);
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+    while cluster.deliver(1) {}
+    let component = vec![member(1)];
+    cluster.event(1, Event::NonPrimary { component });
+    cluster.call(1, |ticket| Event::Resume { ticket });
+    assert_eq!(cluster.comment(1), "Initialized");
+    let first = next_task(&mut cluster);
+    assert!(matches!(first, Some(Task::View(view)) if view.primary));
+    cluster.step_applier(1, 0);
+    while cluster.step_applier(1, 0) {}
+    assert!(is_non_primary(next_task(&mut cluster)));
+    assert_eq!(cluster.comment(1), "Initialized");
+}
+
+#[test]
+fn a_node_that_is_held_still_and_alone_leaves_at_once() {
+    let mut cluster = held(2);
+    cut_off(&mut cluster);
+    cluster.event(1, Event::Disconnect);
+    cluster.event(1, Event::Left);
+    cluster.settle_now();
+    assert!(cluster.nodes[1].closed);
+}
+
+/// The view with which its incremental transfer begins is none of the order, and waits to be shown.
+#[test]
+fn a_joiner_that_is_found_inconsistent_at_once_leaves_in_order() {
+    let mut cluster = Cluster::of(1);
+    let known = cluster.nodes[0].replicator.last_committed();
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    let local = Gtid {
+        uuid: HISTORY,
+        ..known
+    };
+    let node = cluster.start();
+    cluster.nodes[node].threads = 0;
+    cluster.join(node, local, false);
+    cluster.nodes[node].threads = 0;
+    cluster.settle();
+    let connected = cluster.nodes[node].replicator.take_work();
+    let id = connected.expect("it is connected").id;
+    assert!(cluster.nodes[node].replicator.last_seqno().is_some());
+    cluster.nodes[node]
+        .replicator
+        .become_inconsistent("this test says so");
+    cluster.event(node, Event::WorkDone { work: id, ok: true });
+    cluster.nodes[node].threads = 4;
+    cluster.event(node, Event::Left);
+    cluster.settle();
+    assert!(cluster.nodes[node].closed);
+}
