@@ -90,18 +90,23 @@ impl Submissions {
         known.map_or_else(|| crc32c::crc32c(payload), |(_, digest)| *digest)
     }
 
-    /// Keeps a payload that came in from its origin.
+    /// Keeps a payload that came in from its origin, or its word that this and all before it are withdrawn.
     pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
-        self.pending
-            .entry(origin)
-            .or_default()
-            .insert(number, payload);
+        let queue = self.pending.entry(origin).or_default();
+        if payload.is_none() {
+            *queue = queue.split_off(&number);
+        }
+        queue.insert(number, payload);
     }
 
-    /// The next submission of `origin` after `last`, removed.
+    /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
-        queue.remove(&(last + 1)).map(|payload| (last + 1, payload))
+        let (&number, payload) = queue.range(last + 1..).next()?;
+        if payload.is_some() && number != last + 1 {
+            return None;
+        }
+        queue.remove(&number).map(|payload| (number, payload))
     }
 
     /// Forgets everything at or below `number`, which is in the log.
@@ -116,9 +121,11 @@ impl Submissions {
         }
     }
 
-    /// An own submission was delivered.
+    /// An own submission was delivered, or a void of its number and of those before it.
     pub fn delivered(&mut self, number: u64) {
-        self.own.remove(&number);
+        while (self.own.first_key_value()).is_some_and(|(first, _)| *first <= number) {
+            self.own.pop_first();
+        }
     }
 
     /// Drops what comes from processes outside `members`.
@@ -126,15 +133,20 @@ impl Submissions {
         self.pending.retain(|origin, _| is_member(*origin));
     }
 
-    /// Own submissions that were reported as failed.
+    /// Numbers of own submissions that were reported as failed: the oldest, down to the first that lives. One
+    /// behind that is told of when its turn comes, since a void covers what is before it.
+    fn failed(&self) -> impl Iterator<Item = u64> {
+        let failed = self.own.iter().take_while(|(_, own)| own.payload.is_none());
+        failed.map(|(number, _)| *number)
+    }
+
+    /// Own submissions that were reported as failed, for a promise.
     pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
-        let failed = self.own.iter().filter(|(_, own)| own.payload.is_none());
-        failed
-            .map(|(number, _)| SubmissionId {
-                incarnation: me,
-                number: *number,
-            })
-            .collect()
+        let id = |number| SubmissionId {
+            incarnation: me,
+            number,
+        };
+        self.failed().map(id).collect()
     }
 }
 
@@ -213,16 +225,22 @@ impl Group {
     }
 
     /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
-    /// something has been on its way for too long.
+    /// something has been on its way for too long. Of what was withdrawn only the last, whose void covers
+    /// all: voided one by one, an early one could be while the sequencer orders a later one that it has.
     pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
         let me = self.me();
         let now = self.now;
         let in_log = self.tail_number(me);
+        let void = self.submissions.failed().last();
+        let lives = |number: u64, own: &Own| {
+            own.payload.is_some() || Some(number) == void || planted(Mutant::VoidedOneByOne)
+        };
         let due: Vec<(u64, Own)> = self
             .submissions
             .own
             .iter_mut()
             .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
+            .filter(|(number, own)| lives(**number, own))
             .take(if older_than_ms == 0 {
                 usize::MAX
             } else {

@@ -55,6 +55,7 @@ mutants! {
         support_moves_freely: SupportMovesFreely,
         large_not_awaited: LargeNotAwaited,
         lost_part_not_asked_again: LostPartNotAskedAgain,
+        voided_one_by_one: VoidedOneByOne,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

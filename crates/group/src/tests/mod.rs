@@ -10,3 +10,4 @@ mod moving;
 mod office;
 mod restarts;
 mod strangers;
+mod withdrawn;

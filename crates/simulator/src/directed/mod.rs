@@ -92,6 +92,7 @@ schedules! {
     replayed_stream,
     many_views_missed,
     vote_of_other_branch,
+    rollback_given_up,
 }
 
 /// The schedule with this name. Err: there is none.
