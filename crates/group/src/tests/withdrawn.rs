@@ -90,3 +90,23 @@ fn a_void_follows_whatever_was_ordered_before_it() {
     cores.say(1, 0, withdrawn);
     assert_eq!(ordered(&cores), [(1, true), (3, false)]);
 }
+
+/// A sequencer that takes the office with the origin's promise does not hand on a part of it.
+#[test]
+fn a_new_sequencer_voids_as_one_what_it_has_in_its_log() {
+    let mut cores = Cores::of(2);
+    cores.cut.insert((0, 1));
+    for number in 1..=3 {
+        cores.submit(1, number);
+    }
+    assert_eq!(ordered(&cores), [(1, true), (2, true), (3, true)]);
+    cores.pass(20_000);
+    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert_eq!(ordered(&cores), [(3, false)]);
+    cores.submit(1, 4);
+    cores.pass(1_000);
+    assert_eq!(ordered(&cores), [(3, false), (4, true)]);
+    assert_eq!(cores.delivered(0), 1);
+}
