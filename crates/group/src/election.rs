@@ -468,7 +468,15 @@ impl Group {
         for id in &withdrawn {
             self.submissions.keep(id.incarnation, id.number, None);
         }
-        self.open_office(&|entry: &Entry| void.contains(&entry.position));
+        let last = |entry: &Entry| {
+            let mut origins = withdrawn.iter().rev();
+            let id = entry.submission()?;
+            origins.find(|last| last.incarnation == id.incarnation)
+        };
+        self.open_office(&|entry: &Entry| match void.contains(&entry.position) {
+            true => last(entry).copied(),
+            false => None,
+        });
         self.gave_way_to = None;
         if let Role::Sequencer(office) = &mut self.role {
             office.missed = missed;

@@ -31,9 +31,11 @@ pub enum Body {
         /// Its bytes.
         payload: Bytes,
     },
-    /// In the place of a withdrawn submission (rule 7); uses up its number.
+    /// In the place of withdrawn submissions (rule 7); uses up the numbers that follow the origin's last
+    /// ordered one, up to this one. One entry for all: else it could be that an early one is lost, and what
+    /// was sent behind it is not (rule 9).
     Void {
-        /// The withdrawn submission.
+        /// The last withdrawn submission.
         id: SubmissionId,
     },
 }

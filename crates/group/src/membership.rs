@@ -76,7 +76,7 @@ impl Group {
             number,
             replica: self.my_replica(),
         });
-        self.open_office(&|_| false);
+        self.open_office(&|_| None);
         self.put_configuration(Configuration {
             number: 1,
             override_id,

@@ -12,7 +12,8 @@ use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs, 
 pub enum Message {
     /// Heartbeat, and the first message on every connection.
     Status(Status),
-    /// Dissemination of a submission by its origin; no payload: the number is void.
+    /// Dissemination of a submission by its origin; no payload: it and all before it that are not ordered are
+    /// withdrawn.
     Submit {
         /// The origin's count.
         number: u64,

@@ -84,8 +84,9 @@ impl Office {
 }
 
 impl Group {
-    /// Takes the office of the promised ballot, whose promises are in.
-    pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> bool) {
+    /// Takes the office of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
+    /// void in this entry's place covers.
+    pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
         assert_eq!(
             self.promised.replica,
             self.my_replica(),
@@ -100,7 +101,7 @@ impl Group {
         let first_void = self
             .tail
             .above(self.committed.position)
-            .find(|e| withdrawn(e))
+            .find(|e| withdrawn(e).is_some())
             .map(|e| e.position);
         let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
         for entry in self.tail.above(self.committed.position) {
@@ -123,14 +124,16 @@ impl Group {
         }));
         self.put(Body::BallotStart);
         for entry in again {
-            let void = withdrawn(&entry);
-            match entry.body {
-                Body::Submission { id, .. } if void => {
+            let last = withdrawn(&entry);
+            let is_covered = (entry.submission()).is_some_and(|id| self.is_counted(id));
+            match (entry.body, last) {
+                (Body::BallotStart, _) => {}
+                _ if is_covered => {}
+                (Body::Submission { .. }, Some(id)) => {
                     self.counters.voided += 1;
                     self.put(Body::Void { id });
                 }
-                Body::BallotStart => {}
-                body => self.put(body),
+                (body, _) => self.put(body),
             }
         }
         self.resend_own(0);
@@ -138,6 +141,15 @@ impl Group {
             self.wish_reform();
         }
         self.announce();
+    }
+
+    /// True if this office has ordered or voided that number.
+    fn is_counted(&self, id: SubmissionId) -> bool {
+        let Role::Sequencer(office) = &self.role else {
+            return false; // its caller holds the office
+        };
+        let mut last = office.numbers.values();
+        last.any(|(origin, last)| *origin == id.incarnation && *last >= id.number)
     }
 
     /// Appends an entry of the own ballot.

@@ -67,6 +67,12 @@ impl Queue {
         Some(payload)
     }
 
+    fn forget_to(&mut self, number: u64) {
+        while let Some(first) = self.first().filter(|first| *first <= number) {
+            self.remove(first);
+        }
+    }
+
     fn first(&self) -> Option<u64> {
         self.payloads.keys().next().copied()
     }
@@ -119,12 +125,13 @@ impl Submissions {
         known.map_or_else(|| crc32c::crc32c(payload), |(_, digest)| *digest)
     }
 
-    /// Keeps a payload that came in from its origin.
+    /// Keeps a payload that came in from its origin, or its word that this and all before it are withdrawn.
     pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
-        self.pending
-            .entry(origin)
-            .or_default()
-            .insert(number, payload);
+        let queue = self.pending.entry(origin).or_default();
+        if payload.is_none() {
+            queue.forget_to(number);
+        }
+        queue.insert(number, payload);
     }
 
     /// True if memory is left for this payload, or it is what the others wait for. What is not kept is asked for when it
@@ -138,24 +145,28 @@ impl Submissions {
         })
     }
 
-    /// The next submission of `origin` after `last`, removed.
+    /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
-        queue.remove(last + 1).map(|payload| (last + 1, payload))
+        let (&number, payload) = queue.payloads.range(last + 1..).next()?;
+        if payload.is_some() && number != last + 1 {
+            return None;
+        }
+        queue.remove(number).map(|payload| (number, payload))
     }
 
     /// Forgets everything at or below `number`, which is in the log.
     pub fn ordered(&mut self, id: SubmissionId) {
         if let Some(queue) = self.pending.get_mut(&id.incarnation) {
-            while let Some(number) = queue.first().filter(|number| *number <= id.number) {
-                queue.remove(number);
-            }
+            queue.forget_to(id.number);
         }
     }
 
-    /// An own submission was delivered.
+    /// An own submission was delivered, or a void of its number and of those before it.
     pub fn delivered(&mut self, number: u64) {
-        self.own.remove(&number);
+        while (self.own.first_key_value()).is_some_and(|(first, _)| *first <= number) {
+            self.own.pop_first();
+        }
     }
 
     /// Drops what comes from processes outside `members`.
@@ -163,20 +174,22 @@ impl Submissions {
         self.pending.retain(|origin, _| is_member(*origin));
     }
 
-    /// Own submissions that were reported as failed: the newest, of more than a message holds. Older ones are but the
-    /// numbers of what was delivered on another branch (`fail_covered`).
+    /// Numbers of own submissions that were reported as failed: the oldest, down to the first that lives. One
+    /// behind that is told of when its turn comes, since a void covers what is before it.
+    fn failed(&self) -> impl Iterator<Item = u64> {
+        let failed = self.own.iter().take_while(|(_, own)| own.payload.is_none());
+        failed.map(|(number, _)| *number)
+    }
+
+    /// Own submissions that were reported as failed, for a promise: the newest, of more than a message holds. Older ones are
+    /// but the numbers of what was delivered on another branch (`fail_covered`).
     pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
-        let failed = self.own.iter().filter(|(_, own)| own.payload.is_none());
-        let mut newest: Vec<_> = failed
-            .map(|(number, _)| SubmissionId {
-                incarnation: me,
-                number: *number,
-            })
-            .rev()
-            .take(MAX_LIST)
-            .collect();
-        newest.reverse();
-        newest
+        let id = |number| SubmissionId {
+            incarnation: me,
+            number,
+        };
+        let failed: Vec<_> = self.failed().map(id).collect();
+        failed[failed.len().saturating_sub(MAX_LIST)..].to_vec()
     }
 }
 
@@ -263,16 +276,22 @@ impl Group {
     }
 
     /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
-    /// something has been on its way for too long.
+    /// something has been on its way for too long. Of what was withdrawn only the last, whose void covers
+    /// all: voided one by one, an early one could be while the sequencer orders a later one that it has.
     pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
         let me = self.me();
         let now = self.now;
         let in_log = self.tail_number(me);
+        let void = self.submissions.failed().last();
+        let lives = |number: u64, own: &Own| {
+            own.payload.is_some() || Some(number) == void || planted(Mutant::VoidedOneByOne)
+        };
         let due: Vec<(u64, Own)> = self
             .submissions
             .own
             .iter_mut()
             .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
+            .filter(|(number, own)| lives(**number, own))
             .take(if older_than_ms == 0 {
                 usize::MAX
             } else {

@@ -140,7 +140,9 @@ impl Truth {
                 .filter(|other| other.incarnation == id.incarnation)
                 .map(|other| other.number)
                 .fold(0, u64::max);
-            if id.number != last + 1 {
+            // A void uses up all numbers up to its own.
+            let is_void = matches!(value.body, Body::Void { .. });
+            if id.number <= last || id.number != last + 1 && !is_void {
                 return Err(breach::ONCE.broken(format!(
                     "{id} is committed at {} after number {last}",
                     value.position

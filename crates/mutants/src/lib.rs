@@ -59,6 +59,7 @@ mutants! {
         split_not_told: SplitNotTold,
         survivor_says_nothing: SurvivorSaysNothing,
         pending_view_unheeded: PendingViewUnheeded,
+        voided_one_by_one: VoidedOneByOne,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -11,3 +11,4 @@ mod office;
 mod restarts;
 mod strangers;
 mod twins;
+mod withdrawn;

@@ -23,6 +23,12 @@ pub struct Judge {
     delivered: BTreeMap<SubmissionId, Position>,
     joined: Vec<(Position, BTreeSet<Incarnation>)>,
     withdrawn: BTreeSet<SubmissionId>,
+    /// The last number that each member was told has failed.
+    failed: BTreeMap<Incarnation, u64>,
+    /// That when it submitted this.
+    failed_before: BTreeMap<SubmissionId, u64>,
+    /// The last number of each member that a void has used up.
+    voided: BTreeMap<Incarnation, u64>,
     acknowledged: BTreeMap<SubmissionId, Position>,
     last_acknowledged: Position,
 }
@@ -74,7 +80,8 @@ impl Judge {
                     .push((entry.position, configuration.clone()));
             }
             Body::Submission { id, payload } => {
-                self.numbers_rise(who, entry.position, *id);
+                self.numbers_follow(who, entry.position, *id);
+                self.nothing_follows_unknown_void(who, entry.position, *id);
                 if in_force.is_some_and(|c| c.member(id.incarnation).is_some()) {
                     self.nothing_comes_twice(who, entry.position, *id);
                     self.withdrawn_stays_out(who, entry.position, *id);
@@ -89,7 +96,7 @@ impl Judge {
                     }
                 }
             }
-            Body::Void { id } => self.numbers_rise(who, entry.position, *id),
+            Body::Void { id } => self.voids_rise(who, entry.position, *id),
         }
         self.truth.push(entry.clone());
     }
@@ -142,14 +149,40 @@ impl Judge {
         }
     }
 
-    /// Rule 9: an incarnation's numbers are ordered one after another, voids included.
-    fn numbers_rise(&mut self, who: &str, position: Position, id: SubmissionId) {
+    /// Rule 9: an incarnation's numbers are ordered one after another.
+    fn numbers_follow(&mut self, who: &str, position: Position, id: SubmissionId) {
         let last = self.numbers.insert(id.incarnation, id.number).unwrap_or(0);
         assert_eq!(
             id.number,
             last + 1,
             "rule 9: {id} at {position} follows number {last} ({who})"
         );
+    }
+
+    /// Rule 9: a void uses up all numbers up to its own.
+    fn voids_rise(&mut self, who: &str, position: Position, id: SubmissionId) {
+        let last = self.numbers.insert(id.incarnation, id.number).unwrap_or(0);
+        assert!(
+            id.number > last,
+            "rule 9: the void of {id} at {position} follows number {last} ({who})"
+        );
+        self.voided.insert(id.incarnation, id.number);
+    }
+
+    /// Rule 9: nothing comes without what its member had sent before it, unless the member knew.
+    fn nothing_follows_unknown_void(&self, who: &str, position: Position, id: SubmissionId) {
+        let voided = self.voided.get(&id.incarnation).copied().unwrap_or(0);
+        let known = self.failed_before.get(&id).copied().unwrap_or(0);
+        assert!(
+            voided <= known,
+            "rule 9: {id} at {position} was sent behind number {voided}, which was voided ({who})"
+        );
+    }
+
+    /// A member submits something.
+    pub fn submitted(&mut self, id: SubmissionId) {
+        let failed = self.failed.get(&id.incarnation).copied().unwrap_or(0);
+        self.failed_before.insert(id, failed);
     }
 
     /// Rule 9: nothing is delivered twice.
@@ -249,6 +282,8 @@ impl Judge {
 
     /// A submission's client is told that it failed.
     pub fn failed(&mut self, who: &str, id: SubmissionId, fate: Fate) {
+        let last = self.failed.entry(id.incarnation).or_default();
+        *last = id.number.max(*last);
         if fate == Fate::Withdrawn {
             if let Some(position) = self.delivered.get(&id) {
                 panic!(

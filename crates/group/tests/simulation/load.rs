@@ -1,7 +1,7 @@
 //! What members and their clients submit and read.
 
 use bytes::Bytes;
-use trireme_group::{Event, Standing};
+use trireme_group::{Event, Standing, SubmissionId};
 
 use crate::judge::JOINED;
 use crate::process::Answer;
@@ -14,7 +14,13 @@ impl World {
         let process = self.process(node);
         process.last_number += 1;
         let number = process.last_number;
+        let incarnation = process.incarnation;
         process.submissions.insert(number, Answer::Waiting);
+        self.judge.submitted(SubmissionId {
+            incarnation,
+            number,
+        });
+        let process = self.process(node);
         process
             .group
             .submit(now + process.clock_ms, number, payload);

@@ -100,6 +100,7 @@ schedules! {
     slow_database_long_log,
     no_descriptors,
     cut_off_while_held,
+    rollback_given_up,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -70,10 +70,11 @@ impl Line {
         in_force.is_some_and(|c| c.members.contains(&incarnation))
     }
 
-    /// Counts a submission. Err: the number before, if it is not the one that comes next.
-    pub fn count(&mut self, id: SubmissionId) -> Result<(), u64> {
+    /// Counts a submission, or a void, which uses up all numbers up to its own. Err: the number before, if
+    /// it is not the one that comes next.
+    pub fn count(&mut self, id: SubmissionId, is_void: bool) -> Result<(), u64> {
         let last = self.numbers.entry(id.incarnation).or_insert(0);
-        if id.number != *last + 1 {
+        if id.number <= *last || id.number != *last + 1 && !is_void {
             return Err(*last);
         }
         *last = id.number;

@@ -162,6 +162,7 @@ impl Logs {
             parent,
             content,
             submission: entry.submission(),
+            is_void: matches!(entry.body, Body::Void { .. }),
             is_override: configuration.is_some_and(|c| c.override_id.is_some()),
             line: None,
             is_delivered: match entry.body {
@@ -351,7 +352,7 @@ impl Logs {
         }
         if let Some(submission) = entry.submission {
             entry.is_delivered &= line.is_member(submission.incarnation);
-            line.count(submission).map_err(|last| {
+            line.count(submission, entry.is_void).map_err(|last| {
                 let at = entry.position;
                 format!(
                     "rule 9: {} commits submission {submission} at {at} after number {last} of the same origin",

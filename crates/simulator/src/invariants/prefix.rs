@@ -6,7 +6,7 @@
 //! - a committed entry has one successor, unless one of two paths holds an operator's override;
 //! - every process delivers what is committed, in order, leaving nothing out but what nobody
 //!   delivers (ballot starts, voids, submissions of processes outside of the view);
-//! - an origin's submissions are committed once each, in its order, none left out;
+//! - an origin's submissions are committed once each, in its order, none left out but those that a void covers;
 //! - at most one view is pending, but for an override;
 //! - a log that begins anew does so at an entry that is committed, with the view in force there.
 
@@ -60,6 +60,25 @@ mod tests {
         }
         story.commit_in(2, &[1, 2], 9, submission(2, 2, "c"));
         story.is_clean();
+    }
+
+    #[test]
+    fn a_void_uses_up_all_numbers_up_to_its_own() {
+        let mut story = Story::logs();
+        let incarnation = incarnation(1);
+        let void = |number| Body::Void {
+            id: SubmissionId {
+                incarnation,
+                number,
+            },
+        };
+        story.append(1, entry(6, ballot(1), void(4)));
+        let mut again = story.clone();
+        story.commit_in(1, &[1], 7, submission(1, 5, "c"));
+        story.is_clean();
+        again.append(1, entry(7, ballot(1), void(3)));
+        again.append(1, entry(8, ballot(1), submission(1, 5, "c")));
+        again.deliver(1, 8, &submission(1, 5, "c")).violates(NAME);
     }
 
     #[test]

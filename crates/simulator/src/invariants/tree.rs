@@ -21,6 +21,8 @@ pub struct Known {
     pub content: u64,
     /// Whose it is.
     pub submission: Option<SubmissionId>,
+    /// That, and all before it of the same origin, was withdrawn.
+    pub is_void: bool,
     /// It is a configuration without a majority.
     pub is_override: bool,
     /// The path of committed entries that it is on; None: not committed.
@@ -48,6 +50,7 @@ impl Tree {
             parent: self.entries.len() as EntryId,
             content: 0,
             submission: None,
+            is_void: false,
             is_override: false,
             line: Some(line),
             is_delivered: false,

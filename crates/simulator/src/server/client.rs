@@ -96,6 +96,8 @@ pub(super) struct Client {
     pub long: bool,
     /// Its rows are sent in fragments.
     pub streams: bool,
+    /// Its client was asked to roll it back in the end.
+    pub rolls_back: bool,
     /// A fragment is out, or may be.
     pub streaming: bool,
     /// So many of the rows written are in fragments.

@@ -21,6 +21,8 @@ pub struct Errand {
     pub long: bool,
     /// Its rows are sent in fragments.
     pub streams: bool,
+    /// Its client rolls it back in the end.
+    pub rolls_back: bool,
     /// Instead: DDL on this table.
     pub ddl: Option<u32>,
     /// Which fails, on all nodes alike.
@@ -62,6 +64,7 @@ impl Server {
         client.autocommit = errand.autocommit;
         client.long = errand.long;
         client.streams = errand.streams;
+        client.rolls_back = errand.rolls_back;
         client.is_ddl = errand.ddl.is_some();
         true
     }

@@ -77,7 +77,7 @@ impl Server {
         client.script.clear();
         client.reads.clear();
         client.retried = false;
-        client.streams = false;
+        (client.streams, client.rolls_back) = (false, false);
         client.gone = false;
         if !self.plan.load.by_hand {
             self.think(c, ctx.random);
@@ -288,7 +288,7 @@ impl Server {
     /// COMMIT, ROLLBACK, or the client goes away.
     fn decide(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let load = &self.plan.load;
-        if ctx.random.percent(load.rollback_percent) {
+        if ctx.random.percent(load.rollback_percent) || self.clients[c].rolls_back {
             self.roll_back(c, ctx);
             return self.end(c, Code::TrxFail, true, ctx);
         }

@@ -1,0 +1,112 @@
+//! What becomes of submissions that were given up with the majority (rules 7 and 9).
+
+use super::cores::Cores;
+use crate::entry::Body;
+use crate::event::{Action, Fate};
+use crate::message::{Message, Standing};
+
+/// Node 1 has submitted 1, 2 and 3, which reached nobody but the sequencer; both have lost the majority before
+/// any was ordered. Then the sequencer hears of what is withdrawn, but for the messages that are lost, and all meet
+/// again.
+fn given_up(lost: fn(&Message) -> bool) -> Cores {
+    let mut cores = Cores::of(4);
+    cores.part(&[0, 1], &[2, 3]);
+    cores.pass(600);
+    for number in 1..=3 {
+        cores.submit(1, number);
+    }
+    cores.lost = lost;
+    cores.pass(20_000);
+    for node in [0, 1] {
+        assert_eq!(cores.standing(node), Standing::NonPrimary);
+    }
+    for number in 1..=3 {
+        let is_it = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Unknown } if id.number == number);
+        assert!(cores.nodes[1].actions.iter().any(is_it), "{number}");
+    }
+    cores.cut.clear();
+    cores.pass(5_000);
+    cores.lost = |_| false;
+    cores.submit(1, 4);
+    cores.pass(5_000);
+    assert_eq!(cores.standing(1), Standing::Primary);
+    cores
+}
+
+/// Numbers of node 1's submissions in the sequencer's log, with false for a void.
+fn ordered(cores: &Cores) -> Vec<(u64, bool)> {
+    let log = cores.log_of(0).into_iter();
+    log.filter(|entry| {
+        let id = entry.submission();
+        id.is_some_and(|id| id.incarnation == cores.incarnation(1))
+    })
+    .filter_map(|entry| match entry.body {
+        Body::Submission { id, .. } => Some((id.number, true)),
+        Body::Void { id } => Some((id.number, false)),
+        _ => None,
+    })
+    .collect()
+}
+
+fn withdraws(message: &Message) -> Option<u64> {
+    match message {
+        Message::Submit {
+            number,
+            payload: None,
+        } => Some(*number),
+        _ => None,
+    }
+}
+
+#[test]
+fn one_void_uses_up_the_numbers_of_all_that_is_withdrawn() {
+    let cores = given_up(|_| false);
+    assert_eq!(ordered(&cores), [(3, false), (4, true)]);
+    assert_eq!(cores.delivered(3), 1);
+}
+
+/// A rollback fragment that was withdrawn, and what its client wrote afterwards.
+#[test]
+fn nothing_is_ordered_without_what_was_submitted_before_it() {
+    let cores = given_up(|message| withdraws(message).is_some_and(|number| number > 1));
+    let all = [(1, true), (2, true), (3, true), (4, true)];
+    assert_eq!(ordered(&cores), all);
+    assert_eq!(cores.delivered(3), 4);
+}
+
+/// A void may come to a sequencer that lacks what it covers, or has already ordered some of it.
+#[test]
+fn a_void_follows_whatever_was_ordered_before_it() {
+    let mut cores = Cores::of(3);
+    cores.lost = |message| matches!(message, Message::Submit { number: 2, .. });
+    for number in 1..=3 {
+        cores.submit(1, number);
+    }
+    assert_eq!(ordered(&cores), [(1, true)]);
+    let withdrawn = Message::Submit {
+        number: 3,
+        payload: None,
+    };
+    cores.say(1, 0, withdrawn);
+    assert_eq!(ordered(&cores), [(1, true), (3, false)]);
+}
+
+/// A sequencer that takes the office with the origin's promise does not hand on a part of it.
+#[test]
+fn a_new_sequencer_voids_as_one_what_it_has_in_its_log() {
+    let mut cores = Cores::of(2);
+    cores.cut.insert((0, 1));
+    for number in 1..=3 {
+        cores.submit(1, number);
+    }
+    assert_eq!(ordered(&cores), [(1, true), (2, true), (3, true)]);
+    cores.pass(20_000);
+    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert_eq!(ordered(&cores), [(3, false)]);
+    cores.submit(1, 4);
+    cores.pass(1_000);
+    assert_eq!(ordered(&cores), [(3, false), (4, true)]);
+    assert_eq!(cores.delivered(0), 1);
+}

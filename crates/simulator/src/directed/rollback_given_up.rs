@@ -1,0 +1,67 @@
+//! A rollback fragment that is voided, and what was written behind it and is not (rules 9 and 24).
+//!
+//! A streaming transaction of n2's holds a row on all nodes. n3 and n4 are cut off: n1, the sequencer, hears n2 but
+//! orders nothing. n2's client rolls back, and the next one, who has waited for the row, writes it and
+//! commits. With the majority both are given up. n1 hears of the first one's withdrawal when it is
+//! sent again, and six tenths of a second later of the second one's; in between the four meet. If n1 orders the second without
+//! the first, the other servers write a row that a streaming transaction holds.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+use trireme_replicator::Code;
+
+use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use crate::server::{Errand, Span};
+
+/// A statement of n2's takes so long.
+const STATEMENT_US: u64 = 600_000;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::VoidedOneByOne],
+    plan: |seed| {
+        let mut plan = cluster(4, seed);
+        plan.suspect_timeout_ms = 1_000;
+        for node in &mut plan.nodes {
+            // Not 0: what is modelled of streaming depends on it.
+            node.server.load.streaming_percent = 1;
+        }
+        plan.nodes[N2].server.speed.statement_us = Span(STATEMENT_US, STATEMENT_US);
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let streamed = stage.errand(
+        N2,
+        Errand {
+            writes: vec![row(1)],
+            locks: vec![row(2)],
+            streams: true,
+            rolls_back: true,
+            ..Errand::default()
+        },
+    );
+    stage.until("its fragment is everywhere", |s| {
+        let nodes = [N1, N2, N3, N4];
+        nodes.iter().all(|node| s.has_committed(*node, streamed))
+    })?;
+    stage.part(&[N1, N2], &[N3, N4]);
+    let written = stage.write(N2, &[row(1)]);
+    stage.until("n2 rolls back", |s| s.told(streamed).is_some())?;
+    let rolled_back_us = stage.world.now_us;
+    let is_primary = |s: &Stage, node| s.standing(node) == Standing::Primary;
+    stage.check("n2 has the majority still", is_primary(stage, N2))?;
+    stage.until("it is lost", |s| !is_primary(s, N1) && !is_primary(s, N2))?;
+    let unknown = |s: &Stage| s.told(written) == Some(Code::NodeFail);
+    stage.until("nobody knows whether the other has committed", unknown)?;
+    // And a heartbeat.
+    let resent_us = rolled_back_us + 1_110_000;
+    let left_us = resent_us.checked_sub(stage.world.now_us);
+    stage.check("the rollback is not sent again yet", left_us.is_some())?;
+    stage.pass_ms(left_us.unwrap_or(0) / 1000);
+    stage.join(&[N1, N2], &[N3, N4]);
+    let next = stage.write(N2, &[row(1)]);
+    stage.until("n2 goes on", |s| s.told(next).is_some())
+}
