@@ -88,7 +88,12 @@ impl Replicator {
     }
 
     pub(crate) fn grant_pause(&mut self) {
+        // A donor's script takes back a pause only as long as its server is a donor (contract 2.20): it gets it before
+        // the view that ends that, whatever is behind.
+        let is_last_chance =
+            self.works.ends_donor_next(self.order.low()) && !planted(Mutant::PauseAfterDonorsLoss);
         let at_rest = match self.stage {
+            _ if is_last_chance => true,
             Stage::Active => {
                 let drained = self.order.is_drained() && self.deliveries_stand_still();
                 drained && !self.works.is_in_view()
@@ -120,7 +125,8 @@ impl Replicator {
             && !self.leaving
             && self.my_state().is_some_and(|s| s != NodeState::Joiner);
         if possible {
-            self.submit(Sent::Desync(ticket), &Message::Desync);
+            let as_donor = self.works.is_known_donor();
+            self.submit(Sent::Desync { ticket, as_donor }, &Message::Desync);
         } else {
             self.answer(ticket, Answer::unordered(Code::TrxFail));
         }

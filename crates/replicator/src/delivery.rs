@@ -317,11 +317,13 @@ impl Replicator {
             return;
         }
         let sent = self.own(id);
-        if let Some(Sent::Desync(ticket)) = sent {
-            // A server that is a donor when FLUSH TABLES WITH READ LOCK ends takes back no desync that it was granted at
-            // the beginning (contract 2.20). What the order has counted is taken back by `settle_desyncs`.
-            let donates = self.works.is_donor || self.donates_to().is_some();
-            let granted = !refused && !donates;
+        if let Some(Sent::Desync { ticket, as_donor }) = sent {
+            // FLUSH TABLES WITH READ LOCK desyncs a server that is Synced only, and takes nothing back if it ends as a
+            // donor's (contract 2.20): not granted to who was chosen in between. What the order has counted is taken back
+            // by `settle_desyncs`.
+            let crossed =
+                !as_donor && self.donates_to().is_some() && !planted(Mutant::DesyncCrossesDonation);
+            let granted = !refused && !crossed;
             self.desyncs_granted += u32::from(granted);
             let code = if granted { Code::Ok } else { Code::TrxFail };
             self.answer(ticket, Answer::unordered(code));

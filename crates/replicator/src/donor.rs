@@ -99,13 +99,14 @@ impl Replicator {
 
     /// The donate callback has returned.
     pub(crate) fn donated(&mut self, work: WorkId, ok: bool) {
+        if !ok {
+            self.works.end_donation(); // whatever became of the connection
+        }
         if self.works.done(work).is_none() {
             return;
         }
         self.order.unhold();
         if !ok {
-            self.works.is_donor = false;
-            self.tell_synced();
             self.log(Level::Error, "the server could not start to send its state");
             self.end_donation(CANCELED);
         }
@@ -116,8 +117,7 @@ impl Replicator {
         let donates = self.donates_to().is_some();
         let code = if donates { Code::Ok } else { Code::ConnFail };
         self.answer(ticket, Answer::unordered(code));
-        self.works.is_donor = false;
-        self.tell_synced();
+        self.works.end_donation();
         if donates {
             let wrong = gtid.uuid != self.applied_history || gtid.seqno < 0;
             self.end_donation(if rcode == 0 && wrong {
@@ -136,7 +136,6 @@ impl Replicator {
     }
 
     fn end_donation(&mut self, rcode: i32) {
-        self.works.donates = false;
         self.donation_result = Some(rcode);
         self.owed_donation();
     }
@@ -152,6 +151,12 @@ impl Replicator {
         } else if self.primary && !self.leaving && self.rollbacks_are_sent() {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }
+    }
+
+    /// A server whose script still sends has no way from a donor to Synced, and no second script besides (contract 3.2):
+    /// nobody chooses who is not Synced.
+    pub(crate) fn has_sent(&self) -> bool {
+        !self.works.will_donate() || planted(Mutant::SyncedWhileSending)
     }
 
     pub(crate) fn donates_to(&self) -> Option<Incarnation> {

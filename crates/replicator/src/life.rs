@@ -334,7 +334,7 @@ impl Replicator {
                 }
             }
             Sent::Rollback(trx) => self.lost_rollbacks.push(trx),
-            Sent::Desync(ticket) => self.answer(ticket, Answer::unordered(Code::TrxFail)),
+            Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(true),
             Sent::Doubt
@@ -486,7 +486,9 @@ impl Replicator {
                 self.end_doubt();
                 self.submit_once(Sent::Joined, &crate::message::Message::Joined);
             }
-            Some(NodeState::Joined) if !self.abstains() && self.has_caught_up() => {
+            Some(NodeState::Joined)
+                if !self.abstains() && self.has_caught_up() && self.has_sent() =>
+            {
                 self.submit_once(Sent::Synced, &crate::message::Message::Synced);
             }
             Some(NodeState::Donor) if self.may_come_back() => {

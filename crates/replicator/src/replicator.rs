@@ -378,13 +378,7 @@ impl Replicator {
             return None;
         }
         let low = self.order.low();
-        let mut work = self.works.take(low)?;
-        // Its server has not sent yet, though the joiner may be lost already: there is no way from a donor to Synced.
-        while matches!(work.task, Task::Synced) && self.works.is_donor {
-            self.works.done(work.id);
-            self.synced_told = false;
-            work = self.works.take(low)?;
-        }
+        let work = self.works.take(low)?;
         if let Task::Apply(apply) = &work.task {
             let early = apply.gtid.seqno > low + 1;
             self.counters

@@ -20,7 +20,11 @@ pub(crate) enum Sent {
     Joined,
     Synced,
     Donated,
-    Desync(Ticket),
+    /// `as_donor`: the server that asked was one, and knew it.
+    Desync {
+        ticket: Ticket,
+        as_donor: bool,
+    },
     /// A desync that nobody waits for (any more).
     UnheardDesync,
     Resync,
@@ -84,19 +88,21 @@ impl Submissions {
 
     /// The caller of desync() has gone.
     pub(crate) fn abandon_desync(&mut self, ticket: Ticket) {
-        for (sent, _) in self
-            .in_flight
-            .values_mut()
-            .filter(|(sent, _)| *sent == Sent::Desync(ticket))
-        {
-            *sent = Sent::UnheardDesync;
+        for (sent, _) in self.in_flight.values_mut() {
+            if matches!(sent, Sent::Desync { ticket: of, .. } if *of == ticket) {
+                *sent = Sent::UnheardDesync;
+            }
         }
     }
 
     /// True if a desync or resync is under way.
     pub(crate) fn changes_desyncs(&self) -> bool {
-        let changes =
-            |sent: &Sent| matches!(sent, Sent::Desync(_) | Sent::UnheardDesync | Sent::Resync);
+        let changes = |sent: &Sent| {
+            matches!(
+                sent,
+                Sent::Desync { .. } | Sent::UnheardDesync | Sent::Resync
+            )
+        };
         self.in_flight.values().any(|(sent, _)| changes(sent))
     }
 

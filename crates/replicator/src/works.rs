@@ -73,10 +73,11 @@ pub(crate) struct Works {
     announced: usize,
     /// Number of Apply in the queue.
     applies: usize,
-    /// The server was asked to send its state, and has not said yet that it has.
+    /// The server was asked to send its state, and has not said yet that it has: a script of its may be under way, also
+    /// one of an earlier connection.
     pub(crate) donates: bool,
     /// The server takes itself for a donor: until it says that it has sent, or loses the primary component.
-    pub(crate) is_donor: bool,
+    is_donor: bool,
 }
 
 impl Works {
@@ -146,6 +147,7 @@ impl Works {
     pub(crate) fn start_over(&mut self) {
         *self = Works {
             next_id: self.next_id,
+            donates: self.donates,
             ..Works::default()
         };
     }
@@ -229,6 +231,30 @@ impl Works {
             id: self.next_id,
             task,
         })
+    }
+
+    /// The server has sent its state, or could not begin to.
+    pub(crate) fn end_donation(&mut self) {
+        (self.donates, self.is_donor) = (false, false);
+    }
+
+    /// The server takes itself for a donor, and has for as long as its callback took at least.
+    pub(crate) fn is_known_donor(&self) -> bool {
+        let is_asked = |running: &Running| matches!(running, Running::Donate);
+        self.is_donor && !self.running.values().any(is_asked)
+    }
+
+    /// The server sends its state, or is about to be asked to.
+    pub(crate) fn will_donate(&self) -> bool {
+        let is_one = |queued: &Queued| matches!(queued.task, Task::Donate { .. });
+        self.donates || self.queue.iter().any(is_one)
+    }
+
+    /// True if the next is the view that makes a donor's server one no more, and nothing else is under way.
+    pub(crate) fn ends_donor_next(&self, low: Seqno) -> bool {
+        let is_end = |queued: &Queued| matches!(&queued.task, Task::View(view) if !view.primary);
+        let next = self.queue.front().filter(|queued| is_end(queued));
+        self.is_donor && next.is_some_and(|next| self.is_ready(next, low))
     }
 
     /// A view is being shown.

@@ -6,6 +6,7 @@ mod blackout;
 mod calls;
 mod commits;
 mod connection;
+mod donations;
 mod doubt;
 mod driver;
 mod flow;

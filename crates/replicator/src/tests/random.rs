@@ -107,7 +107,13 @@ impl Run {
                     cluster.call(node, |ticket| Event::Resume { ticket });
                 }
             }
-            29 => cluster.pass(u64::from(b) * 8),
+            29 => {
+                // Time passes for who waits for an applier or a client: no peer is given up.
+                for node in 0..cluster.nodes.len() {
+                    while cluster.receive(node) {}
+                }
+                cluster.pass(u64::from(b) * 8);
+            }
             30 => drop(cluster.receive(node)),
             31 => {
                 let ticket = cluster.nodes[node].server.ticket();

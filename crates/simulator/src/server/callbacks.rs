@@ -174,6 +174,10 @@ impl Server {
             "asked to donate its state at {gtid}, which is at {at}"
         );
         assert!(!bypass, "a donor is asked for nothing but its position");
+        assert!(
+            self.transfers.iter().all(|thread| !thread.is_busy()),
+            "asked to donate while a script sends"
+        );
         self.state = State::Donor;
         let (to, to_start) = read_request(request);
         self.prepare_donation(a, to, to_start, ctx);

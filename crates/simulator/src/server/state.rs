@@ -28,6 +28,7 @@ impl Server {
     }
 
     pub(super) fn state_after_synced(&mut self) {
+        assert_ne!(self.state, State::Donor, "synced() for a donor");
         if self.state != State::Disconnecting {
             self.state = State::Synced;
         }
