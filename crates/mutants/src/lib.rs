@@ -59,6 +59,8 @@ mutants! {
         split_not_told: SplitNotTold,
         survivor_says_nothing: SurvivorSaysNothing,
         pending_view_unheeded: PendingViewUnheeded,
+        override_of_follower_ignored: OverrideOfFollowerIgnored,
+        other_branch_refuses: OtherBranchRefuses,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,
