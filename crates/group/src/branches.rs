@@ -3,7 +3,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::{Group, Peer, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Promise, Standing, Status, Summary};
 
@@ -66,7 +66,52 @@ impl Group {
     /// True if this component was overruled by an override that it has not taken over yet: it
     /// neither orders nor elects.
     pub(crate) fn is_overridden(&self) -> bool {
-        self.known_overrides.len() > self.committed.overrides.len()
+        let overruled = self.known_overrides.len() > self.committed.overrides.len();
+        overruled || self.would_fork()
+    }
+
+    /// Who is not primary does not become so again without an override that somebody here has committed, be that one
+    /// primary or not (rule 11): both would go on, and what one of them acknowledges would be dropped.
+    fn would_fork(&self) -> bool {
+        self.standing == Standing::NonPrimary
+            && !planted(Mutant::OverrideOfFollowerIgnored)
+            && self.overriders().next().is_some()
+    }
+
+    /// Connected peers that have committed an override which comes after all in this log.
+    pub(crate) fn overriders(&self) -> impl Iterator<Item = (Incarnation, &Peer, &Status)> {
+        let own = self.overrides_in_log();
+        let peers = self.peers.iter().filter_map(|(incarnation, peer)| {
+            let status = peer.status.as_ref().filter(|_| peer.up)?;
+            Some((*incarnation, peer, status))
+        });
+        peers.filter(move |(incarnation, peer, status)| {
+            status.standing != Standing::Outside
+                && status.history == self.committed.history
+                && status.overrides.len() > own.len()
+                && status.overrides.starts_with(&own)
+                && !self.has_twin(peer.replica, *incarnation)
+        })
+    }
+
+    /// The peer is primary on a branch without this log's overrides: it has no word here.
+    pub(crate) fn has_gone_elsewhere(&self, peer: Incarnation) -> bool {
+        let status = self.peers.get(&peer).and_then(|peer| peer.status.as_ref());
+        let is_primary = status.is_some_and(|status| {
+            status.standing == Standing::Primary && status.history == self.committed.history
+        });
+        is_primary && self.lacks_own_override(peer)
+    }
+
+    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so
+    /// while a majority of this one is here, which the other gives way to when it is primary again (rule 11).
+    pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
+        let waits = self.standing == Standing::Outside || self.resumed;
+        let recent = self.now < self.primary_heard_at + 2 * self.config.suspect_timeout_ms;
+        let may_form = recent && self.has_gone_elsewhere(from) && self.lacks_majority().is_none();
+        if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
+            self.out.push(Action::Refused { reason });
+        }
     }
 
     /// True if the peer has not committed an override that this log includes. If it is on a branch

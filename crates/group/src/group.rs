@@ -469,11 +469,7 @@ impl Group {
             Message::Refuse { promised } => self.refused(from, promised),
             Message::TakeOffice { number, forced } => self.take_office(number, forced),
             Message::Join(join) => self.join_requested(from, join),
-            Message::JoinRefused { reason } => {
-                if self.standing == Standing::Outside || self.resumed {
-                    self.out.push(Action::Refused { reason });
-                }
-            }
+            Message::JoinRefused { reason } => self.join_refused(from, reason),
             Message::Leave => self.leave_requested(from),
             Message::Weight { weight } => self.weight_requested(from, weight),
             Message::Expects { nodes, promised } => self.expects(from, nodes, promised),

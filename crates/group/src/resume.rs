@@ -7,7 +7,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::{Action, RecoveredLog};
 use crate::group::{Group, Peer};
 use crate::ids::{Position, ReplicaId, TimeMs};
-use crate::message::{Standing, Status};
+use crate::message::Standing;
 use crate::tail::Tail;
 
 /// A process without a majority says so often whom it waits for.
@@ -68,8 +68,8 @@ impl Group {
             return;
         }
         let lacking = self.lacks_majority();
-        let is_cut_off = self.standing == Standing::NonPrimary && lacking.is_some();
-        let survivor_waits = is_cut_off && !planted(Mutant::SurvivorSaysNothing);
+        let waits = lacking.is_some() || self.is_overridden();
+        let survivor_waits = self.standing == Standing::NonPrimary && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.resumed && !survivor_waits {
             return;
         }
@@ -118,7 +118,9 @@ impl Group {
                  grastate.dat and the trireme-*.log files away, which drops this node's own data"
             );
         }
-        if self.amnesiac {
+        if let Some(branch) = self.tell_the_other_branch() {
+            text += &branch;
+        } else if self.amnesiac {
             text += &self.tell_what_may_be_missing();
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
@@ -128,7 +130,7 @@ impl Group {
     }
 
     /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
-    fn lacks_majority(&self) -> Option<&Configuration> {
+    pub(crate) fn lacks_majority(&self) -> Option<&Configuration> {
         let later = self.tail.configurations(self.committed.position);
         let later = later.map(|(_, configuration)| configuration);
         let mut all = std::iter::once(&self.committed.configuration).chain(later);
@@ -143,7 +145,11 @@ impl Group {
     }
 
     fn has_voice(&self, replica: ReplicaId) -> bool {
-        replica == self.my_replica() || self.voice(replica).is_some()
+        let voice = || {
+            self.voice(replica)
+                .filter(|voice| !self.has_gone_elsewhere(*voice))
+        };
+        replica == self.my_replica() || voice().is_some()
     }
 
     /// Members of the last view that are here, and where their logs end.
@@ -165,19 +171,62 @@ impl Group {
         furthest.map(|(_, member)| member.name.as_str())
     }
 
+    /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
+    fn tell_the_other_branch(&self) -> Option<String> {
+        let bootstrap = |name: &str| {
+            format!(
+                "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else"
+            )
+        };
+        let here = self.furthest().unwrap_or("this node");
+        if self.peers.keys().any(|peer| self.has_gone_elsewhere(*peer)) {
+            return Some(format!(
+                "; others here have become primary without an override that this node knows of (pc.bootstrap): to join them, \
+                 stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
+                 it again. To drop what they have committed instead, {}",
+                bootstrap(here)
+            ));
+        }
+        if !self.is_overridden() || self.standing != Standing::NonPrimary {
+            return None;
+        }
+        let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);
+        for (incarnation, peer, status) in self.overriders() {
+            let name = self.name_of(incarnation, peer.replica);
+            furthest = furthest.max(Some((status.end, name.clone())));
+            primary |= status.standing == Standing::Primary;
+            names.push(name);
+        }
+        let Some((_, furthest)) = furthest else {
+            return Some(format!(
+                "; others have gone on with an override that this node lacks (pc.bootstrap), and are out of reach: it waits \
+                 for them. If their data directories are lost for good, what they acknowledged is lost: to go on without \
+                 them, {}",
+                bootstrap(here)
+            ));
+        };
+        let mut text = format!(
+            "; {} went on with an override that this node lacks (pc.bootstrap): it gives way, and waits to be taken in",
+            names.join(", ")
+        );
+        if !primary {
+            text += &format!(
+                ". Not primary there: start the others that were. If their data directories are lost for good: to go on \
+                 without them, {}. If it is that override that is to be given up: stop {}, move grastate.dat and the \
+                 trireme-*.log files away there, and start again",
+                bootstrap(&furthest),
+                names.join(", ")
+            );
+        }
+        Some(text)
+    }
+
     /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
     fn tell_the_way_out(&self) -> String {
         let own = &self.committed;
         let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
-        let is_primary = |s: &&Status| s.standing == Standing::Primary && s.history == own.history;
-        match statuses.find(is_primary) {
-            Some(primary) if !primary.overrides.starts_with(&own.overrides) => {
-                return "; others here have become primary without an override that this node knows of (pc.bootstrap): to \
-                        join them, move grastate.dat and the trireme-*.log files away, which drops this node's own commits"
-                    .to_owned();
-            }
-            Some(_) => return String::new(), // it takes this node in
-            None => {}
+        if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
+            return String::new(); // it takes this node in
         }
         let how = match self.furthest() {
             Some(name) => format!(

@@ -106,7 +106,7 @@ impl Group {
             && common(own, theirs) < own.len().min(theirs.len())
     }
 
-    fn name_of(&self, incarnation: Incarnation, replica: ReplicaId) -> String {
+    pub(crate) fn name_of(&self, incarnation: Incarnation, replica: ReplicaId) -> String {
         let before = self.fork.iter().flat_map(|fork| &fork.before);
         let mut known = before.chain(&self.committed.configuration.members);
         let member = known.find(|member| member.replica == replica);

@@ -60,6 +60,8 @@ mutants! {
         survivor_says_nothing: SurvivorSaysNothing,
         pending_view_unheeded: PendingViewUnheeded,
         voided_one_by_one: VoidedOneByOne,
+        override_of_follower_ignored: OverrideOfFollowerIgnored,
+        other_branch_refuses: OtherBranchRefuses,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -104,6 +104,8 @@ pub struct Progress {
     pub refused: Option<String>,
     /// Number (from 1) of the node that its log last told an operator to make primary, without those who are missing.
     pub advised: Option<usize>,
+    /// Its log told last that others are primary without an override of its own, and how to join them.
+    pub excluded: bool,
     /// It can keep nothing any more, and why.
     pub failed: Option<String>,
     /// Flushes of its log that have begun.

@@ -94,6 +94,8 @@ schedules! {
     vote_of_other_branch,
     copied_directory,
     overrides_meet,
+    override_survivor_meets_rest,
+    override_returns_beside_rest,
     repair_broken_off,
     wiped_in_pending_view,
     laggard_beyond_the_floor,

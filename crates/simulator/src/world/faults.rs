@@ -85,6 +85,17 @@ impl World {
     /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
     /// a disk while a view was being proposed in which it counts. The operator does what the log says.
     pub(crate) fn operator_helps(&mut self) {
+        for node in 0..self.machines.len() {
+            let process = self.machines[node].process.as_deref();
+            let waits = process.is_some_and(|process| {
+                process.progress.excluded && process.standing == Standing::NonPrimary
+            });
+            if waits && self.is_served_without(node) {
+                self.tell(|| format!("OPERATOR lets n{} join the others", node + 1));
+                self.follows_advice(node);
+                self.crash(node, false);
+            }
+        }
         let enough = self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total);
         if enough && !self.lost_for_good() {
             return;

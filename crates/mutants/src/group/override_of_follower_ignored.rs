@@ -1,0 +1,7 @@
+//! Who is not primary gives way to an override only if a sequencer tells of it (rule 11).
+//!
+//! The sequencer of those who were made primary has died. A majority of the last view meets the others, knows of the
+//! override by them, and goes on without it all the same.
+
+pub(crate) const MISTAKE: &str =
+    "a majority forms again without an override that a node which is here has committed (rule 11)";

@@ -1,0 +1,50 @@
+//! Of two that an operator made primary the sequencer dies; the rest goes on without them, and meets the other one (rule 11).
+//!
+//! n3, n4 and n5 are primary: that n2 knows of an override, alone, is no reason to stop. n2 says what an operator can do. n1
+//! comes back before anybody does it. The primary refuses it, but with n2 it is a majority of their view: they are
+//! primary again, and the others give way.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OtherBranchRefuses],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3, N4, N5];
+    stage.force_apart(&all)?;
+    let primary = |nodes: &'static [usize]| {
+        move |s: &Stage| nodes.iter().all(|n| s.standing(*n) == Standing::Primary)
+    };
+    stage.until("n1 and n2 are primary", primary(&[N1, N2]))?;
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("they go on", |s| s.acknowledged(x))?;
+    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.crash(N1, false);
+    stage.join(&[N3, N4, N5], &[N3, N4, N5]);
+    stage.until("the rest is primary", primary(&[N3, N4, N5]))?;
+    let e = stage.takeover(&[N3, N4, N5])?;
+    let y = stage.write(e, &[row(1)]);
+    stage.until("the rest goes on", |s| s.acknowledged(y))?;
+    stage.until("n2 waits", |s| s.standing(N2) == Standing::NonPrimary)?;
+    stage.join(&all, &all);
+    stage.pass_ms(15_000);
+    stage.must("the rest is still primary", primary(&[N3, N4, N5])(stage));
+    let advised = stage.process(N2).is_some_and(|process| process.progress.excluded);
+    stage.must("n2 says how to join the rest", advised);
+    stage.start(N1);
+    stage.until("the rest yields", |s| s.holds(e, y).is_none())?;
+    stage.must("n1 has not given up what it acknowledged", stage.holds(N1, x).is_some());
+    Ok(())
+}

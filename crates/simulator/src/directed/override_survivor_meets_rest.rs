@@ -1,0 +1,48 @@
+//! Of two that an operator made primary the sequencer dies, and the rest meets the other one (rule 11).
+//!
+//! n3, n4 and n5 are a majority of the last view, but n2 has committed an override that they lack, although it is no sequencer:
+//! they do not go on without it. All four say what an operator can do. n1 comes back before anybody does it: it is
+//! primary again with n2, and takes the rest in.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::OverrideOfFollowerIgnored],
+    plan: |seed| {
+        let mut plan = cluster(5, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3, N4, N5];
+    stage.force_apart(&all)?;
+    stage.until("n1 and n2 are primary", |s| {
+        [N1, N2].iter().all(|n| s.standing(*n) == Standing::Primary)
+    })?;
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("they go on", |s| s.acknowledged(x))?;
+    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.crash(N1, false);
+    stage.join(&all, &all);
+    stage.pass_ms(15_000);
+    for node in [N2, N3, N4, N5] {
+        let waits = stage.standing(node) == Standing::NonPrimary;
+        stage.must("nobody goes on without the override", waits);
+        let advised = stage.process(node).and_then(|process| process.progress.advised);
+        stage.must("it says where to override", advised == Some(2));
+    }
+    stage.start(N1);
+    stage.until("all are in one view", |s| {
+        all.iter().all(|n| s.standing(*n) == Standing::Primary && s.view(*n) == s.view(N2))
+    })?;
+    stage.must("with what n1 has acknowledged", stage.acknowledged(x));
+    Ok(())
+}
