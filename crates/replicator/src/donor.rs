@@ -79,6 +79,9 @@ impl Replicator {
     /// This node was chosen: its server is asked to send, with everything up to here applied and
     /// nothing above committed until the callback has returned.
     pub(crate) fn begin_donation(&mut self, request: Bytes) {
+        if self.leaving {
+            return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
+        }
         self.synced_told = false;
         let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
             return; // who was chosen by the order has its state
