@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::event::Action;
 use crate::group::{Group, Peer, Role};
 use crate::ids::{Incarnation, Uuid};
-use crate::message::{Promise, Standing, Status, Summary};
+use crate::message::{Message, Promise, Standing, Status, Summary};
 
 /// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
 /// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
@@ -103,12 +103,12 @@ impl Group {
         is_primary && self.lacks_own_override(peer)
     }
 
-    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so
-    /// while a majority of this one is here, which the other gives way to when it is primary again (rule 11).
+    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,
+    /// which gives way itself to a majority of this one that may be about to form (rule 11).
     pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
         let waits = self.standing == Standing::Outside || self.resumed;
         let recent = self.now < self.primary_heard_at + 2 * self.config.suspect_timeout_ms;
-        let may_form = recent && self.has_gone_elsewhere(from) && self.lacks_majority().is_none();
+        let may_form = recent && self.resumed && self.has_gone_elsewhere(from);
         if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
             self.out.push(Action::Refused { reason });
         }
@@ -127,6 +127,15 @@ impl Group {
     pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
         let peer = self.peers.get(&from);
         self.lacks_own_override(from) && !peer.is_some_and(|peer| self.has_seat(peer.replica))
+    }
+
+    /// It seeks the office without an override of this log's: it must know before it is elected.
+    pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
+        let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
+        if seeks && self.standing != Standing::Outside {
+            let status = Message::Status(self.own_status());
+            self.send(from, status);
+        }
     }
 
     /// True if the peer's log has the same overrides as this one for certain, or the peer has yet to say.

@@ -207,6 +207,9 @@ impl Group {
         if candidacy.promises.is_some() {
             return;
         }
+        if self.is_overridden() {
+            return self.give_up();
+        }
         let enough = |configuration: &Configuration| {
             configuration.is_majority(weight_of(configuration, |replica| {
                 candidacy.granted.contains(&replica)
@@ -394,6 +397,9 @@ impl Group {
             return;
         }
         let forced = candidacy.forced;
+        if forced.is_none() && self.is_overridden() {
+            return self.give_up();
+        }
         let required = required_configurations(promises.values().map(|(_, promise)| promise));
         let enough = match forced {
             Some(_) => {

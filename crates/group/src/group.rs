@@ -444,9 +444,10 @@ impl Group {
             return;
         };
         peer.heard_at = self.now;
-        if message.claims_office() && self.is_of_older_branch(from)
-            || self.is_a_twins(from, &message)
-        {
+        if message.claims_office() && self.is_of_older_branch(from) {
+            return self.tell_older_branch(from, &message);
+        }
+        if self.is_a_twins(from, &message) {
             return;
         }
         match message {

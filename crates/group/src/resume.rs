@@ -69,7 +69,8 @@ impl Group {
         }
         let lacking = self.lacks_majority();
         let waits = lacking.is_some() || self.is_overridden();
-        let survivor_waits = self.standing == Standing::NonPrimary && waits && !planted(Mutant::SurvivorSaysNothing);
+        let survivor_waits =
+            self.standing == Standing::NonPrimary && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.resumed && !survivor_waits {
             return;
         }
@@ -91,7 +92,10 @@ impl Group {
             names(up),
             names(missing.clone())
         );
-        let connected = |m: &&&Member| self.peers.values().any(|p| p.up && p.replica == m.replica);
+        let connected = |m: &&&Member| {
+            let mut peers = self.peers.iter().filter(|(_, peer)| peer.up);
+            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(*peer))
+        };
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
                 "; two processes run with the replica id {} of {}: one of them is on a copied data directory, and neither \
@@ -130,7 +134,7 @@ impl Group {
     }
 
     /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
-    pub(crate) fn lacks_majority(&self) -> Option<&Configuration> {
+    fn lacks_majority(&self) -> Option<&Configuration> {
         let later = self.tail.configurations(self.committed.position);
         let later = later.map(|(_, configuration)| configuration);
         let mut all = std::iter::once(&self.committed.configuration).chain(later);

@@ -118,6 +118,92 @@ fn who_knows_an_override_to_be_committed_helps_to_commit_it() {
     assert_eq!(cores.nodes[1].group.committed.overrides, [OVERRIDE]);
 }
 
+/// Of two that an override made primary one is back, alone, beside those who have gone on without it: they would give way if
+/// both were there, so that it does not take their word at once.
+#[test]
+fn who_is_refused_by_another_branch_waits_for_its_own_for_a_while() {
+    let mut cores = forked();
+    let log = RecoveredLog {
+        checkpoint: Checkpoint {
+            history: HISTORY,
+            ..Checkpoint::default()
+        },
+        commit: cores.nodes[0].group.commit(),
+        entries: cores.log_of(0),
+    };
+    (0..2).for_each(|node| cores.kill(node));
+    cores.cut.clear();
+    let again = Member {
+        incarnation: Incarnation(Uuid([50; 16])),
+        ..member(0)
+    };
+    let recovered = Recovered {
+        log: Some(log),
+        ..Recovered::default()
+    };
+    let again = cores.start(again, recovered);
+    let refused = |cores: &Cores| {
+        let mut actions = cores.nodes[again].actions.iter();
+        actions.any(|action| matches!(action, Action::Refused { .. }))
+    };
+    cores.pass(9_500);
+    assert!(!refused(&cores));
+    cores.pass(2_000);
+    assert!(refused(&cores));
+    assert!(all_primary(&cores, &[2, 3, 4]));
+}
+
+/// What a node noted last.
+fn last_note(cores: &Cores, node: usize) -> &str {
+    let mut actions = cores.nodes[node].actions.iter().rev();
+    let text = actions.find_map(|action| match action {
+        Action::Note { text } => Some(text.as_str()),
+        _ => None,
+    });
+    text.unwrap_or_default()
+}
+
+/// Of two that an override made primary only the follower is left when it meets a majority of the last view: nobody goes on,
+/// and what an operator does as told works, either way.
+#[test]
+fn a_majority_waits_beside_an_override_and_says_so() {
+    for keeps_override in [true, false] {
+        let mut cores = Cores::of(5);
+        cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
+        cores.pass(12_000);
+        force(&mut cores, 0);
+        cores.pass_for(&[0, 1], 1_000);
+        assert!(all_primary(&cores, &[0, 1]));
+        cores.kill(0);
+        cores.pass(500);
+        cores.cut.clear();
+        cores.pass(25_000);
+        for node in 1..5 {
+            assert_eq!(cores.standing(node), Standing::NonPrimary);
+            let told = last_note(&cores, node);
+            let bootstrap = "to go on without them, execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on node1";
+            assert!(told.contains(bootstrap), "{told}");
+            assert_eq!(
+                told.contains("stop node1 at"),
+                node > 1,
+                "the way back without it: {told}"
+            );
+        }
+        if keeps_override {
+            let override_id = Uuid([4; 16]);
+            cores.event(1, Event::ForcePrimary { override_id });
+            cores.pass(10_000);
+            assert!(all_primary(&cores, &[1, 2, 3, 4]));
+            let overrides = &cores.nodes[4].group.committed.overrides;
+            assert_eq!(overrides, &[OVERRIDE, override_id]);
+        } else {
+            cores.kill(1);
+            cores.pass(10_000);
+            assert!(all_primary(&cores, &[2, 3, 4]));
+        }
+    }
+}
+
 /// A candidate that has missed an override is not elected by the word of one that has committed it: that one's
 /// view is not the one in force here.
 #[test]

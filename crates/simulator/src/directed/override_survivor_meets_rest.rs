@@ -31,6 +31,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("they go on", |s| s.acknowledged(x))?;
     stage.check("n1 holds the office", stage.in_office(N1))?;
     stage.crash(N1, false);
+    stage.join(&[N2], &[N3, N4, N5]);
+    stage.pass_ms(500);
     stage.join(&all, &all);
     stage.pass_ms(15_000);
     for node in [N2, N3, N4, N5] {
