@@ -139,8 +139,6 @@ mutants! {
         non_primary_overtakes_pause: NonPrimaryOvertakesPause,
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,
-        synced_while_sending: SyncedWhileSending,
-        desync_crosses_donation: DesyncCrossesDonation,
     }
 }
 

@@ -321,8 +321,7 @@ impl Replicator {
             // FLUSH TABLES WITH READ LOCK desyncs a server that is Synced only, and takes nothing back if it ends as a
             // donor's (contract 2.20): not granted to who was chosen in between. What the order has counted is taken back
             // by `settle_desyncs`.
-            let crossed =
-                !as_donor && self.donates_to().is_some() && !planted(Mutant::DesyncCrossesDonation);
+            let crossed = !as_donor && self.donates_to().is_some();
             let granted = !refused && !crossed;
             self.desyncs_granted += u32::from(granted);
             let code = if granted { Code::Ok } else { Code::TrxFail };

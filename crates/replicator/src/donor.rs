@@ -159,7 +159,7 @@ impl Replicator {
     /// A server whose script still sends has no way from a donor to Synced, and no second script besides (contract 3.2):
     /// nobody chooses who is not Synced.
     pub(crate) fn has_sent(&self) -> bool {
-        !self.works.will_donate() || planted(Mutant::SyncedWhileSending)
+        !self.works.will_donate()
     }
 
     pub(crate) fn donates_to(&self) -> Option<Incarnation> {
