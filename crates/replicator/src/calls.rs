@@ -121,8 +121,10 @@ impl Replicator {
 
     /// desync()
     pub(crate) fn desync(&mut self, ticket: Ticket) {
+        // Nor for a server that takes itself for Synced still: it would not take the desync back (see `forget_desyncs`).
         let possible = self.primary
             && !self.leaving
+            && !self.works.shows_non_primary()
             && self.my_state().is_some_and(|s| s != NodeState::Joiner);
         if possible {
             let as_donor = self.works.is_known_donor();

@@ -266,7 +266,12 @@ impl Replicator {
 
     /// A desync does not outlast the primary component, as with Galera (MTR: GAL-401): the server is not ready before it
     /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) ends with the pause: it could not become Synced.
+    /// One that is under way is not granted any more: FLUSH TABLES WITH READ LOCK, which asks a Synced server, takes it back
+    /// from a Synced one only (simulator, seed 907987).
     fn forget_desyncs(&mut self) {
+        for ticket in self.submissions.abandon_desyncs() {
+            self.answer(ticket, Answer::unordered(Code::TrxFail));
+        }
         if std::mem::take(&mut self.desyncs_granted) > 0 {
             self.log(
                 Level::Info,

@@ -95,6 +95,18 @@ impl Submissions {
         }
     }
 
+    /// Nobody is to be granted the desyncs that are under way: who waits for them.
+    pub(crate) fn abandon_desyncs(&mut self) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        for (sent, _) in self.in_flight.values_mut() {
+            if let Sent::Desync { ticket, .. } = *sent {
+                tickets.push(ticket);
+                *sent = Sent::UnheardDesync;
+            }
+        }
+        tickets
+    }
+
     /// True if a desync or resync is under way.
     pub(crate) fn changes_desyncs(&self) -> bool {
         let changes = |sent: &Sent| {

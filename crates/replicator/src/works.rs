@@ -257,6 +257,16 @@ impl Works {
         self.is_donor && next.is_some_and(|next| self.is_ready(next, low))
     }
 
+    /// The server is about to hear that it is not in the primary component, or hears it now.
+    pub(crate) fn shows_non_primary(&self) -> bool {
+        let queued = self
+            .queue
+            .iter()
+            .any(|queued| matches!(&queued.task, Task::View(view) if !view.primary));
+        let is_one = |running: &Running| matches!(running, Running::View(view) if !view.primary);
+        queued || self.running.values().any(is_one)
+    }
+
     /// A view is being shown.
     pub(crate) fn is_in_view(&self) -> bool {
         let is_one = |running: &Running| matches!(running, Running::View(_));
