@@ -201,3 +201,15 @@ fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
         assert_eq!(group.commit(), proven);
     }
 }
+
+/// Its log says that it alone had a vote; it has no say, and raises no ballots against those who have gone on.
+#[test]
+fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
+    let before = Cores::of(1);
+    let mut cores = Cores::none();
+    cores.start(again(0), recovered(&before, 0, true));
+    let promised = cores.nodes[0].group.promised;
+    cores.pass(10_000);
+    assert_eq!(cores.nodes[0].group.promised, promised);
+    assert_eq!(cores.standing(0), Standing::NonPrimary);
+}
