@@ -205,7 +205,8 @@ fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
 /// Its log says that it alone had a vote; it has no say, and raises no ballots against those who have gone on.
 #[test]
 fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
-    let before = Cores::of(1);
+    let mut before = Cores::of(1);
+    (1..=6).for_each(|number| before.submit(0, number));
     let mut cores = Cores::none();
     cores.start(again(0), recovered(&before, 0, true));
     let promised = cores.nodes[0].group.promised;
