@@ -156,8 +156,9 @@ impl Replicator {
     /// What all nodes compute alike, after everything that was delivered, for the log; see
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
-        let in_step =
-            self.backlog.is_empty() && !matches!(self.stage, Stage::Closed | Stage::Final);
+        // What was delivered behind the view that it leaves by was not even queued.
+        let is_over = self.excluded || matches!(self.stage, Stage::Closed | Stage::Final);
+        let in_step = self.backlog.is_empty() && !is_over;
         let control = self.control.as_ref().filter(|_| in_step);
         control.map(crate::control::Control::encode)
     }

@@ -226,6 +226,25 @@ fn a_second_disconnect_adds_nothing_while_the_first_is_under_way() {
     assert_eq!(leaves(&mut cluster), [Action::Closed]);
 }
 
+/// Found by the simulator: the state as of that view was kept as that of where the group's log was by then, and the
+/// next process lacked what had been said in between, such as who has joined.
+#[test]
+fn who_takes_nothing_in_behind_the_view_it_leaves_by_keeps_no_state_of_later() {
+    let mut cluster = Cluster::of(2);
+    let is_kept = |cluster: &Cluster| cluster.nodes[1].replicator.control_snapshot().is_some();
+    assert!(is_kept(&cluster));
+    // The group still delivers to it while it leaves.
+    let (now_ms, mut out) = (cluster.now_ms, Vec::new());
+    let replicator = &mut cluster.nodes[1].replicator;
+    replicator.handle(now_ms, Event::Disconnect, &NoHistory, &mut out);
+    assert_eq!(out, [Action::Leave]);
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
+    cluster.certify(0, "a", KeyType::Exclusive);
+    assert!(is_kept(&cluster));
+    while cluster.deliver(1) {}
+    assert!(!is_kept(&cluster));
+}
+
 #[test]
 fn only_so_many_views_are_remembered() {
     let mut cluster = Cluster::of(1);
