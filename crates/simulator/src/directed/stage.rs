@@ -429,10 +429,10 @@ impl<'a> Stage<'a> {
         self.world
             .tell(|| format!("ORDER copy n{} to n{}", from + 1, to + 1));
         let source = &self.world.machines[from];
-        let (replica, promised) = (source.replica, source.promised);
+        let (replica, promised, last_log) = (source.replica, source.promised, source.last_log);
         let (disk, left) = (source.disk.copy(), source.left.clone());
         let machine = &mut self.world.machines[to];
-        (machine.replica, machine.promised) = (replica, promised);
+        (machine.replica, machine.promised, machine.last_log) = (replica, promised, last_log);
         (machine.disk, machine.left) = (disk, left);
     }
 
