@@ -52,13 +52,24 @@ pub struct Configuration {
 impl Configuration {
     /// Sum of the votes.
     pub fn total_weight(&self) -> u64 {
-        self.members.iter().map(|m| u64::from(m.weight)).sum()
+        self.weight_of(|_| true)
+    }
+
+    /// Sum of the votes of these members.
+    pub(crate) fn weight_of(&self, counts: impl Fn(&Member) -> bool) -> u64 {
+        let members = self.members.iter().filter(|m| counts(m));
+        members.map(|m| u64::from(m.weight)).sum()
     }
 
     /// True if `weight` is more than half of the votes.
     pub fn is_majority(&self, weight: u64) -> bool {
         weight * 2 > self.total_weight()
             || planted(Mutant::HalfIsAMajority) && weight >= self.total_weight() / 2
+    }
+
+    /// True if `weight` is at least half of the votes.
+    pub(crate) fn is_half(&self, weight: u64) -> bool {
+        weight * 2 >= self.total_weight()
     }
 
     /// Without any vote nothing could ever be committed: this replica gets one then, whatever its `pc.weight`, until

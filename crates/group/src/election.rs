@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::event::Action;
 use crate::group::{Group, Role};
@@ -212,12 +212,13 @@ impl Group {
         }
         let me = self.my_replica();
         let enough = |configuration: &Configuration| {
-            let granted = |replica| candidacy.granted.contains(&replica);
-            let others = weight_of(configuration, |replica| replica != me && granted(replica));
+            let granted = |m: &Member| candidacy.granted.contains(&m.replica);
+            let others = configuration.weight_of(|m| m.replica != me && granted(m));
             // Who may have forgotten needs half of the votes from others who have not (`valid`). Its old view may have
             // nobody else with a vote: it would only disturb those who have gone on (simulator, seed 3006969).
-            let may_win = !self.amnesiac || others * 2 >= configuration.total_weight();
-            may_win && configuration.is_majority(weight_of(configuration, granted))
+            let forgets = self.amnesiac && !planted(Mutant::AmnesiacCountsAsIntact);
+            let may_win = !forgets || configuration.is_half(others);
+            may_win && configuration.is_majority(configuration.weight_of(granted))
         };
         if self.in_every_configuration(enough) {
             let (number, missed) = (candidacy.ballot.number, candidacy.missed);
@@ -573,15 +574,6 @@ impl Group {
     }
 }
 
-fn weight_of(configuration: &Configuration, has: impl Fn(ReplicaId) -> bool) -> u64 {
-    configuration
-        .members
-        .iter()
-        .filter(|m| has(m.replica))
-        .map(|m| u64::from(m.weight))
-        .sum()
-}
-
 /// The last committed configuration and every later one in the best log, with their positions
 /// (rule 3).
 fn required_configurations<'a>(
@@ -610,12 +602,12 @@ fn valid(
     configuration: &Configuration,
     promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
 ) -> bool {
-    let promised = weight_of(configuration, |replica| promises.contains_key(&replica));
-    let intact = weight_of(configuration, |replica| {
+    let promised = configuration.weight_of(|m| promises.contains_key(&m.replica));
+    let intact = configuration.weight_of(|m| {
         let intact = |p: &Promise| !p.amnesiac || planted(Mutant::AmnesiacCountsAsIntact);
-        promises.get(&replica).is_some_and(|(_, p)| intact(p))
+        promises.get(&m.replica).is_some_and(|(_, p)| intact(p))
     });
-    configuration.is_majority(promised) && intact * 2 >= configuration.total_weight()
+    configuration.is_majority(promised) && configuration.is_half(intact)
 }
 
 /// Votes of those who may have acknowledged the entry (position, ballot).
@@ -625,7 +617,7 @@ fn may_hold(
     position: Position,
     ballot: Ballot,
 ) -> u64 {
-    weight_of(configuration, |replica| match promises.get(&replica) {
+    configuration.weight_of(|m| match promises.get(&m.replica) {
         None => true,
         Some((_, promise)) => {
             let run = |(b, first, last): &(Ballot, Position, Position)| {

@@ -168,10 +168,8 @@ impl Group {
     /// may have forgotten what they acknowledged, sit in it with the vote of the one before (rule 4):
     /// they have to come in first.
     fn can_elect(&self, configuration: &Configuration) -> bool {
-        let members = configuration.members.iter();
-        let intact = members.filter(|m| self.is_here(m) || self.successors(m).next().is_none());
-        let weight: u64 = intact.map(|m| u64::from(m.weight)).sum();
-        weight * 2 >= configuration.total_weight()
+        let is_intact = |m: &Member| self.is_here(m) || self.successors(m).next().is_none();
+        configuration.is_half(configuration.weight_of(is_intact))
     }
 
     /// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
@@ -204,13 +202,7 @@ impl Group {
             Some(peer) => self.now >= peer.heard_at.max(since) + timeout_ms,
             None => self.now >= since + timeout_ms,
         };
-        let stay = next
-            .members
-            .iter()
-            .filter(|m| !gone(m))
-            .map(|m| u64::from(m.weight))
-            .sum();
-        if next.is_majority(stay) {
+        if next.is_majority(next.weight_of(|m| !gone(m))) {
             next.members.retain(|m| !gone(m));
         }
     }

@@ -40,12 +40,13 @@ impl Group {
         if let Some(at) = &mut self.told_forked_at {
             aged(at, TELL_FORKED_MS);
         }
+        if let Some(at) = &mut self.told_split_at {
+            aged(at, TELL_SPLIT_MS);
+        }
         // Asked so long ago that it may be asked again: as if never asked.
         self.summary_sent_at = self
             .summary_sent_at
             .filter(|at| now < at + SUMMARY_RETRY_MS);
-        let told = self.told_split_at.as_mut();
-        told.into_iter().for_each(|at| aged(at, TELL_SPLIT_MS));
         if let Some(since) = &mut self.hole_since {
             aged(since, HOLE_PATIENCE_MS);
         }

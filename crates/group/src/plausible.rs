@@ -78,9 +78,7 @@ impl Group {
             | Message::LogEnd { .. } => true,
         }
     }
-}
 
-impl Group {
     /// Says that a peer has sent what no correct member sends, seldom enough.
     pub(crate) fn complain(&mut self, of: Incarnation, message: &Message) {
         if !self.peers.contains_key(&of) {
@@ -167,12 +165,8 @@ fn in_ballot(what: &str, number: u64) -> String {
 }
 
 fn payload_bytes(append: &Append) -> u64 {
-    let bytes = |body: &WireBody| match body {
-        WireBody::Full(Body::Submission { payload, .. }) => payload.len() as u64,
-        WireBody::Full(_) => 0,
-        WireBody::Reference { len, .. } => u64::from(*len),
-    };
-    append.entries.iter().map(|entry| bytes(&entry.body)).sum()
+    let entries = append.entries.iter();
+    entries.map(|entry| payload_len(&entry.body) as u64).sum()
 }
 
 /// No longer than any write-set is.

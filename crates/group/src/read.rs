@@ -140,11 +140,9 @@ impl Group {
             return;
         }
         let answered = |configuration: &Configuration| {
-            let members = configuration.members.iter();
             let has =
-                |m: &&Member| m.replica == self.my_replica() || round.ends.contains_key(&m.replica);
-            let weight = members.filter(has).map(|m| u64::from(m.weight)).sum();
-            configuration.is_majority(weight)
+                |m: &Member| m.replica == self.my_replica() || round.ends.contains_key(&m.replica);
+            configuration.is_majority(configuration.weight_of(has))
         };
         if self.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.reads.round.take();

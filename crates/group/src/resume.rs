@@ -139,11 +139,8 @@ impl Group {
         let later = later.map(|(_, configuration)| configuration);
         let mut all = std::iter::once(&self.committed.configuration).chain(later);
         let lacks = |configuration: &&Configuration| {
-            let here = configuration
-                .members
-                .iter()
-                .filter(|m| self.has_voice(m.replica));
-            !configuration.is_majority(here.map(|m| u64::from(m.weight)).sum())
+            let here = configuration.weight_of(|m| self.has_voice(m.replica));
+            !configuration.is_majority(here)
         };
         all.rfind(lacks)
     }
@@ -177,11 +174,6 @@ impl Group {
 
     /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
     fn tell_the_other_branch(&self) -> Option<String> {
-        let bootstrap = |name: &str| {
-            format!(
-                "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else"
-            )
-        };
         let here = self.furthest().unwrap_or("this node");
         if self.peers.keys().any(|peer| self.has_gone_elsewhere(*peer)) {
             return Some(format!(
@@ -234,13 +226,11 @@ impl Group {
         }
         let how = match self.furthest() {
             Some(name) => format!(
-                "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else; if its server does \
-                 not answer, stop all nodes, write safe_to_bootstrap: 1 into its grastate.dat, start it with \
-                 galera_new_cluster, then the others"
+                "{}; if its server does not answer, {}",
+                bootstrap(name),
+                found_anew("its grastate.dat")
             ),
-            None => "stop all nodes, write safe_to_bootstrap: 1 into the grastate.dat of the one with the highest position, \
-                     start it with galera_new_cluster, then the others"
-                .to_owned(),
+            None => found_anew("the grastate.dat of the one with the highest position"),
         };
         format!(
             ". They come back by being started. If their data directories are lost for good, and they are not a cluster of \
@@ -258,10 +248,24 @@ impl Group {
             ". This node may have forgotten the last entries that it acknowledged (a power loss with \
              repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \
              majority. The logs here end: {}. If the missing nodes will not come back, or every node says this, commits \
-             acknowledged beyond the longest log are lost: to go on without them, stop all nodes, write safe_to_bootstrap: 1 \
-             into the grastate.dat of {furthest} and of no other, start it with galera_new_cluster, then the others. \
-             Where the server of {furthest} answers, SET GLOBAL wsrep_provider_options='pc.bootstrap=1' there does it, too",
-            list.join(", ")
+             acknowledged beyond the longest log are lost: to go on without them, {}. Where the server of {furthest} \
+             answers, SET GLOBAL wsrep_provider_options='pc.bootstrap=1' there does it, too",
+            list.join(", "),
+            found_anew(&format!("the grastate.dat of {furthest} and of no other"))
         )
     }
+}
+
+/// Where the server of the node answers.
+fn bootstrap(name: &str) -> String {
+    format!(
+        "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else"
+    )
+}
+
+/// Where no server answers.
+fn found_anew(grastate: &str) -> String {
+    format!(
+        "stop all nodes, write safe_to_bootstrap: 1 into {grastate}, start it with galera_new_cluster, then the others"
+    )
 }

@@ -214,10 +214,9 @@ impl Group {
     /// More than half of the votes, and the sequencer, who would have to wait for it.
     fn is_held(&self, held_by: &BTreeSet<Incarnation>) -> bool {
         let me = self.me();
-        let holds = |m: &&Member| m.incarnation == me || held_by.contains(&m.incarnation);
+        let holds = |m: &Member| m.incarnation == me || held_by.contains(&m.incarnation);
         let is_majority = |configuration: &Configuration| {
-            let holders = configuration.members.iter().filter(holds);
-            configuration.is_majority(holders.map(|m| u64::from(m.weight)).sum())
+            configuration.is_majority(configuration.weight_of(holds))
         };
         let sequencer = match self.role {
             Role::Sequencer(_) => true,

@@ -200,19 +200,13 @@ impl Group {
 
     /// True if members that weigh a majority were heard within this time, oneself included.
     pub(crate) fn hears_majority(&self, within_ms: TimeMs, configuration: &Configuration) -> bool {
-        let heard = |member: &&Member| {
+        let heard = |member: &Member| {
             member.replica == self.my_replica()
                 || self
                     .voice(member.replica)
                     .is_some_and(|voice| self.now < self.peers[&voice].heard_at + within_ms)
         };
-        let weight = configuration
-            .members
-            .iter()
-            .filter(heard)
-            .map(|m| u64::from(m.weight))
-            .sum();
-        configuration.is_majority(weight)
+        configuration.is_majority(configuration.weight_of(heard))
     }
 
     pub(crate) fn tick(&mut self, late_ms: TimeMs) {
@@ -282,13 +276,11 @@ impl Group {
     }
 
     fn may_go_on_alone(&self) -> bool {
-        let reachable = |m: &&Member| {
+        let reachable = |m: &Member| {
             m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
         };
         let half = |configuration: &Configuration| {
-            let members = configuration.members.iter().filter(reachable);
-            let weight: u64 = members.map(|m| u64::from(m.weight)).sum();
-            weight * 2 >= configuration.total_weight()
+            configuration.is_half(configuration.weight_of(reachable))
         };
         self.config.ignore_quorum
             || self.config.ignore_split_brain && self.in_every_configuration(half)

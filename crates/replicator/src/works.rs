@@ -39,6 +39,11 @@ struct Queued {
 }
 
 impl Queued {
+    /// True for the view by which the server hears that it is not in the primary component.
+    fn is_non_primary(&self) -> bool {
+        matches!(&self.task, Task::View(view) if !view.primary)
+    }
+
     /// Takes its payload from an entry of the log; false if that is of something else.
     fn takes(&mut self, delivery: &Delivery, bytes: usize) -> bool {
         let (Task::Apply(apply), Delivery::Submission { id, payload }) = (&mut self.task, delivery)
@@ -252,19 +257,14 @@ impl Works {
 
     /// True if the next is the view that makes a donor's server one no more, and nothing else is under way.
     pub(crate) fn ends_donor_next(&self, low: Seqno) -> bool {
-        let is_end = |queued: &Queued| matches!(&queued.task, Task::View(view) if !view.primary);
-        let next = self.queue.front().filter(|queued| is_end(queued));
+        let next = self.queue.front().filter(|next| next.is_non_primary());
         self.is_donor && next.is_some_and(|next| self.is_ready(next, low))
     }
 
     /// The server is about to hear that it is not in the primary component, or hears it now.
     pub(crate) fn shows_non_primary(&self) -> bool {
-        let queued = self
-            .queue
-            .iter()
-            .any(|queued| matches!(&queued.task, Task::View(view) if !view.primary));
         let is_one = |running: &Running| matches!(running, Running::View(view) if !view.primary);
-        queued || self.running.values().any(is_one)
+        self.queue.iter().any(Queued::is_non_primary) || self.running.values().any(is_one)
     }
 
     /// A view is being shown.

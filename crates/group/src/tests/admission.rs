@@ -219,11 +219,10 @@ fn votes(cores: &Cores, node: usize) -> Vec<u8> {
     members.iter().map(|m| m.weight).collect()
 }
 
-/// With pc.weight=0 it has a vote only as long as nobody else has one: without any nothing could be committed.
-#[test]
-fn a_cluster_can_be_founded_by_a_node_without_weight() {
+/// The first has founded a cluster with the second.
+fn founded_by(members: [Member; 2]) -> Cores {
     let mut cores = Cores::none();
-    for me in [voteless(0), voteless(1)] {
+    for me in members {
         cores.start(me, Recovered::default());
     }
     let founds = Event::Bootstrap {
@@ -234,6 +233,13 @@ fn a_cluster_can_be_founded_by_a_node_without_weight() {
     cores.event(0, founds);
     cores.pass(1_000);
     cores.all_joined();
+    cores
+}
+
+/// With pc.weight=0 it has a vote only as long as nobody else has one: without any nothing could be committed.
+#[test]
+fn a_cluster_can_be_founded_by_a_node_without_weight() {
+    let mut cores = founded_by([voteless(0), voteless(1)]);
     cores.submit(1, 1);
     assert_eq!((cores.delivered(0), cores.delivered(1)), (1, 1));
     assert_eq!(votes(&cores, 1), [1, 0]);
@@ -248,18 +254,7 @@ fn a_cluster_can_be_founded_by_a_node_without_weight() {
 
 #[test]
 fn an_operator_can_make_a_node_without_weight_primary() {
-    let mut cores = Cores::none();
-    for me in [member(0), voteless(1)] {
-        cores.start(me, Recovered::default());
-    }
-    let founds = Event::Bootstrap {
-        history: HISTORY,
-        overrides: Vec::new(),
-        override_id: None,
-    };
-    cores.event(0, founds);
-    cores.pass(1_000);
-    cores.all_joined();
+    let mut cores = founded_by([member(0), voteless(1)]);
     cores.kill(0);
     cores.pass(12_000);
     assert_eq!(cores.standing(1), Standing::NonPrimary);

@@ -6,7 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::group::Config;
-use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::ids::{Ballot, Incarnation, Position, Uuid};
 use crate::message::{Message, Promise, Standing, Status, Summary};
 
 const OVERRIDE: Uuid = Uuid([3; 16]);
@@ -50,16 +50,44 @@ fn the_log_of_another_branch_decides_no_election() {
     assert_eq!(cores.nodes[4].group.committed.overrides, [OVERRIDE]);
 }
 
-/// The other of two that an override made primary knows alone that its view is committed, and has sought the office since, in
-/// vain. The sequencer lacks its word, and has to hear that it is promised to a higher ballot.
-#[test]
-fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
+/// Of two that an operator made primary, node 0 alone knows that the override's view is committed, and not node 1, which
+/// has the office: acknowledgements are lost.
+fn one_knows_first() -> Cores {
     let mut cores = Cores::of(5);
     cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
     cores.pass(12_000);
     cores.lost = |message| matches!(message, Message::Ack { .. });
     force(&mut cores, 1);
     cores.pass_for(&[1], 400);
+    cores
+}
+
+/// What node 0 begins with when it is started again.
+fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered) {
+    let again = Member {
+        incarnation: Incarnation(Uuid([50; 16])),
+        ..member(0)
+    };
+    let log = RecoveredLog {
+        checkpoint: Checkpoint {
+            history: HISTORY,
+            ..Checkpoint::default()
+        },
+        commit,
+        entries: cores.log_of(0),
+    };
+    let recovered = Recovered {
+        log: Some(log),
+        ..Recovered::default()
+    };
+    (again, recovered)
+}
+
+/// The other of two that an override made primary knows alone that its view is committed, and has sought the office since, in
+/// vain. The sequencer lacks its word, and has to hear that it is promised to a higher ballot.
+#[test]
+fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
+    let mut cores = one_knows_first();
     assert_eq!(cores.nodes[0].group.checkpoint().overrides, [OVERRIDE]);
     assert_eq!(cores.nodes[1].group.checkpoint().overrides, []);
     cores.lost = |message| matches!(message, Message::Ack { .. } | Message::Prepare { .. });
@@ -79,34 +107,14 @@ fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
 /// sequencer still has it in its log only, and needs the other's word for it.
 #[test]
 fn who_knows_an_override_to_be_committed_helps_to_commit_it() {
-    let mut cores = Cores::of(5);
-    cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
-    cores.pass(12_000);
-    cores.lost = |message| matches!(message, Message::Ack { .. });
-    force(&mut cores, 1);
-    cores.pass_for(&[1], 400);
+    let mut cores = one_knows_first();
     let ahead = cores.nodes[0].group.checkpoint().clone();
     assert_eq!(ahead.overrides, [OVERRIDE]);
     assert_eq!(cores.nodes[1].group.checkpoint().overrides, []);
-    let log = RecoveredLog {
-        checkpoint: Checkpoint {
-            history: HISTORY,
-            ..Checkpoint::default()
-        },
-        commit: ahead.position,
-        entries: cores.log_of(0),
-    };
+    let (again, recovered) = comes_back(&cores, ahead.position);
     cores.kill(0);
     cores.lost = |_| false;
     cores.cut.clear();
-    let again = Member {
-        incarnation: Incarnation(Uuid([50; 16])),
-        ..member(0)
-    };
-    let recovered = Recovered {
-        log: Some(log),
-        ..Recovered::default()
-    };
     // It keeps nothing in memory of what is committed.
     let config = Config {
         tail_bytes: 0,
@@ -123,24 +131,10 @@ fn who_knows_an_override_to_be_committed_helps_to_commit_it() {
 #[test]
 fn who_is_refused_by_another_branch_waits_for_its_own_for_a_while() {
     let mut cores = forked();
-    let log = RecoveredLog {
-        checkpoint: Checkpoint {
-            history: HISTORY,
-            ..Checkpoint::default()
-        },
-        commit: cores.nodes[0].group.commit(),
-        entries: cores.log_of(0),
-    };
+    let commit = cores.nodes[0].group.commit();
+    let (again, recovered) = comes_back(&cores, commit);
     (0..2).for_each(|node| cores.kill(node));
     cores.cut.clear();
-    let again = Member {
-        incarnation: Incarnation(Uuid([50; 16])),
-        ..member(0)
-    };
-    let recovered = Recovered {
-        log: Some(log),
-        ..Recovered::default()
-    };
     let again = cores.start(again, recovered);
     let refused = |cores: &Cores| {
         let mut actions = cores.nodes[again].actions.iter();

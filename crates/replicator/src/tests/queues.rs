@@ -210,6 +210,19 @@ fn the_log_keeps_what_another_has_not_reported() {
     assert_equal(&cluster);
 }
 
+/// Node 1 tries again soon, and goes on when its log can be read.
+fn reads_later(cluster: &mut Cluster) {
+    assert_eq!(cluster.nodes[1].fatal, None);
+    let due_ms = cluster.nodes[1].replicator.next_deadline_ms();
+    assert!(due_ms.is_some_and(|at| at > cluster.now_ms && at <= cluster.now_ms + 100));
+    cluster.nodes[1].records.damage = None;
+    cluster.pass(100);
+    apply_all(cluster, 1);
+    cluster.settle();
+    cluster.assert_settled();
+    assert_equal(cluster);
+}
+
 #[test]
 fn a_log_that_cannot_be_read_now_is_read_later() {
     let mut cluster = bounded();
@@ -219,15 +232,7 @@ fn a_log_that_cannot_be_read_now_is_read_later() {
     apply_all(&mut cluster, 1);
     let applied = cluster.nodes[1].replicator.last_committed();
     assert!(applied < cluster.nodes[0].replicator.last_committed());
-    assert_eq!(cluster.nodes[1].fatal, None);
-    let due_ms = cluster.nodes[1].replicator.next_deadline_ms();
-    assert!(due_ms.is_some_and(|at| at > cluster.now_ms && at <= cluster.now_ms + 100));
-    cluster.nodes[1].records.damage = None;
-    cluster.pass(100);
-    apply_all(&mut cluster, 1);
-    cluster.settle();
-    cluster.assert_settled();
-    assert_equal(&cluster);
+    reads_later(&mut cluster);
 }
 
 /// What was delivered during a pause is read back after it.
@@ -240,15 +245,7 @@ fn a_backlog_that_cannot_be_read_now_is_read_later() {
     cluster.nodes[1].records.damage = Some(Unread::NotNow);
     cluster.call(1, |ticket| Event::Resume { ticket });
     apply_all(&mut cluster, 1);
-    assert_eq!(cluster.nodes[1].fatal, None);
-    let due_ms = cluster.nodes[1].replicator.next_deadline_ms();
-    assert!(due_ms.is_some_and(|at| at > cluster.now_ms && at <= cluster.now_ms + 100));
-    cluster.nodes[1].records.damage = None;
-    cluster.pass(100);
-    apply_all(&mut cluster, 1);
-    cluster.settle();
-    cluster.assert_settled();
-    assert_equal(&cluster);
+    reads_later(&mut cluster);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 //! before it. n1 is cut off: n2 and n3 are two votes of three, but nobody among them has X or Y: they
 //! must wait for n1.
 
+use trireme_log::MemoryDisk;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, Missed, N1, N2, N3, Play, Stage, cluster, row};
 use crate::world::segments;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -21,6 +22,15 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
+    damage(stage)?;
+    stage.start(N2);
+    stage.check("n2 reads its log back", stage.end(N2) > 0)?;
+    stage.pass_ms(4_000);
+    stage.check("and waits for n1", !stage.in_office(N2) && !stage.in_office(N3))
+}
+
+/// Up to where n2 may be started, out of n1's reach: its disk, the file, and where X begins in it.
+pub(super) fn damage(stage: &mut Stage) -> Result<(MemoryDisk, String, usize), Missed> {
     stage.formed()?;
     let disk = stage.world.machines[N2].disk.clone();
     let segment = segments(&disk).pop().unwrap_or_default();
@@ -38,8 +48,5 @@ fn play(stage: &mut Stage) -> Play {
     disk.flip_bit(&segment, at + 40, 3);
     stage.part(&[N1], &[N2, N3]);
     stage.join(&[N2], &[N3]);
-    stage.start(N2);
-    stage.check("n2 reads its log back", stage.end(N2) > 0)?;
-    stage.pass_ms(4_000);
-    stage.check("and waits for n1", !stage.in_office(N2) && !stage.in_office(N3))
+    Ok((disk, segment, at))
 }

@@ -6,8 +6,8 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
-use crate::world::segments;
+use super::damaged_voter::damage;
+use super::{Directed, N2, N3, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DamageRepairedFirst],
@@ -21,23 +21,8 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
-    stage.formed()?;
-    let disk = stage.world.machines[N2].disk.clone();
-    let segment = segments(&disk).pop().unwrap_or_default();
+    let (disk, segment, at) = damage(stage)?;
     let length = || disk.contents(&segment).map_or(0, |bytes| bytes.len());
-    let at = length();
-    stage.part(&[N3], &[N1, N2]);
-    for number in 1..=2 {
-        let written = stage.write(N1, &[row(number)]);
-        stage.until("it is committed", |s| s.acknowledged(written))?;
-        stage.until("on n2, too", |s| s.has_committed(N2, written))?;
-    }
-    stage.pass_ms(50);
-    stage.check("X and Y are in the file", length() > at + 100)?;
-    stage.crash(N2, false);
-    disk.flip_bit(&segment, at + 40, 3);
-    stage.part(&[N1], &[N2, N3]);
-    stage.join(&[N2], &[N3]);
     disk.set_fail_syncs(true);
     stage.start(N2);
     stage.check("n2 does not start", stage.group(N2).is_none())?;
