@@ -1,7 +1,7 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
 use trireme_group::{Configuration, Position, Standing, Uuid};
-use trireme_replicator::{LocalState, NoHistory};
+use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
 use crate::machine::Process;
@@ -233,13 +233,22 @@ impl World {
         Ok(())
     }
 
+    fn position(&self, node: NodeId) -> Option<Gtid> {
+        let process = self.machines[node].process.as_ref()?;
+        Some(process.engine.replicator.last_committed())
+    }
+
+    /// Seqnos that nodes have still to apply, of all nodes together.
+    pub fn behind(&self) -> i64 {
+        let nodes = 0..self.machines.len();
+        let positions = nodes.filter_map(|node| Some(self.position(node)?.seqno));
+        let furthest = positions.clone().max().unwrap_or_default();
+        positions.map(|seqno| furthest - seqno).sum()
+    }
+
     /// Everybody has applied everything, and nobody waits. Err: who has not, who does.
     pub fn quiet(&self) -> Result<(), String> {
         self.settled()?;
-        let position = |node: NodeId| {
-            let process = self.machines[node].process.as_ref()?;
-            Some(process.engine.replicator.last_committed())
-        };
         for (node, machine) in self.machines.iter().enumerate() {
             let Some(process) = &machine.process else {
                 continue;
@@ -252,8 +261,8 @@ impl World {
             if commit != end {
                 return Err(format!("n{} has committed {commit} of {end}", node + 1));
             }
-            if position(node) != position(0) {
-                let [here, there] = [position(node), position(0)]
+            if self.position(node) != self.position(0) {
+                let [here, there] = [self.position(node), self.position(0)]
                     .map(|gtid| gtid.map_or("nowhere".to_owned(), |gtid| gtid.to_string()));
                 return Err(format!("n{} is at {here}, n1 at {there}", node + 1));
             }
