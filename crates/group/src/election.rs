@@ -347,7 +347,7 @@ impl Group {
         }
     }
 
-    pub(crate) fn take_office(&mut self, number: u64, forced: Option<Uuid>) {
+    pub(crate) fn take_office(&mut self, from: Incarnation, number: u64, forced: Option<Uuid>) {
         // Whoever has the best log must lead, be it a restarted process whose admission is not
         // committed yet, or one that is leaving (it hands the office over again). Who was removed, by
         // a configuration that it has committed, could not lead: others have that log as well.
@@ -355,7 +355,9 @@ impl Group {
         let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
         let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
         if able && (forced.is_none() || self.has_room_for_override()) {
-            self.offered_at = Some(self.now).filter(|_| self.config.measures);
+            // A candidate that leaves it to the better log says nothing of where the office sits well.
+            let is_handed_over = self.sequencer_in_office() == Some(from);
+            self.offered_at = Some(self.now).filter(|_| self.config.measures && is_handed_over);
             self.ask_promises(number, forced, None);
         }
     }

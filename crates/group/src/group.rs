@@ -468,7 +468,7 @@ impl Group {
             Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
             Message::Promise(promise) => self.promise(from, promise),
             Message::Refuse { promised } => self.refused(from, promised),
-            Message::TakeOffice { number, forced } => self.take_office(number, forced),
+            Message::TakeOffice { number, forced } => self.take_office(from, number, forced),
             Message::Join(join) => self.join_requested(from, join),
             Message::JoinRefused { reason } => self.join_refused(from, reason),
             Message::Leave => self.leave_requested(from),

@@ -13,8 +13,11 @@ use crate::office::Office;
 use crate::placement::{Map, Site};
 use crate::round_trips::STALE_MS;
 
-/// Who was handed the office keeps it for this long, and who could not hand it over.
+/// Who was handed the office keeps it for this long.
 const REST_MS: TimeMs = 10_000;
+/// Who could not hand it over keeps it for this long, twice as long each time, up to the same: where the office sits worst
+/// (a processor that is hardly given any time), handing it over fails easily.
+const REST_KEPT_MS: TimeMs = 1_000;
 /// Who was elected, for this long: round trips are measured meanwhile.
 const REST_ELECTED_MS: TimeMs = 3_000;
 /// Another seat has to be better for this long.
@@ -48,12 +51,15 @@ pub(crate) struct Moving {
     /// Where the log ended at the last heartbeats.
     ends: VecDeque<Position>,
     handing: Option<Handing>,
+    /// How often in a row it could not be handed over.
+    kept: u32,
 }
 
 /// The office is on its way to a successor.
 #[derive(Clone, Debug, Hash)]
 struct Handing {
     to: Incarnation,
+    /// The office closed, or was offered.
     since: TimeMs,
     offered: bool,
     why: String,
@@ -250,7 +256,7 @@ impl Group {
         let (to, why) = (handing.to, handing.why.clone());
         if office.has_fed(to, end) {
             if let Some(handing) = &mut office.moving.handing {
-                handing.offered = true;
+                (handing.offered, handing.since) = (true, self.now);
             }
             self.hand_over_to(to, &why);
         }
@@ -262,7 +268,12 @@ impl Group {
             return; // its caller holds the office
         };
         office.closing = false;
-        office.moving = Moving::resting_until(self.now + REST_MS);
+        let kept = office.moving.kept;
+        let rest_ms = (REST_KEPT_MS << kept.min(8)).min(REST_MS);
+        office.moving = Moving {
+            kept: kept + 1,
+            ..Moving::resting_until(self.now + rest_ms)
+        };
         self.counters.offices_kept += 1;
         let text = "the sequencer's office stays here: its successor did not take it in time";
         self.out.push(Action::Note { text: text.into() });

@@ -10,6 +10,11 @@ pub(crate) const REFRESH_MS: u64 = 100;
 const CHANGE_MS: u64 = 10;
 /// How long is counted before a rate is believed.
 const WINDOW_MS: u64 = 50;
+/// A queue too long is borne for so long before writers are stopped: who only stumbles (a flush, a processor busy elsewhere)
+/// has caught up by then, and would have held up everybody.
+const STUMBLE_MS: u64 = 60;
+/// Who stopped them within so long before does not stumble, it is slow.
+const RELAPSE_MS: u64 = 1_000;
 /// Who applies fewer write-sets per second does not pace: writers would wait longer for their turn than
 /// for a stop to be over.
 const LEAST_PER_SECOND: f64 = 50.0;
@@ -43,14 +48,14 @@ pub(crate) enum Part {
 /// The queue's limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Above it writers are paced; stopped if nothing is applied.
+    /// Above it writers are paced; stopped if for a while nothing is applied.
     pub pace: f64,
     /// `gcs.fc_factor`: they are let go again at this fraction of a limit.
     pub factor: f64,
 }
 
 impl Limits {
-    /// Above it writers are stopped in any case.
+    /// Above it for a while writers are stopped in any case.
     fn stop(&self) -> f64 {
         2.0 * self.pace
     }
@@ -68,6 +73,10 @@ pub(crate) struct Asking {
     received: BTreeMap<Incarnation, u64>,
     /// Write-sets applied per second while there was something to apply.
     per_second: Option<f64>,
+    /// Since when the queue has been too long to pace the writers.
+    stuck_since_ms: Option<u64>,
+    /// When it last had to stop them.
+    stopped_ms: Option<u64>,
     /// Whose write-sets they were that came meanwhile.
     shares: BTreeMap<Incarnation, f64>,
 }
@@ -95,7 +104,7 @@ impl Asking {
         if part == Part::LeftOut {
             self.per_second = None; // what held it up may have been no lack of speed
         }
-        let wish = self.wish(queue as f64, part, limits);
+        let wish = self.wish(now_ms, queue as f64, part, limits);
         let is_due = self.is_due(now_ms, wish);
         if wish == Some(Wish::Stop) && self.asked != wish {
             self.sent += 1;
@@ -113,26 +122,41 @@ impl Asking {
         }
     }
 
-    fn wish(&self, queue: f64, part: Part, limits: Limits) -> Option<Wish> {
+    fn wish(&mut self, now_ms: u64, queue: f64, part: Part, limits: Limits) -> Option<Wish> {
         let able = self.per_second.filter(|rate| *rate >= LEAST_PER_SECOND);
         let over = |limit: f64, already: bool| match already {
             true => queue > limit * limits.factor,
             false => queue > limit,
         };
+        let is_over = over(limits.pace, self.asked.is_some());
+        let is_stuck = match able {
+            Some(_) => over(limits.stop(), self.is_stopping()),
+            None => is_over, // nothing moves, or nobody knows how fast
+        };
+        let stops = self.stops(now_ms, is_stuck && part == Part::InStep);
         match part {
             Part::LeftOut => None,
             Part::CatchingUp => able.map(|rate| Wish::Pace(0.9 * rate)),
-            Part::InStep if !over(limits.pace, self.asked.is_some()) => None,
-            Part::InStep => match able {
-                Some(rate) if !over(limits.stop(), self.asked == Some(Wish::Stop)) => {
-                    // Half way to the stop it asks for what it can do; below for more, above for less.
-                    let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
-                    Some(Wish::Pace(rate * (1.25 - 0.5 * excess)))
-                }
-                // Nothing moves, or nobody knows how fast.
-                _ => Some(Wish::Stop),
-            },
+            Part::InStep if !is_over => None,
+            Part::InStep if stops => Some(Wish::Stop),
+            // Half way to the stop it asks for what it can do; below for more, above for less.
+            Part::InStep => able.map(|rate| {
+                let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
+                Wish::Pace(rate * (1.25 - 0.5 * excess))
+            }),
         }
+    }
+
+    /// True if the queue has been too long for too long.
+    fn stops(&mut self, now_ms: u64, is_stuck: bool) -> bool {
+        let since_ms = self.stuck_since_ms.unwrap_or(now_ms);
+        self.stuck_since_ms = is_stuck.then_some(since_ms);
+        let is_slow = self.stopped_ms.is_some_and(|at| now_ms < at + RELAPSE_MS);
+        let stops = is_stuck && (is_slow || now_ms >= since_ms + STUMBLE_MS);
+        if stops {
+            self.stopped_ms = Some(now_ms);
+        }
+        stops
     }
 
     fn is_due(&self, now_ms: u64, wish: Option<Wish>) -> bool {
@@ -178,11 +202,15 @@ impl Asking {
     /// Forgets what was asked, keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         (self.asked, self.per_second) = (None, None);
+        (self.stuck_since_ms, self.stopped_ms) = (None, None);
         self.measure(now_ms, true);
     }
 
-    /// When something is to be said again.
+    /// When something is to be said, for the first time or again.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        self.asked.map(|_| self.told_ms + REFRESH_MS)
+        let again = self.asked.map(|_| self.told_ms + REFRESH_MS);
+        let stop = self.stuck_since_ms.map(|since| since + STUMBLE_MS);
+        let stop = stop.filter(|_| !self.is_stopping());
+        again.into_iter().chain(stop).min()
     }
 }

@@ -148,9 +148,28 @@ fn a_successor_that_does_not_come_forward_costs_a_moment_only() {
     cores.submit(1, 1);
     cores.pass(200);
     assert_eq!(cores.delivered(1), 1);
+    // It tries again, less and less often.
+    cores.pass(5_000);
+    assert_eq!(cores.nodes[0].group.counters().offices_kept, 2);
+    cores.pass(30_000);
+    assert_eq!(cores.nodes[0].group.counters().offices_kept, 6);
     cores.lost = |_| false;
     cores.pass(15_000);
     assert_eq!(sequencer(&cores), 2);
+}
+
+/// Who has the office only because its log was better than a candidate's may give it up sooner.
+#[test]
+fn who_was_handed_the_office_keeps_it_longer_than_who_was_left_it() {
+    for (from, rest_ms) in [(0, 10_000), (1, 3_000)] {
+        let mut cores = Cores::of(3);
+        cores.pass(2_000);
+        let now = cores.now;
+        let from = cores.incarnation(from);
+        let group = &mut cores.nodes[2].group;
+        group.take_office(from, 1_000, None);
+        assert_eq!(group.rest_until(), now + rest_ms);
+    }
 }
 
 /// A peer cannot make itself near, nor give back stamps that were never sent.

@@ -17,9 +17,16 @@ fn stopped() -> Cluster {
     cluster.event(0, Event::SetOptions(options));
     cluster.nodes[0].threads = 0;
     cluster.certify(1, "a", KeyType::Exclusive);
-    cluster.settle_now();
+    wait_long(&mut cluster);
     assert!(cluster.status(1).flow_control_active);
     cluster
+}
+
+/// Until who does not move is believed to be slow.
+fn wait_long(cluster: &mut Cluster) {
+    cluster.settle_now();
+    cluster.pass(60);
+    cluster.settle_now();
 }
 
 #[test]
@@ -98,7 +105,7 @@ fn with_a_single_writer_the_queues_limit_does_not_grow_with_the_cluster() {
         cluster.nodes[1].threads = 0;
         while !cluster.status(1).flow_control_requested {
             cluster.certify(0, &format!("k{count}"), KeyType::Exclusive);
-            cluster.settle_now();
+            wait_long(&mut cluster);
             count += 1;
             assert!(count < 10, "never stopped");
         }
@@ -143,7 +150,7 @@ fn held_up_by_one(count: usize) -> (Cluster, u64) {
     for key in ["a", "b", "c", "d", "e"] {
         cluster.certify(0, key, KeyType::Exclusive);
     }
-    cluster.settle_now();
+    wait_long(&mut cluster);
     assert!(cluster.status(0).flow_control_active);
     let held = cluster.certify(0, "f", KeyType::Exclusive);
     (cluster, held)
@@ -191,6 +198,49 @@ fn who_alone_holds_up_the_writers_is_left_out_until_it_has_caught_up() {
         (cluster.comment(2), cluster.status(1).left_out.len()),
         ("Synced", 0)
     );
+    cluster.settle();
+    cluster.assert_settled();
+}
+
+/// A flush that takes long, a processor that is busy elsewhere: nobody waits for who goes on soon. Who has stopped the others
+/// a moment ago does not get that credit again.
+#[test]
+fn who_only_stumbles_stops_nobody() {
+    let mut cluster = Cluster::of(2);
+    let options = Options {
+        fc_limit: 2,
+        ..Options::default()
+    };
+    cluster.event(1, Event::SetOptions(options));
+    let mut count = 0;
+    let mut stops_after_ms = |cluster: &mut Cluster, most_ms: u64| {
+        cluster.nodes[1].threads = 0;
+        for _ in 0..8 {
+            count += 1;
+            cluster.certify(0, &format!("k{count}"), KeyType::Exclusive);
+        }
+        cluster.settle_now();
+        let begun_ms = cluster.now_ms;
+        while cluster.now_ms < begun_ms + most_ms && !cluster.status(0).flow_control_active {
+            cluster.pass(1);
+            cluster.settle_now();
+        }
+        let stopped = cluster.status(0).flow_control_active;
+        let after_ms = cluster.now_ms - begun_ms;
+        cluster.nodes[1].threads = 4;
+        cluster.settle_now();
+        assert!(!cluster.status(0).flow_control_active, "it has caught up");
+        stopped.then_some(after_ms)
+    };
+    for _ in 0..3 {
+        assert_eq!(stops_after_ms(&mut cluster, 55), None);
+        cluster.pass(100);
+    }
+    assert_eq!(stops_after_ms(&mut cluster, 100), Some(60));
+    cluster.pass(900);
+    assert_eq!(stops_after_ms(&mut cluster, 100), Some(0));
+    cluster.pass(1_000);
+    assert_eq!(stops_after_ms(&mut cluster, 100), Some(60));
     cluster.settle();
     cluster.assert_settled();
 }

@@ -27,7 +27,10 @@ fn play(stage: &mut Stage) -> Play {
         factor: 2_000,
         for_us: 0,
     });
-    let writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    // Who only stumbles stops nobody.
+    stage.pass_ms(100);
+    writes.extend((12..24).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pass_ms(1_000);
     let done = writes.iter().all(|write| stage.acknowledged(*write));

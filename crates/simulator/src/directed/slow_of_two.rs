@@ -26,9 +26,12 @@ fn play(stage: &mut Stage) -> Play {
         factor: 2_000,
         for_us: 0,
     });
-    let writes: Vec<_> = (0..8).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes: Vec<_> = (0..8).map(|at| stage.write(N1, &[row(at)])).collect();
+    // Who only stumbles stops nobody.
+    stage.pass_ms(100);
+    writes.extend((8..12).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
-    stage.pass_ms(600);
+    stage.pass_ms(500);
     let waits = !writes.iter().all(|write| stage.acknowledged(*write));
     stage.must("n1's clients wait on", waits);
     let in_step = stage.state(N2) == Some(LocalState::Synced);

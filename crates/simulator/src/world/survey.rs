@@ -238,12 +238,20 @@ impl World {
         Some(process.engine.replicator.last_committed())
     }
 
-    /// Seqnos that nodes have still to apply, of all nodes together.
-    pub fn behind(&self) -> i64 {
-        let nodes = 0..self.machines.len();
-        let positions = nodes.filter_map(|node| Some(self.position(node)?.seqno));
-        let furthest = positions.clone().max().unwrap_or_default();
-        positions.map(|seqno| furthest - seqno).sum()
+    /// How far nodes have still to go, in their logs and in their databases, of all nodes together.
+    pub fn behind(&self) -> u64 {
+        let far = |node: NodeId| {
+            let process = self.machines[node].process.as_ref()?;
+            let log = process.engine.link().map_or(0, |link| link.group.commit());
+            let applied = self.position(node)?.seqno;
+            Some([log, u64::try_from(applied).unwrap_or_default()])
+        };
+        let all: Vec<_> = (0..self.machines.len()).filter_map(far).collect();
+        let behind = |at: usize| {
+            let furthest = all.iter().map(|far| far[at]).max().unwrap_or_default();
+            all.iter().map(|far| furthest - far[at]).sum::<u64>()
+        };
+        behind(0) + behind(1)
     }
 
     /// Everybody has applied everything, and nobody waits. Err: who has not, who does.
