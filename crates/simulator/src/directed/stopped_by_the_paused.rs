@@ -26,7 +26,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    let writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    // Who only stumbles stops nobody.
+    stage.pass_ms(100);
+    writes.extend((12..18).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pause(N3);
     stage.pass_ms(3_000);
