@@ -3,9 +3,10 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
+use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Message, Promise, Standing, Status, Summary};
+use crate::peer::Peer;
 
 /// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
 /// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).

@@ -10,9 +10,11 @@ use trireme_mutants::{Mutant, planted};
 use crate::entry::Body;
 use crate::event::Action;
 use crate::follower::HOLE_PATIENCE_MS;
-use crate::group::{Group, LogReader, NotNow, Peer};
+use crate::group::Group;
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
+use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Parcel, Source, WireBody, WireEntry};
+use crate::peer::Peer;
 
 /// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
 /// comes around it, it fits into a record of the log (asserted in the engine).

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Peer};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs};
 use crate::message::{Message, Standing};
+use crate::peer::Peer;
 
 /// Whoever waits says so this often.
 const TELL_WAITING_MS: TimeMs = 10_000;

@@ -17,8 +17,12 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod complaints;
+mod config;
 mod configuration;
+mod counters;
+mod dispatch;
 mod election;
+mod elector;
 mod entry;
 mod event;
 mod feeding;
@@ -27,12 +31,15 @@ mod follower;
 mod founding;
 mod group;
 mod ids;
+mod log_reader;
 mod membership;
 mod message;
 #[cfg(feature = "model")]
 mod model;
 mod moving;
 mod office;
+mod own_log;
+mod peer;
 mod placement;
 mod plausible;
 mod read;
@@ -55,14 +62,17 @@ pub use codec::{
     encode_checkpoint, encode_entry, encode_entry_parts,
 };
 pub use complaints::Complaints;
+pub use config::Config;
 pub use configuration::{Configuration, Member};
+pub use counters::Counters;
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
 pub use fetching::PAYLOAD_MAX;
-pub use group::{Config, Counters, Group, LogReader, NotNow};
+pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
+pub use log_reader::{LogReader, NotNow};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,

@@ -7,9 +7,10 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
+use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
 use crate::message::{Join, Message, Standing, Status, Wish};
+use crate::peer::Peer;
 
 /// A leaving sequencer waits this long for its successor's log before it asks the next.
 pub(crate) const HANDOVER_MS: TimeMs = 300;

@@ -1,8 +1,9 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
+use crate::counters::Counters;
 use crate::election::{ATTEMPT_MS, STAGGER_MS};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS, TELL_FORKED_MS};
-use crate::group::{Counters, Group, Role};
+use crate::group::{Group, Role};
 use crate::ids::TimeMs;
 use crate::membership::HANDOVER_MS;
 use crate::read;

@@ -5,9 +5,10 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, RecoveredLog};
-use crate::group::{Group, Peer};
+use crate::group::Group;
 use crate::ids::{Position, ReplicaId, TimeMs};
 use crate::message::Standing;
+use crate::peer::Peer;
 use crate::tail::Tail;
 
 /// A process without a majority says so often whom it waits for.

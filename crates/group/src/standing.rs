@@ -4,8 +4,8 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
-use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, TimeMs, Uuid};
 use crate::message::{Message, Standing, Status};
 
 impl Group {
@@ -28,68 +28,6 @@ impl Group {
             commit: self.committed.position,
             outlook: self.own_outlook(),
         }
-    }
-
-    pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
-        let peer = Peer {
-            replica,
-            up: true,
-            dead: false,
-            heard_at: self.now,
-            status: None,
-            expects: None,
-            round_trips: Default::default(),
-            told_foreign: false,
-        };
-        self.peers.insert(incarnation, peer);
-        self.forget_promise_of_twin(replica);
-        let twin = self.has_twin(replica, incarnation);
-        if !twin
-            && self
-                .acks
-                .get(&replica)
-                .is_some_and(|ack| ack.incarnation != incarnation)
-        {
-            self.acks.remove(&replica);
-        }
-        // Its old process is gone: a data directory belongs to one process at a time (rule 14).
-        self.peers
-            .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
-        let status = Message::Status(self.own_status());
-        self.send(incarnation, status);
-        self.tell_expectation(vec![incarnation]);
-        self.offer_anew(incarnation);
-    }
-
-    pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
-        if let Some(peer) = self.peers.get_mut(&incarnation) {
-            peer.up = false;
-            peer.status = None;
-            peer.expects = None;
-        }
-        if self.latest().member(incarnation).is_none() {
-            self.peers.remove(&incarnation);
-        }
-        if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
-        }
-    }
-
-    /// The stream to this peer broke off; it asks again for what it missed.
-    pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
-        if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
-        }
-        // A status after none makes the other side ask.
-        let status = Message::Status(Status {
-            ballot: Default::default(),
-            ..self.own_status()
-        });
-        self.send(incarnation, status);
-        let status = Message::Status(self.own_status());
-        self.send(incarnation, status);
-        self.offer_anew(incarnation);
-        self.resend_own(0);
     }
 
     pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
