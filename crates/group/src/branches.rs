@@ -168,7 +168,7 @@ impl Group {
         }
         if !own.starts_with(theirs) {
             // It is asked to lead if its log is the better one.
-            let better = (log.end_ballot, log.end) > (self.tail.end_ballot(), self.tail.end());
+            let better = log.last() > (self.tail.end_ballot(), self.tail.end());
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }
         if self.tail.may_go_on_from(log) {

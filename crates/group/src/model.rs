@@ -1,12 +1,13 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
 use crate::counters::Counters;
-use crate::election::{ATTEMPT_MS, STAGGER_MS};
+use crate::election::ATTEMPT_MS;
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS, TELL_FORKED_MS};
 use crate::group::{Group, Role};
 use crate::ids::TimeMs;
 use crate::membership::HANDOVER_MS;
 use crate::read;
+use crate::silence::STAGGER_MS;
 use crate::split::TELL_SPLIT_MS;
 use crate::submissions::RESEND_AFTER_MS;
 

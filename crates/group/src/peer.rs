@@ -79,6 +79,12 @@ impl Group {
         }
     }
 
+    /// The replica's process is known to be gone.
+    pub(crate) fn is_dead(&self, replica: ReplicaId) -> bool {
+        let mut peers = self.peers.values();
+        peers.any(|peer| peer.replica == replica && peer.dead)
+    }
+
     /// The stream to this peer broke off; it asks again for what it missed.
     pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
         if let Role::Sequencer(office) = &mut self.role {

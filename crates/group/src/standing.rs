@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
-use crate::ids::{Incarnation, TimeMs, Uuid};
+use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
 
 impl Group {
@@ -203,37 +203,11 @@ impl Group {
             && self.leaving.is_none()
         {
             if self.may_go_on_alone() && self.has_room_for_override() {
-                // pc.ignore_sb, pc.ignore_quorum: an override that the operator ordered beforehand.
-                self.primary_heard_at = self.now;
-                let override_id = self.automatic_override();
-                self.force(override_id);
+                self.go_on_alone();
             } else {
                 self.declare_non_primary();
             }
         }
-    }
-
-    fn may_go_on_alone(&self) -> bool {
-        let reachable = |m: &Member| {
-            m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
-        };
-        let half = |configuration: &Configuration| {
-            configuration.is_half(configuration.weight_of(reachable))
-        };
-        self.config.ignore_quorum
-            || self.config.ignore_split_brain && self.in_every_configuration(half)
-    }
-
-    /// Names an override without an operator: unique by ballot number and process.
-    fn automatic_override(&self) -> Uuid {
-        let mut bytes = self.me().0.0;
-        for (byte, number) in bytes
-            .iter_mut()
-            .zip((self.promised.number + 1).to_be_bytes())
-        {
-            *byte ^= number;
-        }
-        Uuid(bytes)
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
