@@ -91,22 +91,33 @@ impl Group {
         peers.map(|(incarnation, _)| *incarnation).collect()
     }
 
-    /// A promise of a process that turns out to be one of two on the replica's data directory does not count.
+    /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
+    /// process seeks the office no more if it is one of the two, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
-        let Role::Candidate(candidacy) = &self.role else {
+        let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            forced,
+            ..
+        }) = &self.role
+        else {
             return;
         };
-        let promises = candidacy.promises.as_ref();
-        let giver = promises.and_then(|promises| promises.giver(replica));
+        let forced = forced.is_some();
+        let giver = promises.giver(replica);
         let doubtful = giver.is_some_and(|giver| self.has_twin(replica, giver));
-        if let Role::Candidate(Candidacy {
+        if !doubtful || planted(Mutant::TwinsVote) {
+            return;
+        }
+        if replica == self.my_replica() {
+            if !forced {
+                self.give_up();
+            }
+        } else if let Role::Candidate(Candidacy {
             promises: Some(promises),
             ..
         }) = &mut self.role
         {
-            if doubtful && !planted(Mutant::TwinsVote) {
-                promises.remove(replica);
-            }
+            promises.remove(replica);
         }
     }
 
