@@ -19,6 +19,7 @@ use crate::message::{Message, Standing, WireEntry};
 use crate::office::Office;
 use crate::peer::{Peer, PeerAck};
 use crate::read::Reads;
+use crate::serving::Serving;
 use crate::split::Fork;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
@@ -80,6 +81,7 @@ pub struct Group {
     pub(crate) spreading: Spreading,
     /// Such payloads of the others.
     pub(crate) fetching: Fetching,
+    pub(crate) serving: Serving,
     pub(crate) reads: Reads,
     /// Members that the replicated state calls joined.
     pub(crate) joined: BTreeSet<Incarnation>,
@@ -167,6 +169,7 @@ impl Group {
             submissions: Submissions::default(),
             spreading: Spreading::default(),
             fetching: Fetching::default(),
+            serving: Serving::default(),
             reads: Reads::default(),
             joined: BTreeSet::new(),
             configured_at: 0,

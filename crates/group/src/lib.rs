@@ -8,9 +8,10 @@
 //! The walk of a submission: [`Group::submit`] disseminates it (submissions) -> the sequencer
 //! gives it a position and sends the order (office) -> members append it and acknowledge
 //! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
-//! (commit). Who the sequencer is: election; where it would sit better: moving. Who is a member:
-//! membership. A large payload is with a majority before it is submitted: spreading (its origin),
-//! fetching (the others).
+//! (commit). Where events come in, and what the end of a batch does: dispatch. Who the sequencer is: election (the
+//! candidate), elector (the others), promises (whose are enough); where it would sit better: moving. Who is a member:
+//! membership. A large payload is with a majority before it is submitted: spreading and serving (its origin), fetching
+//! (the others), logged (who comes too late).
 
 mod branches;
 mod checkpoint;
@@ -26,12 +27,14 @@ mod elector;
 mod entry;
 mod event;
 mod feeding;
+mod fetch;
 mod fetching;
 mod follower;
 mod founding;
 mod group;
 mod ids;
 mod log_reader;
+mod logged;
 mod membership;
 mod message;
 #[cfg(feature = "model")]
@@ -47,6 +50,7 @@ mod promises;
 mod read;
 mod resume;
 mod round_trips;
+mod serving;
 mod silence;
 mod split;
 mod spreading;
