@@ -10,12 +10,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs};
+use crate::ids::{Ballot, Incarnation, ReplicaId};
 use crate::message::{Message, Standing};
 use crate::peer::Peer;
-
-/// Whoever waits says so this often.
-const TELL_WAITING_MS: TimeMs = 10_000;
 
 /// Who answers at the addresses of the configuration's list.
 #[derive(Clone, Debug, Default, Hash)]
@@ -186,10 +183,9 @@ impl Group {
 
     /// A blank node says what it waits for (rule 18).
     pub(crate) fn tell_what_founding_waits_for(&mut self) {
-        if !self.is_blank() || self.now < self.told_missing_at + TELL_WAITING_MS {
+        if !self.is_blank() || !self.missing_reminder.is_due(self.now) {
             return;
         }
-        self.told_missing_at = self.now;
         let text = format!(
             "no cluster yet (pc.bootstrap_expect={}): {}",
             self.config.expect,

@@ -19,6 +19,7 @@ use crate::message::{Message, Standing, WireEntry};
 use crate::office::Office;
 use crate::peer::{Peer, PeerAck};
 use crate::read::Reads;
+use crate::reminder::Reminder;
 use crate::serving::Serving;
 use crate::split::Fork;
 use crate::spreading::Spreading;
@@ -65,8 +66,7 @@ pub struct Group {
     pub(crate) is_copy: bool,
     /// The sequencer of the promised ballot has other committed entries than this log.
     pub(crate) forked: bool,
-    /// When that was last said.
-    pub(crate) told_forked_at: Option<TimeMs>,
+    pub(crate) forked_reminder: Reminder,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     /// The last one committed while this process looked on.
@@ -99,10 +99,10 @@ pub struct Group {
     pub(crate) primary_heard_at: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
     pub(crate) join_sent_at: TimeMs,
-    /// When it was last said who is missing.
-    pub(crate) told_missing_at: TimeMs,
-    /// When it was last said that a branch of the history was met which excludes this one.
-    pub(crate) told_split_at: Option<TimeMs>,
+    /// Of who is missing.
+    pub(crate) missing_reminder: Reminder,
+    /// Of a branch of the history that excludes this one.
+    pub(crate) split_reminder: Reminder,
     pub(crate) summary_sent_at: Option<TimeMs>,
     /// Since when the first of `incoming` misses its payload.
     pub(crate) hole_since: Option<TimeMs>,
@@ -159,7 +159,7 @@ impl Group {
             agreed: 0,
             is_copy: false,
             forked: false,
-            told_forked_at: None,
+            forked_reminder: Reminder::default(),
             known_overrides: Vec::new(),
             fork: None,
             peers: BTreeMap::new(),
@@ -180,8 +180,8 @@ impl Group {
             primary_heard_at: now,
             heartbeat_at: now,
             join_sent_at: 0,
-            told_missing_at: now,
-            told_split_at: None,
+            missing_reminder: Reminder::later(now),
+            split_reminder: Reminder::default(),
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,

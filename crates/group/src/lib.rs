@@ -48,6 +48,7 @@ mod placement;
 mod plausible;
 mod promises;
 mod read;
+mod reminder;
 mod resume;
 mod round_trips;
 mod serving;
@@ -83,3 +84,4 @@ pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+pub use reminder::Reminder;

@@ -6,13 +6,11 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, RecoveredLog};
 use crate::group::Group;
-use crate::ids::{Position, ReplicaId, TimeMs};
+use crate::ids::{Position, ReplicaId};
 use crate::message::Standing;
 use crate::peer::Peer;
+use crate::reminder::Reminder;
 use crate::tail::Tail;
-
-/// A process without a majority says so often whom it waits for.
-const TELL_MISSING_MS: TimeMs = 10_000;
 
 impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
@@ -65,7 +63,7 @@ impl Group {
 
     /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
     pub(crate) fn tell_who_is_missing(&mut self) {
-        if self.now < self.told_missing_at + TELL_MISSING_MS {
+        if !self.missing_reminder.would_be_due(self.now) {
             return;
         }
         let lacking = self.lacks_majority();
@@ -130,7 +128,7 @@ impl Group {
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
         }
-        self.told_missing_at = self.now;
+        self.missing_reminder = Reminder::later(self.now);
         self.out.push(Action::Note { text });
     }
 

@@ -7,6 +7,7 @@ use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
+use crate::reminder::Reminder;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
@@ -218,7 +219,7 @@ impl Group {
         }
         self.standing = Standing::NonPrimary;
         self.left_number = self.latest().number;
-        self.told_missing_at = self.now;
+        self.missing_reminder = Reminder::later(self.now);
         self.withdraw_own();
         self.fail_reads();
         self.component.clear();
