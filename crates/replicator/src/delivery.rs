@@ -7,10 +7,11 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::backlog::Entry;
-use crate::control::{Control, NodeState};
+use crate::control::Control;
 use crate::effect::{Effect, Lost};
 use crate::history::History;
 use crate::isolation::Isolation;
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
@@ -339,7 +340,7 @@ impl Replicator {
 
     /// Tells the server that it is synced, once after each return to that state.
     pub(crate) fn tell_synced(&mut self) {
-        let synced = self.my_state() == Some(crate::control::NodeState::Synced);
+        let synced = self.my_state() == Some(NodeState::Synced);
         if synced && !self.synced_told {
             self.synced_told = true;
             self.push_task(Task::Synced, None, Payload::None);

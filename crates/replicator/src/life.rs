@@ -4,13 +4,14 @@ use trireme_group::{Fate, Member, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::{Control, NodeState};
+use crate::control::Control;
 use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::isolation::Isolation;
 use crate::joiner::SnapshotPull;
+use crate::member_state::NodeState;
 use crate::order::Order;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
@@ -169,7 +170,7 @@ impl Replicator {
 
     /// connected(), once per connection.
     pub(crate) fn show_connected(&mut self) {
-        let view = self.control.as_ref().and_then(|c| c.views.back().cloned());
+        let view = self.control.as_ref().and_then(|c| c.views.last().cloned());
         if let (false, Some((seqno, configuration))) = (self.connected, view) {
             self.connected = true;
             let view = self.primary_view(seqno, &configuration);
