@@ -1,81 +1,22 @@
 //! A cluster in memory: one list of deliveries for all, handed to each node at its own pace.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_group::{
-    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, NotNow, Position, ReplicaId,
+    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, Position, ReplicaId,
     SubmissionId, Uuid,
 };
 
-use super::server::{Applier, Happened, Server, Session, Toi};
+use super::records::Records;
+use super::server::{Applier, Happened, Server};
 use crate::{
-    Action, Answer, Code, Connect, Event, Gtid, History, LastAction, Options, Recorded, Replicator,
-    Seqno, Status, Task, TrxId, Unread, Work, WriteSetDraft, flags,
+    Action, Connect, Event, Gtid, LastAction, Options, Recorded, Replicator, Seqno, Status, Task,
+    TrxId, Work, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
-
-/// What a node has recorded, as far as it serves it.
-#[derive(Default, Clone)]
-pub struct Records {
-    pub by_seqno: BTreeMap<Seqno, Recorded>,
-    pub first: Seqno,
-    /// What was delivered, from where it is pinned on.
-    pub log: BTreeMap<Position, Delivery>,
-    /// What is wrong with it.
-    pub damage: Option<Unread>,
-}
-
-impl History for Records {
-    fn first_seqno(&self) -> Option<Seqno> {
-        self.by_seqno
-            .range(self.first..)
-            .next()
-            .map(|(seqno, _)| *seqno)
-    }
-
-    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
-        if self.damage == Some(Unread::NotNow) {
-            return Err(NotNow);
-        }
-        if from < self.first || !self.by_seqno.contains_key(&from) {
-            return Ok(Vec::new());
-        }
-        let (mut bytes, mut out) = (0, Vec::new());
-        for record in self.by_seqno.range(from..).map(|(_, r)| r) {
-            bytes += 100;
-            if !out.is_empty() && bytes > max_bytes {
-                break;
-            }
-            out.push(record.clone());
-        }
-        Ok(out)
-    }
-
-    fn read_back(
-        &self,
-        first: Position,
-        last: Position,
-        max_bytes: usize,
-    ) -> Result<Vec<(Position, Delivery)>, Unread> {
-        if let Some(damage) = &self.damage {
-            return Err(damage.clone());
-        }
-        let (mut bytes, mut out) = (0, Vec::new());
-        for (position, delivery) in self.log.range(first..=last) {
-            if let Delivery::Submission { payload, .. } = delivery {
-                bytes += payload.len();
-            }
-            if !out.is_empty() && bytes > max_bytes {
-                break;
-            }
-            out.push((*position, delivery.clone()));
-        }
-        Ok(out)
-    }
-}
 
 pub struct Node {
     pub replicator: Replicator,
@@ -571,181 +512,6 @@ impl Cluster {
         self.now_ms += ms;
         for node in 0..self.nodes.len() {
             self.event(node, Event::Tick);
-        }
-    }
-
-    // --- what clients do
-
-    pub fn certify(&mut self, node: usize, key: &str, kind: KeyType) -> TrxId {
-        let server = &mut self.nodes[node].server;
-        server.next_trx += 1;
-        let (trx, ticket) = (server.next_trx, server.ticket());
-        let data = format!("{node}/{trx}/{key}").into_bytes();
-        server
-            .sessions
-            .insert(trx, (Session::Certifying(ticket), data.clone()));
-        let draft = draft(trx, key, kind, &data);
-        self.event(
-            node,
-            Event::Certify {
-                ticket,
-                trx,
-                conn: trx,
-                draft,
-            },
-        );
-        trx
-    }
-
-    pub fn toi(&mut self, node: usize, conn: u64) {
-        let server = &mut self.nodes[node].server;
-        let ticket = server.ticket();
-        let data = format!("{node}/toi{conn}").into_bytes();
-        server
-            .tois
-            .insert(conn, (Toi::Starting(ticket), data.clone()));
-        let mut keys = KeySetBuilder::new();
-        keys.append(&[b"db", b"t"], KeyType::Exclusive);
-        let draft = WriteSetDraft::new(
-            flags::TRX_START | flags::TRX_END,
-            u64::MAX,
-            conn,
-            &keys,
-            &[&data],
-        );
-        self.event(
-            node,
-            Event::ToiStart {
-                ticket,
-                conn,
-                draft,
-            },
-        );
-    }
-
-    pub fn abort(&mut self, node: usize, victim: TrxId, bf_seqno: Seqno) -> Code {
-        let abort = |ticket| Event::Abort {
-            ticket,
-            bf_seqno,
-            victim,
-            executing: false,
-        };
-        let code = self.call(node, abort).expect("at once").code;
-        if let (Code::Ok, -1, Some((session, _))) = (
-            code,
-            bf_seqno,
-            self.nodes[node].server.sessions.get_mut(&victim),
-        ) {
-            // The server sees the mark before it asks for commit order, or else (any other
-            // bf_seqno) the answer there tells it.
-            if let Session::Certified(seqno) = *session {
-                *session = Session::RolledBack(seqno);
-            }
-        }
-        code
-    }
-
-    /// A call; its answer, if it came at once.
-    pub fn call(&mut self, node: usize, event: impl FnOnce(u64) -> Event) -> Option<Answer> {
-        let ticket = self.nodes[node].server.ticket();
-        self.event(node, event(ticket));
-        self.nodes[node].server.take(ticket)
-    }
-
-    /// The donor's script copies its database to the joiner.
-    pub fn snapshot_from(&mut self, donor: usize, joiner: usize) {
-        let gtid = self.nodes[donor].replicator.last_committed();
-        let (database, commits) = (
-            self.nodes[donor].server.database.clone(),
-            self.nodes[donor].server.commits.clone(),
-        );
-        let server = &mut self.nodes[joiner].server;
-        (server.database, server.commits) = (database, commits);
-        self.call(donor, |ticket| Event::SstSent {
-            ticket,
-            gtid,
-            rcode: 0,
-        });
-        self.call(joiner, |ticket| Event::SstReceived {
-            ticket,
-            gtid,
-            rcode: 0,
-        });
-    }
-
-    // --- what must hold
-
-    pub fn outcome(&self, node: usize, trx: TrxId) -> Code {
-        match self.nodes[node].server.sessions[&trx].0 {
-            Session::Done(code) => code,
-            ref other => panic!("transaction {trx} of node {node} hangs: {other:?}"),
-        }
-    }
-
-    pub fn comment(&self, node: usize) -> &'static str {
-        self.status(node).local_state_comment
-    }
-
-    /// Nobody waits, everything is applied, all databases are equal.
-    pub fn assert_settled(&self) {
-        let live: Vec<&Node> = self
-            .nodes
-            .iter()
-            .filter(|n| !n.left && n.fatal.is_none() && !n.arbitrator)
-            .collect();
-        for node in &live {
-            let index = node.incarnation;
-            assert!(
-                node.server.appliers.is_empty(),
-                "{index}: appliers hang: {:?}",
-                node.server.appliers
-            );
-            for (trx, (session, _)) in &node.server.sessions {
-                assert!(
-                    matches!(session, Session::Done(_)),
-                    "{index}: transaction {trx} hangs: {session:?}"
-                );
-            }
-            for (conn, (toi, _)) in &node.server.tois {
-                assert!(
-                    matches!(toi, Toi::Done(_)),
-                    "{index}: action {conn} hangs: {toi:?}"
-                );
-            }
-            let last = node.replicator.last_seqno().expect("in step");
-            assert_eq!(
-                node.replicator.last_committed().seqno,
-                last,
-                "{index}: low-water mark stands"
-            );
-            assert_eq!(
-                node.server.database, live[0].server.database,
-                "{index}: databases differ"
-            );
-            let commits: BTreeSet<Seqno> = node.server.commits.iter().copied().collect();
-            assert_eq!(
-                commits.len() as Seqno,
-                last,
-                "{index}: not every seqno came to the database"
-            );
-        }
-    }
-}
-
-impl Cluster {
-    /// The id of the last submission of a node.
-    pub fn last_submission(&self, node: usize) -> SubmissionId {
-        let number = self.nodes[node]
-            .actions
-            .iter()
-            .rev()
-            .find_map(|action| match action {
-                Action::Submit { number, .. } => Some(*number),
-                _ => None,
-            });
-        SubmissionId {
-            incarnation: self.nodes[node].incarnation,
-            number: number.expect("has submitted"),
         }
     }
 }
