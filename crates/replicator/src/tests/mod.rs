@@ -22,6 +22,7 @@ mod queues;
 mod random;
 mod records;
 mod server;
+mod steps;
 mod streaming;
 mod streaming_unknown;
 mod streaming_views;
