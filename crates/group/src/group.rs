@@ -14,7 +14,7 @@ use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::founding::Listed;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
-use crate::membership::Leaving;
+use crate::leaving::Leaving;
 use crate::message::{Message, Standing, WireEntry};
 use crate::office::Office;
 use crate::peer::{Peer, PeerAck};

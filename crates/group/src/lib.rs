@@ -5,7 +5,7 @@
 //! clock, thread, file or socket in here: time is an argument, the log is read through
 //! [`LogReader`]. The rules that the comments cite are those of `docs/protocol.md`.
 //!
-//! The walk of a submission: [`Group::submit`] disseminates it (submissions) -> the sequencer
+//! The walk of a submission: [`Group::submit`] disseminates it (submitting) -> the sequencer
 //! gives it a position and sends the order (office) -> members append it and acknowledge
 //! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
 //! (commit). Where events come in, and what the end of a batch does: dispatch. Who the sequencer is: election (the
@@ -33,10 +33,12 @@ mod follower;
 mod founding;
 mod group;
 mod ids;
+mod leaving;
 mod log_reader;
 mod logged;
 mod membership;
 mod message;
+mod missing;
 #[cfg(feature = "model")]
 mod model;
 mod moving;
@@ -58,6 +60,7 @@ mod spreading;
 mod standing;
 mod strangers;
 mod submissions;
+mod submitting;
 mod tail;
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,11 @@ use crate::election::ATTEMPT_MS;
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::group::{Group, Role};
 use crate::ids::TimeMs;
-use crate::membership::HANDOVER_MS;
+use crate::leaving::HANDOVER_MS;
 use crate::read;
 use crate::reminder::Reminder;
 use crate::silence::STAGGER_MS;
-use crate::submissions::RESEND_AFTER_MS;
+use crate::submitting::RESEND_AFTER_MS;
 
 impl Group {
     /// Moves this core to a clock that reads `now`. Every stamp keeps its age, but one that no timer
