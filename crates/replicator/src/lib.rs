@@ -50,6 +50,7 @@ mod pacing;
 mod patience;
 mod payload;
 mod progress;
+mod queueing;
 mod replicator;
 mod reporting;
 mod reread;
