@@ -115,16 +115,15 @@ impl Engine {
     pub(crate) fn see_reads(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let link = self.link.as_mut().map(|link| &mut link.storage);
         let storage = link.or(self.failed_log.as_mut());
-        match storage.and_then(Storage::take_read_error) {
-            Some(error) if error.is_shortage() => {
-                if self.shortage_reminder.is_due(now_ms) {
-                    outside.warn(&format!("the write-set log: {error}"));
-                }
-            }
-            Some(error) => outside.warn(&format!(
+        let Some(error) = storage.and_then(Storage::take_read_error) else {
+            return;
+        };
+        if !error.is_shortage() {
+            outside.warn(&format!(
                 "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
-            )),
-            None => {}
+            ));
+        } else if self.shortage_reminder.is_due(now_ms) {
+            outside.warn(&format!("the write-set log: {error}"));
         }
     }
 
