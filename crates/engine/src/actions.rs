@@ -10,9 +10,6 @@ use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
 
-/// A lack of descriptors or memory is told so often at most.
-const SHORTAGE_TOLD_MS: u64 = 10_000;
-
 impl Engine {
     /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
     pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
@@ -118,18 +115,15 @@ impl Engine {
     pub(crate) fn see_reads(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let link = self.link.as_mut().map(|link| &mut link.storage);
         let storage = link.or(self.failed_log.as_mut());
-        match storage.and_then(Storage::take_read_error) {
-            Some(error) if error.is_shortage() => {
-                let told_ms = self.shortage_told_ms;
-                if told_ms.is_none_or(|told_ms| now_ms >= told_ms + SHORTAGE_TOLD_MS) {
-                    self.shortage_told_ms = Some(now_ms);
-                    outside.warn(&format!("the write-set log: {error}"));
-                }
-            }
-            Some(error) => outside.warn(&format!(
+        let Some(error) = storage.and_then(Storage::take_read_error) else {
+            return;
+        };
+        if !error.is_shortage() {
+            outside.warn(&format!(
                 "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
-            )),
-            None => {}
+            ));
+        } else if self.shortage_reminder.is_due(now_ms) {
+            outside.warn(&format!("the write-set log: {error}"));
         }
     }
 

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered, Uuid,
+    self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered,
+    Reminder, Uuid,
 };
 use trireme_log::{Durability, FlushDone, LogConfig};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
@@ -106,8 +107,8 @@ pub struct Engine {
     closed_log: Option<Storage>,
     /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
-    /// When it was last told that the log could not be read for a moment.
-    pub(crate) shortage_told_ms: Option<u64>,
+    /// Of a log that could not be read for a moment.
+    pub(crate) shortage_reminder: Reminder,
     pub(crate) group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
@@ -123,7 +124,7 @@ impl Engine {
             failed_log: None,
             closed_log: None,
             notes: Vec::new(),
-            shortage_told_ms: None,
+            shortage_reminder: Reminder::default(),
             group_actions: Vec::new(),
             node_actions: Vec::new(),
         }

@@ -1,22 +1,23 @@
 //! What a node goes on with after a restart: the log of its earlier process, and the state from which
 //! that log is read.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use trireme_group::{
-    Body, Checkpoint, Configuration, Entry, Position, RecoveredLog, ReplicaId, Uuid,
-    decode_checkpoint, decode_entry, encode_checkpoint,
+    Body, Configuration, Entry, Position, RecoveredLog, ReplicaId, Uuid, decode_entry,
 };
-use trireme_log::{Damage, Log, LogError, Lost};
-use trireme_replicator::Seqno;
+use trireme_log::{Damage, Disk, Durability, Log, LogConfig, LogError, Lost, Recovered};
+use trireme_mutants::{Mutant, planted};
+use trireme_replicator::{Gtid, LastAction, Seqno};
+
+use crate::session::Session;
+use crate::snapshot::decode_snapshot;
+use crate::storage::Storage;
 
 /// So much of the log is read at a time.
 const RUN_BYTES: u64 = 16 << 20;
 
 /// The log was begun, and its process ended before the first state was beside it.
-pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
-
-/// The version of a snapshot's first bytes.
-const SNAPSHOT_VERSION: u8 = 1;
+const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
 /// A log that was read back.
 pub struct Recovery {
@@ -63,33 +64,8 @@ impl Recovery {
     }
 }
 
-/// The bytes of a snapshot (docs/log-format.md): the group's state and the replicator's.
-pub fn encode_snapshot(checkpoint: &Checkpoint, control: &[u8]) -> Bytes {
-    let checkpoint = encode_checkpoint(checkpoint);
-    let mut out = BytesMut::with_capacity(5 + checkpoint.len() + control.len());
-    out.put_u8(SNAPSHOT_VERSION);
-    out.put_u32_le(checkpoint.len() as u32);
-    out.extend_from_slice(&checkpoint);
-    out.extend_from_slice(control);
-    out.freeze()
-}
-
-fn decode_snapshot(mut bytes: Bytes) -> Option<(Checkpoint, Bytes)> {
-    let (head, _) = bytes.split_first_chunk::<5>()?;
-    let [SNAPSHOT_VERSION, length @ ..] = *head else {
-        return None;
-    };
-    let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
-    let _head = bytes.split_to(5);
-    if length > bytes.len() {
-        return None;
-    }
-    let checkpoint = decode_checkpoint(bytes.split_to(length)).ok()?;
-    Some((checkpoint, bytes))
-}
-
 /// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
-pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
+fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
         return Ok(Err(NO_STATE));
     };
@@ -128,7 +104,7 @@ pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static s
 }
 
 /// A line per damaged place.
-pub(crate) fn tell_damage(damage: &Damage) -> String {
+fn tell_damage(damage: &Damage) -> String {
     let aside: Vec<_> = (damage.set_aside.iter())
         .map(|file| file.display().to_string())
         .collect();
@@ -150,11 +126,153 @@ pub(crate) fn tell_damage(damage: &Damage) -> String {
     )
 }
 
+impl Storage {
+    /// True if an earlier process may have been in a history, as far as the log and the database at this
+    /// position tell.
+    pub fn has_past(&self, local: Gtid) -> Result<bool, LogError> {
+        let identity = Log::identity_on((self.disk)().as_ref())?;
+        // A founder that died before it had said anything has left both like this.
+        let just_begun = local.seqno == 0 && self.unspoken == Some(local.uuid);
+        let has_history = !local.uuid.is_nil() && !just_begun;
+        Ok(has_history || identity.is_some() && self.unspoken.is_none())
+    }
+
+    /// What earlier processes noted of a database in this history: the last total-order action that
+    /// began, and the overrides in its past.
+    pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
+        let state = Log::state_on((self.disk)().as_ref(), history.0)?;
+        if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
+            self.session.action = session.action_as_of(self.session.boot_id);
+            self.session.overrides = session.overrides;
+            self.noted_in = history;
+        }
+        Ok((self.session.action, self.session.overrides.clone()))
+    }
+
+    /// The total-order action that an earlier process had begun and not ended, which is why it left no
+    /// position in grastate.dat; [`Gtid::UNDEFINED`]: there is none.
+    pub fn interrupted_action(disk: &dyn Disk) -> Result<Gtid, LogError> {
+        let Some(history) = Log::identity_on(disk)? else {
+            return Ok(Gtid::UNDEFINED);
+        };
+        let state = Log::state_on(disk, history)?;
+        let session = state.and_then(|bytes| Session::decode(&bytes));
+        let action = session.map_or(LastAction::NONE, |session| session.action);
+        Ok(match action.ended {
+            true => Gtid::UNDEFINED,
+            false => action.gtid,
+        })
+    }
+
+    /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
+    /// history that the database is in, nil if it is not known.
+    pub fn recover(&mut self, database: Uuid) -> Result<Option<Recovery>, LogError> {
+        let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
+            return Ok(None);
+        };
+        let history = Uuid(identity);
+        // A log of another cluster than the database's is refused, untouched: one of them is misplaced.
+        let identity = match database.is_nil() {
+            true => identity,
+            false => database.0,
+        };
+        let config = LogConfig {
+            identity,
+            ..self.config.clone()
+        };
+        let mut examined = Log::examine_on((self.disk)(), config)?;
+        let last = examined.state().and_then(Session::decode);
+        let damaged = may_have_forgotten(examined.found(), last.as_ref())
+            && !planted(Mutant::DamageNotForgotten);
+        if let Some(last) = last.as_ref().filter(|last| damaged && !last.amnesiac) {
+            // The repair takes away what tells of the damage: should this process end before it has
+            // noted anything else, the next one finds a log that merely ends (rule 4).
+            let noted = Session {
+                amnesiac: true,
+                ..last.clone()
+            };
+            if !planted(Mutant::DamageRepairedFirst) {
+                examined.save_state(&noted.encode())?;
+            }
+        }
+        let (mut log, found) = examined.open()?;
+        let damage = found.damage.iter().map(tell_damage);
+        self.notes.extend(damage);
+        if self.config.durability == Durability::Disk {
+            // The process before may have died with entries on their way to the disk: they are
+            // acknowledged anew.
+            log.flush()?;
+        }
+        let (recovered, control) = match read(&log)? {
+            Ok(read) => read,
+            Err(reason) => {
+                let unspoken = reason == NO_STATE && found.damage.is_empty();
+                self.unspoken = unspoken.then_some(history);
+                let dir = (self.disk)().path("");
+                self.notes.push(format!(
+                    "the write-set log in {} is not used: {reason}; the other nodes have what is in it",
+                    dir.display()
+                ));
+                return Ok(None);
+            }
+        };
+        let forgotten = last
+            .as_ref()
+            .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let id = last.as_ref().map_or(Uuid::NIL, |session| session.log);
+        let is_other = !self.last_log.is_nil() && id != self.last_log;
+        if is_other {
+            self.notes.push(format!(
+                "the write-set log in {} is not the one that this node has written last (was gcache.dir changed, and \
+                 changed back?): until the others have brought it up to date, this node has no vote",
+                (self.disk)().path("").display()
+            ));
+        }
+        if !id.is_nil() {
+            self.session.log = id;
+        }
+        let recovery = Recovery {
+            history,
+            control,
+            first_seqno: log.first_seqno_kept(),
+            last_seqno: log.last_seqno().unwrap_or(0),
+            amnesiac: forgotten || damaged || is_other,
+            log: recovered,
+        };
+        self.snapshot = Some(recovery.log.checkpoint.position);
+        self.resumed = Some(recovery.log.checkpoint.clone());
+        self.noted_in = history;
+        self.session.amnesiac = recovery.amnesiac;
+        if let Some(last) = last {
+            self.session.action = last.action_as_of(self.session.boot_id);
+            self.session.overrides = last.overrides;
+        }
+        self.log = Some(log);
+        self.save_session()?;
+        Ok(Some(recovery))
+    }
+}
+
+/// Whether entries are gone that the process which saved `last` may have acknowledged.
+fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
+    // Some of the log's end was valid once, and is not there any more.
+    let loses_the_end = || found.damage.iter().any(|damage| damage.lost == Lost::Newer);
+    match last.map(|session| (session.clean, session.durability)) {
+        // What was not flushed was not acknowledged.
+        Some((false, Durability::Disk)) => found.may_have_forgotten(),
+        // The process had written, or flushed, all that there was.
+        Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(),
+        _ => loses_the_end(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use trireme_log::{Durability, LogConfig, MemoryDisk};
+    use trireme_group::Checkpoint;
+    use trireme_log::MemoryDisk;
 
     use super::*;
+    use crate::snapshot::encode_snapshot;
 
     /// Of 87 to 189, and of what followed, damage has left a snapshot of before (seed 622968).
     #[test]
@@ -171,22 +289,5 @@ mod tests {
                 .unwrap();
             assert_eq!(read(&log).unwrap().is_ok(), is_used, "{next}");
         }
-    }
-
-    #[test]
-    fn a_snapshot_comes_back() {
-        let checkpoint = Checkpoint {
-            position: 77,
-            history: Uuid([3; 16]),
-            ..Checkpoint::default()
-        };
-        let bytes = encode_snapshot(&checkpoint, b"control");
-        let control = Bytes::from_static(b"control");
-        assert_eq!(decode_snapshot(bytes.clone()), Some((checkpoint, control)));
-        for length in 0..bytes.len() - 7 {
-            assert_eq!(decode_snapshot(bytes.slice(..length)), None, "{length}");
-        }
-        let newer = [&[2], &bytes[1..]].concat();
-        assert_eq!(decode_snapshot(newer.into()), None);
     }
 }

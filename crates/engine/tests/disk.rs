@@ -1,65 +1,15 @@
 //! A node alone on a disk that fails: what its client is told, what is left, and how it comes back.
 
-use bytes::Bytes;
+mod common;
+
+use common::{HISTORY, Out};
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_engine::{Channel, Engine, Outside, Start};
-use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
-use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
+use trireme_engine::{Engine, Start};
+use trireme_group::Uuid;
+use trireme_log::{Disk, Durability, MemoryDisk};
 use trireme_replicator::{
-    Action, Answer, Code, Event, Gtid, Options, Replicator, Task, Ticket, WriteSetDraft, flags,
+    Code, Event, Gtid, Options, Replicator, Task, Ticket, WriteSetDraft, flags,
 };
-
-const HISTORY: Uuid = Uuid([9; 16]);
-
-/// What comes out of the engine.
-#[derive(Default)]
-struct Out {
-    answers: Vec<(Ticket, Answer)>,
-    failures: Vec<String>,
-    warnings: Vec<String>,
-    flushes: Vec<FlushJob>,
-    closed: bool,
-    fatal: bool,
-    /// The log that the data directory names.
-    log: Uuid,
-    fail_log: bool,
-}
-
-impl Outside for Out {
-    fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
-        Ok(())
-    }
-    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
-        self.log = id;
-        match self.fail_log {
-            true => Err("the data directory is read-only".to_owned()),
-            false => Ok(()),
-        }
-    }
-    fn in_history(&mut self, _history: Uuid) {}
-    fn refused(&mut self, reason: String) {
-        panic!("{reason}")
-    }
-    fn note(&mut self, _text: &str) {}
-    fn warn(&mut self, text: &str) {
-        self.warnings.push(text.to_owned());
-    }
-    fn flush(&mut self, job: FlushJob) {
-        self.flushes.push(job);
-    }
-    fn fail(&mut self, text: &str) {
-        self.failures.push(text.to_owned());
-    }
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Answer { ticket, answer } => self.answers.push((ticket, answer)),
-            Action::Closed => self.closed = true,
-            Action::Fatal { .. } => self.fatal = true,
-            _ => {}
-        }
-    }
-}
 
 /// The node, its server's appliers and its only client.
 struct Node {
@@ -98,29 +48,12 @@ impl Node {
         bootstrap: Option<Uuid>,
         local: Gtid,
     ) -> Start {
-        let me = Member {
-            replica: ReplicaId(Uuid([1; 16])),
-            incarnation: Incarnation(Uuid([incarnation; 16])),
-            full_weight: 1,
-            app_protocol: 4,
-            ..Member::default()
-        };
-        let disk = self.disk.clone();
         Start {
-            config: Config::new(me),
-            promised: Ballot::default(),
             last_log: self.out.log,
-            recover: true,
-            boot_id: [0; 16],
-            log: LogConfig::new("".into(), 1 << 20, [0; 16], durability),
-            disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
             flushes_apart,
-            local,
             bootstrap,
-            expect: None,
-            untouched: false,
             server_running: incarnation > 1,
-            options: Options::default(),
+            ..common::start(&self.disk, incarnation, durability, local)
         }
     }
 
@@ -217,7 +150,7 @@ impl Node {
         ));
         self.settle();
         assert!(self.out.closed, "the server has its final view");
-        assert!(!self.out.fatal);
+        assert_eq!(self.out.fatal, None);
         assert_eq!(self.out.failures.len(), 1);
     }
 

@@ -1,45 +1,17 @@
 //! As many overrides as a history may have (rule 11) fit beside the log, and one more is refused before anything is changed.
 
-use bytes::Bytes;
-use trireme_engine::{Channel, Engine, Outside, Start, StartError, Storage};
-use trireme_group::{
-    Ballot, Checkpoint, Config, Incarnation, Member, OVERRIDES_MAX, ReplicaId, Standing, Uuid,
-};
-use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
-use trireme_replicator::{Action, Gtid, Options, Replicator};
+mod common;
 
-const HISTORY: Uuid = Uuid([9; 16]);
+use common::{HISTORY, Out};
+use trireme_engine::{Engine, Start, StartError, Storage};
+use trireme_group::{Checkpoint, OVERRIDES_MAX, Standing, Uuid};
+use trireme_log::{Disk, Durability, MemoryDisk};
+use trireme_replicator::{Gtid, Options, Replicator};
+
 const AT: Gtid = Gtid {
     uuid: HISTORY,
     seqno: 5,
 };
-
-struct Out;
-
-impl Outside for Out {
-    fn in_log(&mut self, _: Uuid) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
-        Ok(())
-    }
-    fn in_history(&mut self, _history: Uuid) {}
-    fn refused(&mut self, reason: String) {
-        panic!("{reason}")
-    }
-    fn note(&mut self, _text: &str) {}
-    fn flush(&mut self, _job: FlushJob) {}
-    fn fail(&mut self, text: &str) {
-        panic!("{text}")
-    }
-    fn act(&mut self, action: Action) {
-        if let Action::Fatal { text } = action {
-            panic!("{text}")
-        }
-    }
-}
 
 fn id(number: usize) -> Uuid {
     let mut bytes = [1; 16];
@@ -48,21 +20,13 @@ fn id(number: usize) -> Uuid {
 }
 
 fn storage(disk: &MemoryDisk) -> Storage {
-    let config = LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Memory);
-    let disk = disk.clone();
-    let open = Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) });
-    Storage::new(config, open, [0; 16])
+    common::storage(disk, common::log_config(Durability::Memory))
 }
 
 /// What an earlier process has left: a database at [`AT`], with so many overrides in its past.
 fn noted(count: usize) -> MemoryDisk {
     let disk = MemoryDisk::new();
-    let mut storage = storage(&disk);
-    let checkpoint = Checkpoint {
-        history: HISTORY,
-        ..Checkpoint::default()
-    };
-    storage.begin(&checkpoint, false).expect("a log in memory");
+    let mut storage = common::begun(&disk, common::log_config(Durability::Memory), HISTORY);
     let overrides = (0..count).map(|number| (id(number), 3)).collect();
     storage.note_overrides(overrides).expect("they fit");
     disk
@@ -75,37 +39,19 @@ fn begins(
     local: Gtid,
     bootstrap: Option<Uuid>,
 ) -> Result<Engine, StartError> {
-    let me = Member {
-        replica: ReplicaId(Uuid([1; 16])),
-        incarnation: Incarnation(Uuid([incarnation; 16])),
-        full_weight: 1,
-        app_protocol: 4,
-        ..Member::default()
-    };
-    let log_disk = disk.clone();
     let start = Start {
-        last_log: Uuid::NIL,
-        config: Config::new(me),
-        promised: Ballot::default(),
-        recover: true,
-        boot_id: [0; 16],
-        log: LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Memory),
-        disk: Box::new(move || -> Box<dyn Disk> { Box::new(log_disk.clone()) }),
-        flushes_apart: false,
-        local,
         bootstrap,
-        expect: None,
-        untouched: false,
-        server_running: false,
-        options: Options::default(),
+        ..common::start(disk, incarnation, Durability::Memory, local)
     };
+    let mut out = Out::default();
     let mut engine = Engine::new(Replicator::new(Options::default()));
     engine.connect(1_000, start)?;
     for step in 0..100 {
         let now_ms = 1_000 + 100 * step;
         engine.tick(now_ms);
-        engine.pump(now_ms, &mut Out);
+        engine.pump(now_ms, &mut out);
     }
+    out.must_be_well();
     Ok(engine)
 }
 

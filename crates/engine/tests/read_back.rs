@@ -1,15 +1,16 @@
 //! What was delivered is read back from the log, as it was, written out or not.
 
+mod common;
+
 use bytes::Bytes;
+use common::HISTORY;
 use trireme_engine::Storage;
 use trireme_group::{
     Ballot, Body, Checkpoint, Delivery, Entry, Incarnation, LogReader, NotNow, Position,
-    SubmissionId, Uuid,
+    SubmissionId,
 };
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk, Outcome};
 use trireme_replicator::{History, Unread};
-
-const HISTORY: Uuid = Uuid([9; 16]);
 
 fn id(number: u64) -> SubmissionId {
     SubmissionId {
@@ -26,16 +27,10 @@ fn payload(position: Position) -> Bytes {
 fn storage(disk: &MemoryDisk, durability: Durability) -> Storage {
     let config = LogConfig {
         segment_bytes: 128,
-        ..LogConfig::new("".into(), 1 << 30, [0; 16], durability)
+        size_bytes: 1 << 30,
+        ..common::log_config(durability)
     };
-    let disk = disk.clone();
-    let open = Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) });
-    let mut storage = Storage::new(config, open, [0; 16]);
-    let checkpoint = Checkpoint {
-        history: HISTORY,
-        ..Checkpoint::default()
-    };
-    storage.begin(&checkpoint, false).expect("a log in memory");
+    let mut storage = common::begun(disk, config, HISTORY);
     for position in 1..=9 {
         let body = match position {
             4 => Body::BallotStart,

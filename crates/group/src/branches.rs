@@ -3,9 +3,10 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
+use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Message, Promise, Standing, Status, Summary};
+use crate::peer::Peer;
 
 /// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
 /// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
@@ -167,7 +168,7 @@ impl Group {
         }
         if !own.starts_with(theirs) {
             // It is asked to lead if its log is the better one.
-            let better = (log.end_ballot, log.end) > (self.tail.end_ballot(), self.tail.end());
+            let better = log.last() > (self.tail.end_ballot(), self.tail.end());
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }
         if self.tail.may_go_on_from(log) {

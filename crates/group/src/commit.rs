@@ -5,9 +5,10 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
-use crate::group::{Group, PeerAck, Role};
+use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position};
 use crate::message::Standing;
+use crate::peer::PeerAck;
 
 impl Group {
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {

@@ -4,22 +4,18 @@
 //! asks for promises. The best log among the promisers must lead: a candidate with a shorter one
 //! asks the owner of the best to take the office, so that nobody ever has to fetch entries first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
-use crate::event::Action;
 use crate::group::{Group, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
-use crate::message::{Message, Promise, Standing, Summary, Wish};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::message::{Message, Promise, Standing};
+use crate::promises::Promises;
+use crate::silence::STAGGER_MS;
 
-/// Candidates of different rank start this far apart.
-pub(crate) const STAGGER_MS: TimeMs = 60;
-/// The first of them starts so much later than its patience ends: the sequencer's last word may have reached the others
-/// a little later than this one.
-const FIRST_MS: TimeMs = 20;
 /// An attempt that has not succeeded by then has failed.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
 /// An override takes whoever has promised by then.
@@ -33,7 +29,7 @@ pub(crate) struct Candidacy {
     /// Pre-votes, by replica.
     granted: BTreeSet<ReplicaId>,
     /// None while pre-voting.
-    promises: Option<BTreeMap<ReplicaId, (Incarnation, Promise)>>,
+    promises: Option<Promises>,
     forced: Option<Uuid>,
     /// Who had the office and was missed.
     missed: Option<ReplicaId>,
@@ -43,27 +39,26 @@ impl Group {
     /// Starts an attempt if the sequencer is missed (rule 2).
     pub(crate) fn watch_office(&mut self) {
         match &self.role {
-            Role::Sequencer(_) => return,
-            Role::Candidate(candidacy) => {
-                let forced_due =
-                    candidacy.forced.is_some() && self.now >= candidacy.started_at + FORCED_WAIT_MS;
-                if forced_due {
-                    self.count_promises();
-                }
-                if let Role::Candidate(candidacy) = &self.role {
-                    if self.now
-                        >= candidacy.started_at + (ATTEMPT_MS << self.elections_failed.min(4))
-                    {
-                        self.give_up();
-                    }
-                }
-                return;
-            }
-            Role::Follower => {}
+            Role::Candidate(_) => self.watch_attempt(),
+            Role::Follower if self.stands_at().is_some_and(|at| self.now >= at) => self.stand(),
+            Role::Sequencer(_) | Role::Follower => {}
         }
-        if self.stands_at().is_none_or(|at| self.now < at) {
-            return;
+    }
+
+    fn watch_attempt(&mut self) {
+        let waited = |candidacy: &Candidacy, ms| self.now >= candidacy.started_at + ms;
+        if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && waited(c, FORCED_WAIT_MS))
+        {
+            self.count_promises();
         }
+        let attempt_ms = ATTEMPT_MS << self.elections_failed.min(4);
+        if matches!(&self.role, Role::Candidate(c) if self.now >= c.started_at + attempt_ms) {
+            self.give_up();
+        }
+    }
+
+    /// Asks for pre-votes.
+    fn stand(&mut self) {
         let number = self.promised.number.max(self.number_seen) + 1;
         let ballot = Ballot {
             number,
@@ -83,52 +78,6 @@ impl Group {
         self.count_pre_votes();
     }
 
-    /// When this follower stands for the office, if nothing is heard of the sequencer until then; None: never.
-    pub(crate) fn stands_at(&self) -> Option<TimeMs> {
-        let follows = matches!(self.role, Role::Follower);
-        (follows && self.may_stand()).then(|| self.missed_at().max(self.election_at))
-    }
-
-    /// When this member's patience with the sequencer ends.
-    fn missed_at(&self) -> TimeMs {
-        let holder = self.promised.replica;
-        let dead = self
-            .peers
-            .values()
-            .any(|peer| peer.replica == holder && peer.dead)
-            || self.latest().replica(holder).is_none();
-        let patience_ms = if dead {
-            0
-        } else {
-            self.patience_ms() + FIRST_MS
-        };
-        self.sequencer_heard_at + patience_ms + self.rank() * STAGGER_MS
-    }
-
-    /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
-    fn may_stand(&self) -> bool {
-        self.standing != Standing::Outside
-            && !self.is_overridden()
-            && self.leaving.is_none()
-            && !self.may_be_a_copy()
-            && self.own_seat().is_some_and(|m| m.weight > 0)
-    }
-
-    /// Candidates try one after another, in this order; who is missed is not among them.
-    fn rank(&self) -> TimeMs {
-        let (own, holder) = (self.own_seat(), self.promised.replica);
-        let members = &self.latest().members;
-        let before = members
-            .iter()
-            .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
-        let index = before.filter(|m| m.replica != holder).count();
-        let last = match self.config.wish {
-            Wish::Never => members.len(),
-            Wish::Auto | Wish::Prefer => 0,
-        };
-        (index + last) as TimeMs
-    }
-
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
     fn electors(&self) -> Vec<Incarnation> {
         let me = self.my_replica();
@@ -142,22 +91,33 @@ impl Group {
         peers.map(|(incarnation, _)| *incarnation).collect()
     }
 
-    /// A promise of a process that turns out to be one of two on the replica's data directory does not count.
+    /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
+    /// process seeks the office no more if it is one of the two, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
-        let Role::Candidate(candidacy) = &self.role else {
+        let Role::Candidate(Candidacy {
+            promises: Some(promises),
+            forced,
+            ..
+        }) = &self.role
+        else {
             return;
         };
-        let promises = candidacy.promises.as_ref();
-        let giver = promises.and_then(|promises| promises.get(&replica));
-        let doubtful = giver.is_some_and(|(giver, _)| self.has_twin(replica, *giver));
-        if let Role::Candidate(Candidacy {
+        let forced = forced.is_some();
+        let giver = promises.giver(replica);
+        let doubtful = giver.is_some_and(|giver| self.has_twin(replica, giver));
+        if !doubtful || planted(Mutant::TwinsVote) {
+            return;
+        }
+        if replica == self.my_replica() {
+            if !forced {
+                self.give_up();
+            }
+        } else if let Role::Candidate(Candidacy {
             promises: Some(promises),
             ..
         }) = &mut self.role
         {
-            if doubtful && !planted(Mutant::TwinsVote) {
-                promises.remove(&replica);
-            }
+            promises.remove(replica);
         }
     }
 
@@ -167,25 +127,6 @@ impl Group {
         self.elections_failed = (self.elections_failed + 1).min(6);
         let rank = self.rank() + 1;
         self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
-    }
-
-    pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
-        let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
-        let missed = self.now >= self.sequencer_heard_at + self.patience_ms()
-            || self
-                .peers
-                .values()
-                .any(|peer| peer.replica == self.promised.replica && peer.dead)
-            || self.standing == Standing::Outside
-            || self.sequencer().is_none() && self.promised.replica != self.my_replica();
-        let granted =
-            !in_office && missed && ballot.number > self.promised.number && !self.may_be_a_copy();
-        let promised = self.promised;
-        if ballot.number <= promised.number {
-            self.send(from, Message::Refuse { promised });
-        } else {
-            self.send(from, Message::PreVoteReply { ballot, granted });
-        }
     }
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
@@ -214,7 +155,7 @@ impl Group {
         let enough = |configuration: &Configuration| {
             let granted = |m: &Member| candidacy.granted.contains(&m.replica);
             let others = configuration.weight_of(|m| m.replica != me && granted(m));
-            // Who may have forgotten needs half of the votes from others who have not (`valid`). Its old view may have
+            // Who may have forgotten needs half of the votes from others who have not ([`Promises::elect`]). Its old view may have
             // nobody else with a vote: it would only disturb those who have gone on (simulator, seed 3006969).
             let forgets = self.amnesiac && !planted(Mutant::AmnesiacCountsAsIntact);
             let may_win = !forgets || configuration.is_half(others);
@@ -227,19 +168,25 @@ impl Group {
     }
 
     /// Promises the new ballot itself and asks the others to.
-    fn ask_promises(&mut self, number: u64, forced: Option<Uuid>, missed: Option<ReplicaId>) {
+    pub(crate) fn ask_promises(
+        &mut self,
+        number: u64,
+        forced: Option<Uuid>,
+        missed: Option<ReplicaId>,
+    ) {
         let number = number.max(self.promised.number.max(self.number_seen) + 1);
         let ballot = Ballot {
             number,
             replica: self.my_replica(),
         };
         self.promise_ballot(ballot);
-        let own = self.own_promise(ballot);
+        let mut promises = Promises::default();
+        promises.insert(self.my_replica(), self.me(), self.own_promise(ballot));
         self.role = Role::Candidate(Candidacy {
             ballot,
             started_at: self.now,
             granted: BTreeSet::new(),
-            promises: Some(BTreeMap::from([(self.my_replica(), (self.me(), own))])),
+            promises: Some(promises),
             forced,
             missed,
         });
@@ -247,48 +194,6 @@ impl Group {
             self.send_persisted(elector, Message::Prepare { ballot, forced });
         }
         self.count_promises();
-    }
-
-    fn own_promise(&self, ballot: Ballot) -> Promise {
-        let committed = &self.committed;
-        let mut configurations = Vec::new();
-        if !committed.configuration.members.is_empty() {
-            // The committed one stands for its position or any later one up to the commit point.
-            configurations.push((committed.position, committed.configuration.clone()));
-        }
-        let later = self.tail.configurations(committed.position);
-        configurations
-            .extend(later.map(|(position, configuration)| (position, configuration.clone())));
-        Promise {
-            ballot,
-            summary: self.tail.summary(committed.position),
-            configurations,
-            amnesiac: self.amnesiac,
-            withdrawn: self.submissions.withdrawn(self.me()),
-        }
-    }
-
-    pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return; // `message` has looked it up
-        };
-        if ballot.replica != replica || self.may_be_a_copy() {
-            return;
-        }
-        if ballot <= self.promised
-            || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority())
-        {
-            let promised = self.promised;
-            self.send(from, Message::Refuse { promised });
-            return;
-        }
-        self.promise_ballot(ballot);
-        let promise = self.own_promise(ballot);
-        self.send_persisted(from, Message::Promise(promise));
-    }
-
-    fn missing_majority(&self) -> bool {
-        !self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
     }
 
     pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
@@ -307,7 +212,7 @@ impl Group {
                 ..
             }) = &mut self.role
             {
-                promises.insert(replica, (from, promise));
+                promises.insert(replica, from, promise);
                 self.count_promises();
             }
         } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.promised {
@@ -374,15 +279,10 @@ impl Group {
         else {
             return false;
         };
-        let passed_over = self.gave_way_to;
-        let is_counted = |(giver, _): &(Incarnation, Promise)| Some(*giver) != passed_over;
-        if promises.values().all(is_counted) {
+        let Some(others) = promises.without(self.gave_way_to) else {
             return false;
-        }
-        let mut others = promises.clone();
-        others.retain(|_, promise| is_counted(promise));
-        let required = required_configurations(others.values().map(|(_, promise)| promise));
-        let enough = required.iter().all(|(_, c)| valid(c, &others));
+        };
+        let enough = others.elect(&others.required_configurations());
         if enough {
             *promises = others;
         }
@@ -407,45 +307,28 @@ impl Group {
         if forced.is_none() && self.is_overridden() {
             return self.give_up();
         }
-        let required = required_configurations(promises.values().map(|(_, promise)| promise));
+        let required = promises.required_configurations();
         let enough = match forced {
             Some(_) => {
                 let waited = self.now >= candidacy.started_at + FORCED_WAIT_MS;
-                waited
-                    || self
-                        .electors()
-                        .iter()
-                        .all(|e| promises.contains_key(&self.peers[e].replica))
+                let promised = |e: &Incarnation| promises.giver(self.peers[e].replica).is_some();
+                waited || self.electors().iter().all(promised)
             }
-            None => required
-                .iter()
-                .take(if planted(Mutant::OutdatedViewElects) {
-                    1
-                } else {
-                    usize::MAX
-                })
-                .all(|(_, configuration)| valid(configuration, promises)),
+            None => promises.elect(&required),
         };
         if !enough {
             return;
         }
-        let log_of = |summary: &Summary| (summary.end_ballot, summary.end);
-        let own = log_of(&promises[&self.my_replica()].1.summary);
-        // Of two that are as good, one that the newest configuration seats: another could not lead.
-        let last = required.last().map(|(_, configuration)| configuration);
-        let seated = |replica| last.is_some_and(|last| last.replica(replica).is_some());
-        let best = promises
-            .iter()
-            .max_by_key(|(replica, (_, p))| (log_of(&p.summary), seated(**replica)));
-        let (best_owner, best_log) = best
-            .map(|(_, (owner, p))| (*owner, log_of(&p.summary)))
-            .unwrap_or((self.me(), own));
-        if best_log > own && !planted(Mutant::ShorterLogLeads) {
+        // The own promise is among them, and the log has not changed since.
+        let own = (self.tail.end_ballot(), self.tail.end());
+        let best = promises.best(&required).filter(|(_, log)| *log > own);
+        let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
+        if let Some((owner, _)) = best {
             let number = candidacy.ballot.number + 1;
             self.role = Role::Follower;
             self.election_at = self.now + ATTEMPT_MS;
-            self.gave_way_to = Some(best_owner);
-            self.send(best_owner, Message::TakeOffice { number, forced });
+            self.gave_way_to = Some(owner);
+            self.send(owner, Message::TakeOffice { number, forced });
             return;
         }
         self.win(required, forced);
@@ -460,22 +343,15 @@ impl Group {
         else {
             return; // `count_promises` has just seen it
         };
-        let commit = promises
-            .values()
-            .map(|(_, p)| p.summary.commit)
-            .max()
-            .unwrap_or(0);
-        let withdrawn: BTreeSet<SubmissionId> = promises
-            .values()
-            .flat_map(|(_, p)| p.withdrawn.iter().copied())
-            .collect();
+        let commit = promises.commit().max(self.committed.position);
+        let withdrawn = promises.withdrawn();
         let void: BTreeSet<Position> = self
             .tail
-            .above(commit.max(self.committed.position))
+            .above(commit)
             .filter(|_| !planted(Mutant::WithdrawnKept))
             .filter(|entry| entry.submission().is_some_and(|id| withdrawn.contains(&id)))
             .map(|entry| entry.position)
-            .filter(|position| self.provably_uncommitted(*position, &required, &promises))
+            .filter(|position| promises.exclude_commit(*position, &required, &self.tail))
             .collect();
         // Payloads that came before their withdrawal are not ordered any more; only the number is.
         for id in &withdrawn {
@@ -494,140 +370,18 @@ impl Group {
         if let Role::Sequencer(office) = &mut self.role {
             office.missed = missed;
         }
-        for replica in promises.keys() {
-            self.was_alive(*replica);
+        for (replica, ..) in promises.all() {
+            self.was_alive(replica);
         }
-        for (incarnation, promise) in promises.values() {
-            if *incarnation != self.me() {
-                self.start_feeding(*incarnation, &promise.summary);
+        for (_, giver, promise) in promises.all() {
+            if giver != self.me() {
+                self.start_feeding(giver, &promise.summary);
             }
         }
         if let Some(override_id) = forced {
-            let mut next = self.latest().clone();
-            let me = self.config.me.clone();
-            if let Some(seat) = next.members.iter_mut().find(|m| m.replica == me.replica) {
-                *seat = me;
-            }
-            // Other restarted processes come in by themselves.
-            next.members.retain(|m| {
-                promises
-                    .get(&m.replica)
-                    .is_some_and(|(i, _)| *i == m.incarnation)
-            });
-            for member in &mut next.members {
-                member.voter = true;
-                member.weight = member.full_weight;
-            }
-            next.ensure_vote(self.my_replica());
-            next.number += 1;
-            next.override_id = Some(override_id);
-            next.fork_after = commit.max(self.committed.position);
-            self.out.push(Action::Note {
-                text: format!(
-                    "made {} members primary without a majority (override {override_id})",
-                    next.members.len()
-                ),
-            });
-            self.put_configuration(next);
+            self.put_override(override_id, &promises, commit);
         } else if self.standing == Standing::NonPrimary {
             self.wish_reform();
         }
     }
-
-    /// True if no majority can have acknowledged the entry at `position` (rule 7). To commit it takes
-    /// a majority of each configuration in force below it that holds the next configuration, and of
-    /// the last one that holds the entry itself: one that cannot have been there is enough.
-    fn provably_uncommitted(
-        &self,
-        position: Position,
-        required: &[(Position, Configuration)],
-        promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
-    ) -> bool {
-        let in_force = required.iter().take_while(|(at, _)| *at < position);
-        in_force.enumerate().any(|(index, (_, configuration))| {
-            let next = required.get(index + 1).map_or(position, |(at, _)| *at);
-            let needed = position.min(next);
-            let ballot = self.tail.ballot_at(needed);
-            ballot.is_some_and(|ballot| {
-                !configuration.is_majority(may_hold(configuration, promises, needed, ballot))
-            })
-        })
-    }
-
-    /// `pc.bootstrap`; without effect in a primary component.
-    pub(crate) fn force_primary(&mut self, override_id: Uuid) {
-        if self.standing == Standing::NonPrimary {
-            self.force(override_id);
-        }
-    }
-
-    pub(crate) fn force(&mut self, override_id: Uuid) {
-        if self.own_seat().is_none() {
-            let text =
-                "not made primary: the last view known is without this node, which joins by itself";
-            self.out.push(Action::Note { text: text.into() });
-            return;
-        }
-        if !self.has_room_for_override() {
-            return;
-        }
-        let number = self.promised.number + 1;
-        self.ask_promises(number, Some(override_id), None);
-    }
-}
-
-/// The last committed configuration and every later one in the best log, with their positions
-/// (rule 3).
-fn required_configurations<'a>(
-    promises: impl Iterator<Item = &'a Promise> + Clone,
-) -> Vec<(Position, Configuration)> {
-    let best = promises
-        .clone()
-        .max_by_key(|p| (p.summary.end_ballot, p.summary.end));
-    let commit = promises
-        .clone()
-        .map(|p| p.summary.commit)
-        .max()
-        .unwrap_or(0);
-    let mut knowing = promises.filter(|p| p.summary.commit == commit);
-    let committed = knowing.find_map(|p| p.configurations.first().cloned());
-    let mut required: Vec<_> = committed.into_iter().collect();
-    if let Some(best) = best {
-        let later = best.configurations.iter().skip(1);
-        required.extend(later.filter(|(position, _)| *position > commit).cloned());
-    }
-    required
-}
-
-/// More than half of the votes have promised, and the intact ones weigh at least half (rule 4).
-fn valid(
-    configuration: &Configuration,
-    promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
-) -> bool {
-    let promised = configuration.weight_of(|m| promises.contains_key(&m.replica));
-    let intact = configuration.weight_of(|m| {
-        let intact = |p: &Promise| !p.amnesiac || planted(Mutant::AmnesiacCountsAsIntact);
-        promises.get(&m.replica).is_some_and(|(_, p)| intact(p))
-    });
-    configuration.is_majority(promised) && configuration.is_half(intact)
-}
-
-/// Votes of those who may have acknowledged the entry (position, ballot).
-fn may_hold(
-    configuration: &Configuration,
-    promises: &BTreeMap<ReplicaId, (Incarnation, Promise)>,
-    position: Position,
-    ballot: Ballot,
-) -> u64 {
-    configuration.weight_of(|m| match promises.get(&m.replica) {
-        None => true,
-        Some((_, promise)) => {
-            let run = |(b, first, last): &(Ballot, Position, Position)| {
-                *b == ballot && (*first..=*last).contains(&position)
-            };
-            promise.amnesiac
-                || promise.summary.commit >= position
-                || promise.summary.runs.iter().any(run)
-        }
-    })
 }

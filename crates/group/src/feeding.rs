@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::entry::{Body, Entry};
-use crate::group::{Group, LogReader, NotNow, Role};
+use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Append, Message, Summary, WireBody, WireEntry};
 
 /// Entries and bytes of one order record at most.

@@ -14,8 +14,6 @@ use crate::tail::Tail;
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
-/// A sequencer with other committed entries is complained of this often.
-pub(crate) const TELL_FORKED_MS: TimeMs = 10_000;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
@@ -142,12 +140,13 @@ impl Group {
     fn refuse_forked(&mut self, from: Incarnation, position: Position) {
         self.forked = true;
         self.matched = false;
-        if (self.told_forked_at).is_some_and(|at| self.now < at + TELL_FORKED_MS) {
+        if !self.forked_reminder.is_due(self.now) {
             return;
         }
-        self.told_forked_at = Some(self.now);
         let text = format!(
-            "ERROR: the sequencer {from} has another entry at position {position} than the one that is committed here: the              two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node              and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
+            "ERROR: the sequencer {from} has another entry at position {position} than the one that is committed here: the \
+             two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node \
+             and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
         );
         self.out.push(Action::Note { text });
     }

@@ -9,12 +9,10 @@ use std::collections::BTreeSet;
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Peer};
-use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs};
+use crate::group::Group;
+use crate::ids::{Ballot, Incarnation, ReplicaId};
 use crate::message::{Message, Standing};
-
-/// Whoever waits says so this often.
-const TELL_WAITING_MS: TimeMs = 10_000;
+use crate::peer::Peer;
 
 /// Who answers at the addresses of the configuration's list.
 #[derive(Clone, Debug, Default, Hash)]
@@ -185,10 +183,9 @@ impl Group {
 
     /// A blank node says what it waits for (rule 18).
     pub(crate) fn tell_what_founding_waits_for(&mut self) {
-        if !self.is_blank() || self.now < self.told_missing_at + TELL_WAITING_MS {
+        if !self.is_blank() || !self.missing_reminder.is_due(self.now) {
             return;
         }
-        self.told_missing_at = self.now;
         let text = format!(
             "no cluster yet (pc.bootstrap_expect={}): {}",
             self.config.expect,

@@ -5,45 +5,62 @@
 //! clock, thread, file or socket in here: time is an argument, the log is read through
 //! [`LogReader`]. The rules that the comments cite are those of `docs/protocol.md`.
 //!
-//! The walk of a submission: [`Group::submit`] disseminates it (submissions) -> the sequencer
+//! The walk of a submission: [`Group::submit`] disseminates it (submitting) -> the sequencer
 //! gives it a position and sends the order (office) -> members append it and acknowledge
 //! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
-//! (commit). Who the sequencer is: election; where it would sit better: moving. Who is a member:
-//! membership. A large payload is with a majority before it is submitted: spreading (its origin),
-//! fetching (the others).
+//! (commit). Where events come in, and what the end of a batch does: dispatch. Who the sequencer is: election (the
+//! candidate), elector (the others), promises (whose are enough); where it would sit better: moving. Who is a member:
+//! membership. A large payload is with a majority before it is submitted: spreading and serving (its origin), fetching
+//! (the others), logged (who comes too late).
 
 mod branches;
 mod checkpoint;
 mod codec;
 mod commit;
 mod complaints;
+mod config;
 mod configuration;
+mod counters;
+mod dispatch;
 mod election;
+mod elector;
 mod entry;
 mod event;
 mod feeding;
+mod fetch;
 mod fetching;
 mod follower;
 mod founding;
 mod group;
 mod ids;
+mod leaving;
+mod log_reader;
+mod logged;
 mod membership;
 mod message;
+mod missing;
 #[cfg(feature = "model")]
 mod model;
 mod moving;
 mod office;
+mod overriding;
+mod own_log;
+mod peer;
 mod placement;
 mod plausible;
+mod promises;
 mod read;
+mod reminder;
 mod resume;
 mod round_trips;
+mod serving;
 mod silence;
 mod split;
 mod spreading;
 mod standing;
 mod strangers;
 mod submissions;
+mod submitting;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -55,15 +72,19 @@ pub use codec::{
     encode_checkpoint, encode_entry, encode_entry_parts,
 };
 pub use complaints::Complaints;
+pub use config::Config;
 pub use configuration::{Configuration, Member};
+pub use counters::Counters;
 pub use entry::{Body, Entry};
 pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
 pub use fetching::PAYLOAD_MAX;
-pub use group::{Config, Counters, Group, LogReader, NotNow};
+pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
+pub use log_reader::{LogReader, NotNow};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+pub use reminder::Reminder;

@@ -1,4 +1,4 @@
-//! Admission, leave, removal and weights: the sequencer proposes configurations, one at a time.
+//! Admission, removal and weights: members ask, the sequencer proposes configurations, one at a time.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,10 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
-use crate::ids::{Ballot, Incarnation, TimeMs, Uuid};
-use crate::message::{Join, Message, Standing, Status, Wish};
-
-/// A leaving sequencer waits this long for its successor's log before it asks the next.
-pub(crate) const HANDOVER_MS: TimeMs = 300;
-/// Leave requests are repeated.
-const LEAVE_RETRY_MS: TimeMs = 200;
+use crate::group::{Group, Role};
+use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::message::{Join, Message, Standing, Status};
+use crate::peer::Peer;
 
 /// Membership changes wished for; the next proposal takes them all.
 #[derive(Clone, Debug, Default, Hash)]
@@ -25,17 +21,6 @@ pub(crate) struct Changes {
     /// A member, or this sequencer, declared non-primary in the view with this number: everybody gets
     /// one with a greater number.
     reform: Option<u64>,
-}
-
-/// This member is on its way out.
-#[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Leaving {
-    pub since: TimeMs,
-    /// When the office was last offered to somebody.
-    pub handed_at: Option<TimeMs>,
-    /// When the sequencer was last asked to let this member go.
-    pub asked_at: Option<TimeMs>,
-    passed_over: Vec<Incarnation>,
 }
 
 impl Group {
@@ -348,115 +333,6 @@ impl Group {
         };
         if let Role::Sequencer(office) = &mut self.role {
             office.changes.reform = office.changes.reform.max(Some(left));
-        }
-    }
-
-    pub(crate) fn leave(&mut self) {
-        if self.leaving.is_none() {
-            self.leaving = Some(Leaving {
-                since: self.now,
-                ..Leaving::default()
-            });
-            self.go_on_leaving();
-        }
-    }
-
-    /// A leaver votes until the view without it is committed (rule 3).
-    pub(crate) fn go_on_leaving(&mut self) {
-        let Some(mut leaving) = self.leaving.take() else {
-            return;
-        };
-        let me = self.me();
-        let others: Vec<(Incarnation, bool)> = self
-            .latest()
-            .members
-            .iter()
-            .filter(|m| m.incarnation != me)
-            .map(|m| {
-                (
-                    m.incarnation,
-                    m.weight > 0 && self.peers.get(&m.incarnation).is_some_and(|p| p.up),
-                )
-            })
-            .collect();
-        let nobody = !others.iter().any(|(_, reachable_voter)| *reachable_voter);
-        if self.standing != Standing::Primary || nobody {
-            self.standing = Standing::Outside;
-            self.gone = true;
-            self.out.push(Action::Left);
-            return;
-        }
-        let due = leaving
-            .asked_at
-            .is_none_or(|at| self.now >= at + LEAVE_RETRY_MS);
-        if let Role::Sequencer(office) = &mut self.role {
-            office.closing = true;
-            let office = &*office;
-            let end = self.tail.end();
-            let candidates = others
-                .iter()
-                .filter(|(m, reachable)| *reachable && !leaving.passed_over.contains(m));
-            let willing = |m: &Incarnation| {
-                let status = self.peers.get(m).and_then(|peer| peer.status.as_ref());
-                status.is_none_or(|status| status.outlook.wish != Wish::Never)
-            };
-            let standing = |m: &Incarnation| {
-                let acked = office.acked(*m);
-                (acked == end, willing(m), acked, *m)
-            };
-            let best = candidates.map(|(m, _)| standing(m)).max();
-            let patience_over = |since: TimeMs| self.now >= since + HANDOVER_MS;
-            let again = leaving.handed_at.is_none_or(patience_over);
-            match best {
-                Some((complete, _, _, successor))
-                    if again && (complete || patience_over(leaving.since)) =>
-                {
-                    leaving.handed_at = Some(self.now);
-                    leaving.passed_over.push(successor);
-                    self.hand_over_to(successor, "this member leaves");
-                }
-                Some(_) => {}
-                None => leaving.passed_over.clear(),
-            }
-        } else if due {
-            if let Some(sequencer) = self.sequencer_in_office() {
-                leaving.asked_at = Some(self.now);
-                self.send(sequencer, Message::Leave);
-            }
-        }
-        self.leaving = Some(leaving);
-    }
-
-    /// A configuration without this member is committed.
-    pub(crate) fn excluded(&mut self) {
-        if let Role::Sequencer(office) = &self.role {
-            // It took over a log that ends with its own removal: the office goes to a member, or to
-            // the process that has restarted on its data directory.
-            let members = &self.committed.configuration;
-            let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
-            let voters = self
-                .peers
-                .iter()
-                .filter(|(_, peer)| peer.up && votes(peer.replica));
-            let best = voters
-                .map(|(incarnation, _)| *incarnation)
-                .max_by_key(|incarnation| office.acked(*incarnation));
-            self.role = Role::Follower;
-            self.matched = false;
-            if let Some(successor) = best {
-                self.hand_over_to(successor, "a view is committed without this member");
-            }
-        }
-        if self.leaving.take().is_some() {
-            self.standing = Standing::Outside;
-            self.gone = true;
-            self.withdraw_own();
-            self.fail_reads();
-            self.out.push(Action::Left);
-        } else {
-            self.declare_non_primary();
-            // Any later view that seats it is its way back, also one that its log holds already.
-            self.left_number = self.committed.configuration.number;
         }
     }
 }

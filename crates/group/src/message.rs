@@ -349,9 +349,18 @@ pub struct Summary {
 impl Summary {
     /// True if the log is known to have the last entry that the checkpoint covers, and so all below it.
     pub(crate) fn holds(&self, checkpoint: &Checkpoint) -> bool {
-        let (position, ballot) = (checkpoint.position, checkpoint.ballot);
+        self.has(checkpoint.position, checkpoint.ballot)
+    }
+
+    /// True if the log is known to have this entry.
+    pub(crate) fn has(&self, position: Position, ballot: Ballot) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(b, first, last)| *b == ballot && (*first..=*last).contains(&position))
+    }
+
+    /// The last entry: of two logs the better one has the greater (rule 1).
+    pub(crate) fn last(&self) -> (Ballot, Position) {
+        (self.end_ballot, self.end)
     }
 }
 

@@ -1,13 +1,15 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
-use crate::election::{ATTEMPT_MS, STAGGER_MS};
-use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS, TELL_FORKED_MS};
-use crate::group::{Counters, Group, Role};
+use crate::counters::Counters;
+use crate::election::ATTEMPT_MS;
+use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::group::{Group, Role};
 use crate::ids::TimeMs;
-use crate::membership::HANDOVER_MS;
+use crate::leaving::HANDOVER_MS;
 use crate::read;
-use crate::split::TELL_SPLIT_MS;
-use crate::submissions::RESEND_AFTER_MS;
+use crate::reminder::Reminder;
+use crate::silence::STAGGER_MS;
+use crate::submitting::RESEND_AFTER_MS;
 
 impl Group {
     /// Moves this core to a clock that reads `now`. Every stamp keeps its age, but one that no timer
@@ -37,11 +39,10 @@ impl Group {
         if let Some(at) = &mut self.summary_sent_at {
             aged(at, SUMMARY_RETRY_MS);
         }
-        if let Some(at) = &mut self.told_forked_at {
-            aged(at, TELL_FORKED_MS);
-        }
-        if let Some(at) = &mut self.told_split_at {
-            aged(at, TELL_SPLIT_MS);
+        for reminder in [&mut self.forked_reminder, &mut self.split_reminder] {
+            if let Some(at) = &mut reminder.told_at {
+                aged(at, Reminder::PERIOD_MS);
+            }
         }
         // Asked so long ago that it may be asked again: as if never asked.
         self.summary_sent_at = self

@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, TimeMs};
-use crate::membership::HANDOVER_MS;
+use crate::leaving::HANDOVER_MS;
 use crate::message::{Link, Standing, Wish};
 use crate::office::Office;
 use crate::placement::{Map, Site};

@@ -199,9 +199,9 @@ fn payload_len(body: &WireBody) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::configuration::Member;
     use crate::event::{Event, Recovered};
-    use crate::group::Config;
     use crate::ids::{ReplicaId, SubmissionId, Uuid};
     use crate::message::{Status, WireBody, WireEntry};
 

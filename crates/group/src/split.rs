@@ -7,11 +7,8 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Uuid};
 use crate::message::{Standing, Status};
-
-/// A split brain is told so often.
-pub(crate) const TELL_SPLIT_MS: TimeMs = 10_000;
 
 /// The last override that was committed while this process looked on.
 #[derive(Clone, Debug, Hash)]
@@ -38,11 +35,10 @@ impl Group {
     /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
     /// gives way to anybody, and both may take writes.
     pub(crate) fn tell_split(&mut self, status: &Status) {
-        let told = (self.told_split_at).is_some_and(|at| self.now < at + TELL_SPLIT_MS);
-        if told || !self.excludes(status) || planted(Mutant::SplitNotTold) {
+        let excluded = self.excludes(status) && !planted(Mutant::SplitNotTold);
+        if !excluded || !self.split_reminder.is_due(self.now) {
             return;
         }
-        self.told_split_at = Some(self.now);
         self.counters.splits += 1;
         let text = self.describe_split();
         self.out.push(Action::Alarm { text });

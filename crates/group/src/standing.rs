@@ -4,9 +4,10 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Peer, Role};
-use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
+use crate::reminder::Reminder;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
@@ -28,68 +29,6 @@ impl Group {
             commit: self.committed.position,
             outlook: self.own_outlook(),
         }
-    }
-
-    pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
-        let peer = Peer {
-            replica,
-            up: true,
-            dead: false,
-            heard_at: self.now,
-            status: None,
-            expects: None,
-            round_trips: Default::default(),
-            told_foreign: false,
-        };
-        self.peers.insert(incarnation, peer);
-        self.forget_promise_of_twin(replica);
-        let twin = self.has_twin(replica, incarnation);
-        if !twin
-            && self
-                .acks
-                .get(&replica)
-                .is_some_and(|ack| ack.incarnation != incarnation)
-        {
-            self.acks.remove(&replica);
-        }
-        // Its old process is gone: a data directory belongs to one process at a time (rule 14).
-        self.peers
-            .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
-        let status = Message::Status(self.own_status());
-        self.send(incarnation, status);
-        self.tell_expectation(vec![incarnation]);
-        self.offer_anew(incarnation);
-    }
-
-    pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
-        if let Some(peer) = self.peers.get_mut(&incarnation) {
-            peer.up = false;
-            peer.status = None;
-            peer.expects = None;
-        }
-        if self.latest().member(incarnation).is_none() {
-            self.peers.remove(&incarnation);
-        }
-        if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
-        }
-    }
-
-    /// The stream to this peer broke off; it asks again for what it missed.
-    pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
-        if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
-        }
-        // A status after none makes the other side ask.
-        let status = Message::Status(Status {
-            ballot: Default::default(),
-            ..self.own_status()
-        });
-        self.send(incarnation, status);
-        let status = Message::Status(self.own_status());
-        self.send(incarnation, status);
-        self.offer_anew(incarnation);
-        self.resend_own(0);
     }
 
     pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
@@ -221,6 +160,8 @@ impl Group {
             self.resend_overdue();
             self.offer_again();
             self.fetch_again();
+            self.fetch_logged_again();
+            self.forget_read();
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();
@@ -265,37 +206,11 @@ impl Group {
             && self.leaving.is_none()
         {
             if self.may_go_on_alone() && self.has_room_for_override() {
-                // pc.ignore_sb, pc.ignore_quorum: an override that the operator ordered beforehand.
-                self.primary_heard_at = self.now;
-                let override_id = self.automatic_override();
-                self.force(override_id);
+                self.go_on_alone();
             } else {
                 self.declare_non_primary();
             }
         }
-    }
-
-    fn may_go_on_alone(&self) -> bool {
-        let reachable = |m: &Member| {
-            m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
-        };
-        let half = |configuration: &Configuration| {
-            configuration.is_half(configuration.weight_of(reachable))
-        };
-        self.config.ignore_quorum
-            || self.config.ignore_split_brain && self.in_every_configuration(half)
-    }
-
-    /// Names an override without an operator: unique by ballot number and process.
-    fn automatic_override(&self) -> Uuid {
-        let mut bytes = self.me().0.0;
-        for (byte, number) in bytes
-            .iter_mut()
-            .zip((self.promised.number + 1).to_be_bytes())
-        {
-            *byte ^= number;
-        }
-        Uuid(bytes)
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
@@ -304,7 +219,7 @@ impl Group {
         }
         self.standing = Standing::NonPrimary;
         self.left_number = self.latest().number;
-        self.told_missing_at = self.now;
+        self.missing_reminder = Reminder::later(self.now);
         self.withdraw_own();
         self.fail_reads();
         self.component.clear();

@@ -3,36 +3,28 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use trireme_mutants::{Mutant, planted};
 
 use crate::codec::MAX_LIST;
-use crate::event::{Action, Fate};
-use crate::group::{Group, Role};
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
-use crate::message::{Message, Parcel, Standing};
+use crate::ids::{Incarnation, SubmissionId, TimeMs};
+use crate::message::{Message, Parcel};
 
-/// An origin that runs further ahead of the order than this is not believed.
-const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 /// What one origin has submitted and is not ordered takes so much memory at most, but for what is first.
 const PENDING_BYTES_MAX: usize = 1 << 30;
-/// Own submissions unordered for this long are sent to the sequencer again.
-pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
-/// How many at a time.
-const RESEND_BATCH: usize = 256;
 /// Digests of payloads that are remembered.
 const DIGESTS_MAX: usize = 16;
 
+/// A submission of this member.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Own {
     /// None: withdrawn, its number is to be used up by a void (rule 9).
-    payload: Option<Bytes>,
+    pub payload: Option<Bytes>,
     /// The others have fetched it, all but its head, or do so: it is not sent as a whole.
-    parcel: Option<(Parcel, Bytes)>,
+    pub parcel: Option<(Parcel, Bytes)>,
     pub sent_at: TimeMs,
 }
 
 impl Own {
-    fn message(&self, number: u64) -> Message {
+    pub fn message(&self, number: u64) -> Message {
         match &self.parcel {
             Some((parcel, head)) if self.payload.is_some() => Message::SubmitParcel {
                 number,
@@ -81,7 +73,7 @@ impl Queue {
 /// Submissions not yet delivered.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Submissions {
-    last_number: u64,
+    pub last_number: u64,
     pub own: BTreeMap<u64, Own>,
     /// Payloads by origin and number, from their origins, not in the own log yet.
     pending: BTreeMap<Incarnation, Queue>,
@@ -136,7 +128,7 @@ impl Submissions {
 
     /// True if memory is left for this payload, or it is what the others wait for. What is not kept is asked for when it
     /// is ordered, or sent again to be ordered.
-    fn has_room(&self, origin: Incarnation, number: u64, payload: Option<&Bytes>) -> bool {
+    pub fn has_room(&self, origin: Incarnation, number: u64, payload: Option<&Bytes>) -> bool {
         let len = payload.map_or(0, Bytes::len);
         let queue = self.pending.get(&origin);
         queue.is_none_or(|queue| {
@@ -176,7 +168,7 @@ impl Submissions {
 
     /// Numbers of own submissions that were reported as failed: the oldest, down to the first that lives. One
     /// behind that is told of when its turn comes, since a void covers what is before it.
-    fn failed(&self) -> impl Iterator<Item = u64> {
+    pub fn failed(&self) -> impl Iterator<Item = u64> {
         let failed = self.own.iter().take_while(|(_, own)| own.payload.is_none());
         failed.map(|(number, _)| *number)
     }
@@ -190,226 +182,6 @@ impl Submissions {
         };
         let failed: Vec<_> = self.failed().map(id).collect();
         failed[failed.len().saturating_sub(MAX_LIST)..].to_vec()
-    }
-}
-
-impl Group {
-    /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
-    /// comes back as a delivery or as [`Action::Failed`].
-    pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
-        self.submit_own(now, number, Some(payload), None);
-    }
-
-    /// None: a parcel that was forgotten with the majority.
-    pub(crate) fn submit_own(
-        &mut self,
-        now: TimeMs,
-        number: u64,
-        payload: Option<Bytes>,
-        parcel: Option<(Parcel, Bytes)>,
-    ) {
-        self.now = self.now.max(now);
-        assert_eq!(
-            number,
-            self.submissions.last_number + 1,
-            "submissions are numbered without gaps"
-        );
-        self.submissions.last_number = number;
-        let id = SubmissionId {
-            incarnation: self.me(),
-            number,
-        };
-        let payload = payload.filter(|_| self.standing == Standing::Primary);
-        let own = Own {
-            payload: payload.clone(),
-            parcel,
-            sent_at: self.now,
-        };
-        let message = own.message(number);
-        let is_parcel = own.parcel.is_some();
-        self.submissions.own.insert(number, own);
-        let Some(payload) = payload else {
-            self.out.push(Action::Failed {
-                id,
-                fate: Fate::Withdrawn,
-            });
-            return;
-        };
-        let orders = matches!(self.role, Role::Sequencer(_));
-        if orders {
-            // Travels with its order record.
-            self.submissions.keep(id.incarnation, number, Some(payload));
-        }
-        if !orders || is_parcel {
-            self.send_all(self.others(), message);
-        }
-    }
-
-    pub(crate) fn take_submission(
-        &mut self,
-        from: Incarnation,
-        number: u64,
-        payload: Option<Bytes>,
-    ) {
-        let has_room = (self.submissions).has_room(from, number, payload.as_ref());
-        if self.is_expected(from, number) && has_room {
-            self.submissions.keep(from, number, payload);
-        }
-    }
-
-    /// True for a submission of a member that is not ordered yet, as far as is known.
-    pub(crate) fn is_expected(&self, from: Incarnation, number: u64) -> bool {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
-            return false; // `message` has looked it up
-        };
-        let ordered = self.committed.last_number(replica, from).unwrap_or(0);
-        let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
-        let seated = self.latest().member(from).is_some();
-        believable && (seated || planted(Mutant::EvictedDelivered))
-    }
-
-    /// True for what is ordered before everything else of its origin.
-    pub(crate) fn is_next_of(&self, from: Incarnation, number: u64) -> bool {
-        let replica = self.peers.get(&from).map(|peer| peer.replica);
-        let committed = replica.and_then(|replica| self.committed.last_number(replica, from));
-        number <= committed.unwrap_or(0).max(self.tail_number(from)) + 1
-    }
-
-    /// Sends the sequencer what it may not have: after a new ballot, a broken connection, or when
-    /// something has been on its way for too long. Of what was withdrawn only the last, whose void covers
-    /// all: voided one by one, an early one could be while the sequencer orders a later one that it has.
-    pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
-        let me = self.me();
-        let now = self.now;
-        let in_log = self.tail_number(me);
-        let void = self.submissions.failed().last();
-        let lives = |number: u64, own: &Own| {
-            own.payload.is_some() || Some(number) == void || planted(Mutant::VoidedOneByOne)
-        };
-        let due: Vec<(u64, Own)> = self
-            .submissions
-            .own
-            .iter_mut()
-            .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
-            .filter(|(number, own)| lives(**number, own))
-            .take(if older_than_ms == 0 {
-                usize::MAX
-            } else {
-                RESEND_BATCH
-            })
-            .map(|(number, own)| {
-                own.sent_at = now;
-                (*number, own.clone())
-            })
-            .collect();
-        if due.is_empty() {
-            return;
-        }
-        if matches!(self.role, Role::Sequencer(_)) {
-            for (number, own) in due {
-                self.submissions.keep(me, number, own.payload);
-            }
-        } else if let Some(sequencer) = self.sequencer() {
-            for (number, own) in due {
-                self.send(sequencer, own.message(number));
-            }
-        }
-    }
-
-    pub(crate) fn resend_overdue(&mut self) {
-        self.resend_own(RESEND_AFTER_MS);
-    }
-
-    /// The last of `origin`'s numbers in the own log.
-    pub(crate) fn tail_number(&self, origin: Incarnation) -> u64 {
-        let committed = self
-            .committed
-            .last_number(self.my_replica(), origin)
-            .unwrap_or(0);
-        let in_tail = self
-            .tail
-            .above(self.committed.position)
-            .filter_map(|entry| entry.submission());
-        in_tail
-            .filter(|id| id.incarnation == origin)
-            .map(|id| id.number)
-            .fold(committed, u64::max)
-    }
-
-    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered
-    /// here one by one. Those above it that were delivered already were so on another branch of the
-    /// history (rule 11): their numbers are used up by voids, or the next ones would wait for them.
-    pub(crate) fn fail_covered(&mut self, number: u64) {
-        let later = self.submissions.own.split_off(&(number + 1));
-        for (number, own) in std::mem::replace(&mut self.submissions.own, later) {
-            if own.payload.is_some() {
-                let id = SubmissionId {
-                    incarnation: self.me(),
-                    number,
-                };
-                self.out.push(Action::Failed {
-                    id,
-                    fate: Fate::Unknown,
-                });
-            }
-        }
-        for number in number + 1..=self.submissions.last_number {
-            let void = Own {
-                payload: None,
-                parcel: None,
-                sent_at: self.now,
-            };
-            self.submissions.own.entry(number).or_insert(void);
-        }
-        self.resend_own(0);
-    }
-
-    /// No majority: every waiting client learns what can be known (rule 7).
-    pub(crate) fn withdraw_own(&mut self) {
-        let me = self.me();
-        let in_log = self.tail_number(me);
-        let in_order: Position = self
-            .incoming
-            .iter()
-            .filter_map(|entry| entry.submission())
-            .filter(|id| id.incarnation == me)
-            .map(|id| id.number)
-            .fold(in_log, u64::max);
-        // Without this member's vote nothing can have been committed, and it gives none any more.
-        let needed = self.in_every_configuration(|configuration| {
-            let own = configuration
-                .member(me)
-                .map_or(0, |member| u64::from(member.weight));
-            !configuration.is_majority(configuration.total_weight() - own)
-        });
-        let mut withdrawn = false;
-        for (number, own) in &mut self.submissions.own {
-            if own.payload.take().is_some() {
-                let definite = needed && *number > in_order;
-                withdrawn |= definite;
-                let fate = if definite {
-                    Fate::Withdrawn
-                } else {
-                    Fate::Unknown
-                };
-                let id = SubmissionId {
-                    incarnation: me,
-                    number: *number,
-                };
-                self.out.push(Action::Failed { id, fate });
-            }
-        }
-        self.submissions.pending.remove(&me);
-        self.give_up_spreading();
-        if withdrawn {
-            // The sequencer may have ordered it all the same: only a new ballot, whose promises
-            // tell of the withdrawal, may go on from here.
-            let number = self.promised.number.max(self.number_seen) + 1;
-            self.promise_ballot(Ballot {
-                number,
-                replica: self.my_replica(),
-            });
-        }
     }
 }
 

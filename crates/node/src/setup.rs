@@ -39,7 +39,9 @@ pub enum SetupError {
     Tls,
     /// Who is to found the cluster is not clear.
     #[error(
-        "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes          of the new cluster, this one included, and nobody else (an arbitrator finds them by its own list), on every          node alike; nodes that are added later join without the option, or with the address of the first {nodes}"
+        "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes \
+         of the new cluster, this one included, and nobody else (an arbitrator finds them by its own list), on every \
+         node alike; nodes that are added later join without the option, or with the address of the first {nodes}"
     )]
     NotAllListed {
         /// `pc.bootstrap_expect`.

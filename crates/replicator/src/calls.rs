@@ -1,9 +1,9 @@
 //! Calls of client threads that concern the whole node: reads, pause, desync.
 
 use crate::action::{Action, Answer, Code};
-use crate::control::NodeState;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;

@@ -13,8 +13,6 @@ use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
 use crate::voting::Disputer;
-use crate::work::WorkId;
-use crate::works::Running;
 use crate::writeset::WriteSetDraft;
 
 impl Replicator {
@@ -349,38 +347,6 @@ impl Replicator {
         self.released(seqno);
         if code == Code::Ok {
             self.action_ended(seqno);
-        }
-    }
-
-    /// From here on the database holds the action (rule 13).
-    fn action_ended(&mut self, seqno: Seqno) {
-        let gtid = self.gtid_of(seqno);
-        self.out.push(Action::NoteAction { gtid, ended: true });
-        self.out.push(Action::MarkSafe);
-    }
-
-    /// A callback of a recv() thread has returned.
-    pub(crate) fn work_done(&mut self, work: WorkId, ok: bool) {
-        match self.works.done(work) {
-            Some(Running::Apply { seqno, isolation }) => {
-                if isolation {
-                    self.action_ended(seqno);
-                }
-                if !ok && !planted(Mutant::VoteLoserStays) {
-                    self.become_inconsistent(&format!("applying seqno {seqno} failed"));
-                }
-                if self.order.is_inside(seqno) {
-                    self.order.leave(seqno);
-                }
-                if !self.order.has_passed(seqno) {
-                    self.order.pass(seqno);
-                }
-                self.asking.applied();
-                self.released(seqno);
-            }
-            Some(Running::View(view)) => self.view_shown(&view, ok),
-            Some(Running::Other) if !ok => self.fatal("the server refused a callback"),
-            _ => {}
         }
     }
 }

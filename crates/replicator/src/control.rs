@@ -1,86 +1,19 @@
 //! What every node computes alike from the log, and nothing else: equal at equal positions.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use trireme_certification::{Certification, Outcome, Request, Seqno, Verdict};
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
-use crate::effect::{Effect, Lost};
+use crate::effect::Effect;
 use crate::gtid::Gtid;
+use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
 use crate::seqno_runs::SeqnoRuns;
+use crate::views::Views;
 use crate::votes::{Ballot, Votes};
 use crate::writeset::WriteSet;
-
-/// How many views are remembered, for joiners whose database lies a few views back.
-const RECENT_VIEWS: usize = 64;
-
-/// A member's place in the replicated state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum NodeState {
-    /// In the view, without its state: its write-sets are void.
-    Joiner,
-    /// Sends its state, or is desynced.
-    Donor,
-    /// Has its state, lags behind.
-    Joined,
-    /// Has caught up.
-    Synced,
-}
-
-/// What is known of a member.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MemberState {
-    pub state: NodeState,
-    /// How often it was desynced and not resynced.
-    pub desyncs: u32,
-    /// The joiner that it sends its state to.
-    pub donates_to: Option<Incarnation>,
-    /// Everything it submits from now on has seen this.
-    pub cut: Seqno,
-    /// Its cut holds back the group's: Synced and Donor do, Joined only if it did before
-    /// (contract trap 36).
-    pub counts: bool,
-    /// Desynced by the group, for writers had to wait for it: left out of flow control until it has
-    /// caught up.
-    pub left_out: bool,
-    /// Where its database stands, which may hold a total-order action above that (rule 13), or -1: it has
-    /// none of use; None: it has not said so.
-    pub doubt: Option<Seqno>,
-    /// All were in doubt, and the cluster goes on with this one's database.
-    pub trusted: bool,
-}
-
-impl MemberState {
-    fn new(state: NodeState) -> Self {
-        MemberState {
-            state,
-            desyncs: 0,
-            donates_to: None,
-            cut: 0,
-            counts: false,
-            left_out: false,
-            doubt: None,
-            trusted: false,
-        }
-    }
-
-    /// True if something keeps it desynced.
-    fn is_desynced(&self) -> bool {
-        self.desyncs > 0 || self.donates_to.is_some() || self.left_out
-    }
-
-    fn enter(&mut self, state: NodeState) {
-        self.state = state;
-        match state {
-            NodeState::Synced | NodeState::Donor => self.counts = true,
-            // Not reached: a seat begins so and never becomes so.
-            NodeState::Joiner => self.counts = false,
-            NodeState::Joined => {}
-        }
-    }
-}
 
 /// The replicated state after one position.
 #[derive(Clone, Debug)]
@@ -98,7 +31,7 @@ pub(crate) struct Control {
     /// Where in the log the last seqnos are.
     pub runs: SeqnoRuns,
     /// The last views and their seqnos, oldest first.
-    pub views: VecDeque<(Seqno, Configuration)>,
+    pub views: Views,
     /// On apply errors.
     pub votes: Votes,
 }
@@ -120,7 +53,7 @@ impl Control {
             members: BTreeMap::new(),
             forks,
             runs: SeqnoRuns::default(),
-            views: VecDeque::new(),
+            views: Views::default(),
             votes: Votes::default(),
         }
     }
@@ -144,11 +77,6 @@ impl Control {
         member.is_some_and(|member| member.arbitrator)
     }
 
-    /// Nobody waits for what this member has applied, or asks how that ended.
-    fn abstains(&self, incarnation: Incarnation) -> bool {
-        self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
-    }
-
     /// The state of a member; None if it is none.
     pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
         self.members.get(&incarnation).map(|m| m.state)
@@ -165,31 +93,6 @@ impl Control {
             .iter()
             .filter(joined)
             .map(|m| m.incarnation)
-    }
-
-    /// The last view at or below `seqno`, if it is remembered.
-    pub(crate) fn view_at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
-        self.views.iter().rev().find(|(at, _)| *at <= seqno)
-    }
-
-    /// The first view of all, if it is remembered.
-    pub(crate) fn first_view(&self) -> Option<&(Seqno, Configuration)> {
-        let forgets = self.views.len() >= RECENT_VIEWS;
-        self.views.front().filter(|_| !forgets)
-    }
-
-    /// The first view above `seqno`.
-    pub(crate) fn view_after(&self, seqno: Seqno) -> Option<&Configuration> {
-        let next = self.views.iter().find(|(at, _)| *at > seqno);
-        next.map(|(_, configuration)| configuration)
-    }
-
-    /// The view with exactly this seqno, if it is remembered.
-    pub(crate) fn view_with(&self, seqno: Seqno) -> Option<&Configuration> {
-        self.views
-            .iter()
-            .find(|(at, _)| *at == seqno)
-            .map(|(_, configuration)| configuration)
     }
 
     /// Takes in the next entry.
@@ -242,39 +145,10 @@ impl Control {
         }
         self.certification.view(seqno);
         let lost = self.reseat(first);
-        self.views.push_back((seqno, self.configuration.clone()));
-        if self.views.len() > RECENT_VIEWS {
-            self.views.pop_front();
-        }
+        self.views.push(seqno, self.configuration.clone());
         self.apply_cut();
         self.settle_doubts();
         Effect::View { seqno, lost }
-    }
-
-    /// Makes `members` follow the configuration.
-    fn reseat(&mut self, first: bool) -> Vec<Lost> {
-        let before = std::mem::take(&mut self.members);
-        for member in &self.configuration.members {
-            let mut seat = before
-                .get(&member.incarnation)
-                .cloned()
-                .unwrap_or(MemberState::new(NodeState::Joiner));
-            if first && !member.arbitrator {
-                // Who founds a history has its state.
-                seat.enter(NodeState::Synced);
-            }
-            self.members.insert(member.incarnation, seat);
-        }
-        let mut lost = Vec::new();
-        for (donor, seat) in before {
-            match seat.donates_to {
-                Some(joiner) if !self.members.contains_key(&donor) => {
-                    lost.push(Lost { donor, joiner })
-                }
-                _ => {}
-            }
-        }
-        lost
     }
 
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
@@ -300,38 +174,17 @@ impl Control {
                 request,
                 preference,
                 ..
-            } => {
-                // Not twice: an earlier request of the same joiner may have been ordered after all.
-                let may_ask = state == NodeState::Joiner
-                    && self.members.values().all(|m| m.donates_to != Some(from));
-                let donor = if may_ask {
-                    self.choose_donor(from, &preference)
-                } else {
-                    None
-                };
-                if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
-                    seat.enter(NodeState::Donor);
-                    seat.donates_to = Some(from);
-                } else if may_ask {
-                    self.doubts(from, -1);
-                }
-                Effect::StateRequest {
-                    id,
-                    donor,
-                    request,
-                    preference,
-                }
-            }
-            Message::Donated { rcode } => {
-                let joiner = self.members.get_mut(&from).and_then(|seat| {
-                    let joiner = seat.donates_to.take();
-                    if joiner.is_some() && !seat.is_desynced() {
-                        seat.enter(NodeState::Joined);
-                    }
-                    joiner
-                });
-                Effect::Donated { id, joiner, rcode }
-            }
+            } => Effect::StateRequest {
+                id,
+                donor: self.state_requested(from, state, &preference),
+                request,
+                preference,
+            },
+            Message::Donated { rcode } => Effect::Donated {
+                id,
+                joiner: self.has_donated(from),
+                rcode,
+            },
             Message::Cut(cut) => {
                 if let Some(seat) = self.members.get_mut(&from) {
                     seat.cut = seat.cut.max(cut);
@@ -384,7 +237,7 @@ impl Control {
         let seqno = self.seqno() + 1;
         let is_closed =
             write_set.is_fragment() && self.stream_was_closed(id.incarnation, write_set.last_seen);
-        let last_view = self.views.back().map(|(seqno, _)| *seqno);
+        let last_view = self.views.last().map(|(seqno, _)| *seqno);
         let outcome = match last_view.filter(|_| is_closed) {
             Some(with) => {
                 self.certification.skip(seqno);
@@ -414,102 +267,6 @@ impl Control {
             seqno,
             outcome,
         }
-    }
-
-    /// Data members that keep pace with the writers.
-    pub(crate) fn in_step(&self) -> usize {
-        let in_step = |m: &&Member| self.state_of(m.incarnation) == Some(NodeState::Synced);
-        self.configuration.data_members().filter(in_step).count()
-    }
-
-    /// True if this member may be left out of flow control: at least two others keep pace, so that one
-    /// bounds the backlog that another's writes make.
-    pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
-        let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
-        enough && self.state_of(member) == Some(NodeState::Synced)
-    }
-
-    /// Members that the group has left out of flow control.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = &Member> + '_ {
-        let left_out = |m: &&Member| (self.members.get(&m.incarnation)).is_some_and(|s| s.left_out);
-        self.configuration.members.iter().filter(left_out)
-    }
-
-    fn leave_out(&mut self, member: Incarnation) -> bool {
-        if !self.may_leave_out(member) {
-            return false;
-        }
-        if let Some(seat) = self.members.get_mut(&member) {
-            seat.left_out = true;
-            seat.enter(NodeState::Donor);
-        }
-        true
-    }
-
-    fn caught_up(&mut self, from: Incarnation) -> bool {
-        let seat = self.members.get_mut(&from).filter(|seat| seat.left_out);
-        if let Some(seat) = seat {
-            seat.left_out = false;
-            if !seat.is_desynced() {
-                seat.enter(NodeState::Synced);
-            }
-            return true;
-        }
-        false
-    }
-
-    /// A member's own change of state; false if it is not possible. An arbitrator stays Joined: nobody
-    /// waits for what it has applied.
-    fn transition(&mut self, from: Incarnation, state: NodeState, message: &Message) -> bool {
-        if self.abstains(from) && !matches!(message, Message::Joined) {
-            return false;
-        }
-        let Some(seat) = self.members.get_mut(&from) else {
-            return false; // `submission` has looked it up
-        };
-        match (message, state) {
-            (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
-            (Message::Synced, NodeState::Joined) => seat.enter(NodeState::Synced),
-            (Message::Desync, NodeState::Donor | NodeState::Joined | NodeState::Synced) => {
-                seat.desyncs += 1;
-                seat.enter(NodeState::Donor);
-            }
-            (Message::Resync, NodeState::Donor) if seat.desyncs > 0 => {
-                seat.desyncs -= 1;
-                if !seat.is_desynced() {
-                    seat.enter(NodeState::Joined);
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// The donor for a joiner: the first of its preferred names that can; else, if it left the
-    /// choice open, somebody of its segment, else anybody (contract 3.6).
-    fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
-        let segment = self.configuration.member(joiner)?.segment;
-        let has_state = |m: &Member| match m.arbitrator {
-            true => planted(Mutant::ArbitratorDonates),
-            false => self.state_of(m.incarnation) == Some(NodeState::Synced),
-        };
-        let able: Vec<&Member> = (self.configuration.members.iter())
-            .filter(|m| m.incarnation != joiner && !m.never_donor)
-            .filter(|m| has_state(m))
-            .collect();
-        let named = |name: &str| able.iter().find(|m| m.name == name);
-        let nearest = || able.iter().find(|m| m.segment == segment).or(able.first());
-        preference
-            .split(',')
-            .map(str::trim)
-            .find_map(|name| {
-                if name.is_empty() {
-                    nearest()
-                } else {
-                    named(name)
-                }
-            })
-            .map(|m| m.incarnation)
     }
 
     /// What each member with a state and a database has reported as applied. Who joins has no vote, and has begun or

@@ -7,7 +7,8 @@ use trireme_certification::Certification;
 use trireme_group::OVERRIDES_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::control::{Control, MemberState, NodeState};
+use crate::control::Control;
+use crate::member_state::{MemberState, NodeState};
 use crate::message::{MessageError, VERSION};
 use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
@@ -45,7 +46,7 @@ impl Control {
             out.extend_from_slice(&seqno.to_le_bytes());
         }
         put_count(&mut out, self.views.len());
-        for (seqno, configuration) in &self.views {
+        for (seqno, configuration) in self.views.iter() {
             out.extend_from_slice(&seqno.to_le_bytes());
             put_configuration(&mut out, configuration);
         }
@@ -84,9 +85,9 @@ impl Control {
         for _ in 0..reader.count(16)? {
             runs.first.push_back((reader.u64()?, reader.i64()?));
         }
-        let mut views = std::collections::VecDeque::new();
+        let mut views = Vec::new();
         for _ in 0..reader.count(21)? {
-            views.push_back((reader.i64()?, reader.configuration()?));
+            views.push((reader.i64()?, reader.configuration()?));
         }
         let votes = crate::votes::Votes::decode(&mut reader)?;
         let certification = Certification::decode(&reader.rest())?;
@@ -98,7 +99,7 @@ impl Control {
             members,
             forks,
             runs,
-            views,
+            views: views.into_iter().collect(),
             votes,
         })
     }

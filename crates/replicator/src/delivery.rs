@@ -1,22 +1,22 @@
 //! The walk of a delivered entry: certified in order, then to the waiting client or an applier.
 
-use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno, Verdict};
-use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId};
+use trireme_group::{Configuration, Delivery, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::backlog::Entry;
-use crate::control::{Control, NodeState};
+use crate::control::Control;
 use crate::effect::{Effect, Lost};
 use crate::history::History;
 use crate::isolation::Isolation;
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 use crate::transactions::{Ordered, Phase};
-use crate::work::{Apply, Task};
+use crate::work::Task;
 use crate::writeset::WriteSet;
 
 impl Replicator {
@@ -339,7 +339,7 @@ impl Replicator {
 
     /// Tells the server that it is synced, once after each return to that state.
     pub(crate) fn tell_synced(&mut self) {
-        let synced = self.my_state() == Some(crate::control::NodeState::Synced);
+        let synced = self.my_state() == Some(NodeState::Synced);
         if synced && !self.synced_told {
             self.synced_told = true;
             self.push_task(Task::Synced, None, Payload::None);
@@ -349,103 +349,6 @@ impl Replicator {
     /// True if a snapshot has brought this seqno already.
     pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
         matches!(self.stage, Stage::Active) && seqno <= self.order.top()
-    }
-
-    /// Gives the server its next callback: at once, or when the state transfer is through. One with
-    /// a seqno takes its place in the order.
-    pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
-        match &mut self.stage {
-            Stage::Closed | Stage::Admission(_) | Stage::Final => {}
-            Stage::Transfer(transfer) => {
-                transfer.spilled |= payload.is_in_log();
-                transfer.later.push_back((task, seqno, payload));
-            }
-            Stage::Active => self.enqueue(task, seqno, payload),
-        }
-    }
-
-    /// Puts a callback into the queue, unless a snapshot has brought its effects already.
-    pub(crate) fn enqueue(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
-        if let Some(seqno) = seqno {
-            if seqno <= self.order.top() {
-                return;
-            }
-            self.order.add(seqno);
-        }
-        if self.inconsistent || self.is_arbitrator() {
-            return self.skip(&task);
-        }
-        let after = match (&task, seqno) {
-            (Task::Synced, _) => Seqno::MIN,
-            (_, Some(seqno)) => seqno - 1,
-            (_, None) => self.order.top(),
-        };
-        let is_apply = matches!(task, Task::Apply(_));
-        if let Task::Apply(apply) = &task {
-            self.counters.apply_waits += u64::from(apply.depends_on > self.order.low());
-        }
-        self.works.push(task, after, payload);
-        if is_apply {
-            let length = self.works.applies();
-            self.counters.queued(length);
-        }
-    }
-
-    /// A diverged node applies nothing more, and an arbitrator nothing at all; the places in the order
-    /// are used up.
-    pub(crate) fn skip(&mut self, task: &Task) {
-        let seqno = match task {
-            Task::Apply(apply) => apply.gtid.seqno,
-            Task::View(view) if view.primary => view.gtid.seqno,
-            _ => return,
-        };
-        if seqno <= self.order.low() {
-            // The view that an incremental transfer begins with has no place of its own ([`Self::ist_begins`]).
-            self.shown_low = None;
-            return;
-        }
-        self.order.pass(seqno);
-        self.released(seqno);
-    }
-
-    pub(crate) fn apply_task(
-        &self,
-        source: Incarnation,
-        write_set: &WriteSet,
-        seqno: Seqno,
-        depends_on: Seqno,
-        failed: bool,
-    ) -> Apply {
-        let uuid = self
-            .control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history);
-        Apply {
-            gtid: crate::Gtid { uuid, seqno },
-            depends_on,
-            flags: if failed {
-                write_set.dummy_flags()
-            } else {
-                write_set.apply_flags()
-            },
-            source,
-            trx: write_set.trx,
-            conn: write_set.conn,
-            data: if failed {
-                Bytes::new()
-            } else {
-                write_set.data.clone()
-            },
-        }
-    }
-
-    /// Releases a seqno that has passed commit order.
-    pub(crate) fn released(&mut self, seqno: Seqno) {
-        let in_order = seqno == self.order.low() + 1;
-        self.counters
-            .out_of_order_left
-            .add(f64::from(u8::from(!in_order)));
-        self.order.release(seqno);
     }
 
     pub(crate) fn configuration(&self) -> Configuration {

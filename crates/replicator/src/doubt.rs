@@ -10,10 +10,11 @@ use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
-use crate::control::{Control, MemberState, NodeState};
+use crate::control::Control;
 use crate::gtid::Gtid;
 use crate::joiner::TransferPhase;
 use crate::last_action::LastAction;
+use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;

@@ -124,7 +124,7 @@ impl Replicator {
         if let Some(configuration) = self
             .control
             .as_ref()
-            .and_then(|c| c.view_with(next).cloned())
+            .and_then(|c| c.views.with(next).cloned())
         {
             let view = self.primary_view(next, &configuration);
             let task = Task::View(view);
@@ -191,11 +191,11 @@ impl Replicator {
         }
         let control = self.control.as_ref();
         let here = match planted(Mutant::ReplayBeginsInLaterView) {
-            true => control.and_then(|c| c.views.back()),
+            true => control.and_then(|c| c.views.last()),
             false => self.view_of_database(at),
         };
         let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
-        let next = control.and_then(|c| c.view_after(at));
+        let next = control.and_then(|c| c.views.after(at));
         let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
         let mut shown = here.clone();
         if self.server_running {

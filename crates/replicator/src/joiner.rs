@@ -213,17 +213,18 @@ impl Replicator {
         let guesses = planted(Mutant::ForgottenViewGuessed);
         let home = self.home.as_ref().filter(|(from, _)| *from <= at);
         control
-            .view_at(at)
+            .views
+            .at(at)
             .or(home.filter(|_| !guesses))
-            .or(control.first_view())
-            .or(control.views.front().filter(|_| guesses))
+            .or(control.views.first())
+            .or(control.views.oldest().filter(|_| guesses))
     }
 
     /// Notes the view that the database is in, before the control state forgets it.
     pub(crate) fn note_home(&mut self) {
         let local = self.local;
         let control = self.control.as_ref().filter(|c| c.history == local.uuid);
-        let view = control.and_then(|c| c.view_at(local.seqno));
+        let view = control.and_then(|c| c.views.at(local.seqno));
         let noted = self.home.as_ref().map(|(from, _)| *from);
         if let Some(view) = view.filter(|(from, _)| noted < Some(*from)) {
             self.home = Some(view.clone());

@@ -5,8 +5,10 @@
 //! to do waits in a queue ([`Replicator::take_work`]). Nothing here blocks, reads a clock or does
 //! I/O: the provider keeps the node under a mutex and does all the waiting.
 //!
-//! The walk of a commit, top down, is in `replicator.rs`; what every node must compute alike is in
-//! `control.rs`; who may apply and commit when is in `order.rs`.
+//! Events come in, and what they make possible is done, in `dispatch.rs`. The walk of a commit: a client's thread hands
+//! in a write-set (`client.rs`); it comes back in the order, gets a seqno and a verdict, and is answered or queued
+//! (`delivery.rs`); what every node must compute alike is in `control.rs`, who may apply and commit when in `order.rs`.
+//! The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`, `showing.rs`, `leaving.rs`.
 
 mod absence;
 mod action;
@@ -15,12 +17,14 @@ mod backlog;
 mod calls;
 mod causal;
 mod client;
+mod connecting;
 mod control;
 mod control_codec;
 mod counters;
 mod cut;
 mod delivery;
 mod direct;
+mod dispatch;
 mod donor;
 mod doubt;
 mod effect;
@@ -28,14 +32,17 @@ mod event;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
+mod giving_up;
 mod gtid;
 mod history;
 mod isolation;
 mod ist;
 mod joiner;
 mod last_action;
-mod life;
+mod leaving;
 mod marks;
+mod member_state;
+mod membership;
 mod message;
 mod options;
 mod order;
@@ -43,10 +50,13 @@ mod pacing;
 mod patience;
 mod payload;
 mod progress;
+mod queueing;
 mod replicator;
 mod reporting;
 mod reread;
+mod seats;
 mod seqno_runs;
+mod showing;
 mod snapshot;
 mod spreads;
 mod sst;
@@ -56,6 +66,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod views;
 mod votes;
 mod voting;
 mod wire;

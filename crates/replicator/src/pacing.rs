@@ -5,10 +5,11 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
 use crate::asking::{Limits, Part, Tell, Wish};
-use crate::control::{Control, NodeState};
+use crate::control::Control;
 use crate::direct::Direct;
 use crate::flow::Ask;
 use crate::isolation::Isolation;
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;

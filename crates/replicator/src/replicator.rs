@@ -1,5 +1,4 @@
-//! The node: takes in events, walks deliveries through certification to the appliers and the
-//! waiting clients.
+//! The state of a node, and what all of its parts share. Where its events come in: dispatch.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,20 +8,20 @@ use trireme_group::{Configuration, Incarnation, Member, Position};
 use trireme_mutants::{Mutant, planted};
 
 use crate::absence::Absence;
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Level};
 use crate::asking::Asking;
 use crate::backlog::Backlog;
 use crate::causal::Causal;
-use crate::control::{Control, MemberState, NodeState};
+use crate::control::Control;
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
-use crate::event::{Event, Ticket, TrxId};
+use crate::event::{Ticket, TrxId};
 use crate::flow::Flow;
 use crate::gtid::Gtid;
-use crate::history::History;
 use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
+use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
@@ -33,7 +32,6 @@ use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
-use crate::work::{Task, View, Work};
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
 
@@ -236,168 +234,6 @@ impl Replicator {
         }
     }
 
-    /// Takes in one event. `now_ms` never goes back. What is to be done is appended to `out`, to be
-    /// carried out in order, before the next call.
-    ///
-    /// # Panics
-    /// If an invariant is broken (a seqno that would pass commit order twice, and the like): going
-    /// on would hang or split the cluster silently.
-    pub fn handle(
-        &mut self,
-        now_ms: u64,
-        event: Event,
-        history: &dyn History,
-        out: &mut Vec<Action>,
-    ) {
-        self.now_ms = self.now_ms.max(now_ms);
-        self.dispatch(event, history);
-        self.settle(history);
-        out.append(&mut self.out);
-    }
-
-    fn dispatch(&mut self, event: Event, history: &dyn History) {
-        match event {
-            Event::Connect(connect) => self.connect(*connect),
-            Event::Found { history } => self.found(history),
-            Event::Disconnect => self.disconnect(),
-            Event::SetOptions(options) => self.options = options,
-            // What is due is seen to in settle().
-            Event::Tick => {}
-
-            Event::Delivered { position, delivery } => self.delivered(position, delivery),
-            Event::NonPrimary { component } => self.non_primary(component),
-            Event::Failed { id, fate } => self.failed(id, fate),
-            Event::Spread { parcel } => self.is_spread(parcel),
-            Event::ReadPoint { token, position } => {
-                self.causal.read_point(token, position);
-            }
-            Event::ReadFailed { token } => {
-                if self.causal.read_failed(token) {
-                    self.answer_sync_wait(token, Code::TrxFail);
-                }
-            }
-            Event::LogEnds => self.fetch_all(history),
-            Event::Reset(checkpoint) => self.reset(&checkpoint),
-            Event::Left => self.left(),
-            Event::Direct { from, bytes } => self.direct(from, bytes, history),
-
-            Event::Certify {
-                ticket,
-                trx,
-                conn: _,
-                draft,
-            } => self.certify(ticket, trx, draft),
-            Event::CommitOrderEnter { ticket, owner } => self.commit_order_enter(ticket, owner),
-            Event::CommitOrderLeave {
-                ticket,
-                owner,
-                error,
-            } => self.commit_order_leave(ticket, owner, error),
-            Event::Release { ticket, trx } => self.release(ticket, trx),
-            Event::Abort {
-                ticket,
-                bf_seqno,
-                victim,
-                executing,
-            } => self.abort(ticket, bf_seqno, victim, executing),
-            Event::Replay { ticket, trx } => self.replay(ticket, trx),
-            Event::Rollback { ticket, trx } => self.rollback(ticket, trx),
-            Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
-            Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
-            Event::ToiStart {
-                ticket,
-                conn,
-                draft,
-            } => self.toi_start(ticket, conn, draft),
-            Event::ToiEnd {
-                ticket,
-                conn,
-                error,
-            } => self.toi_end(ticket, conn, error),
-            Event::Pause { ticket } => self.pause(ticket),
-            Event::Resume { ticket } => self.resume(ticket),
-            Event::Desync { ticket } => self.desync(ticket),
-            Event::Resync { ticket } => self.resync(ticket),
-            Event::SstSent {
-                ticket,
-                gtid,
-                rcode,
-            } => self.sst_sent(ticket, gtid, rcode),
-            Event::SstReceived {
-                ticket,
-                gtid,
-                rcode,
-            } => self.sst_received(ticket, gtid, rcode),
-
-            Event::WorkDone { work, ok } => self.work_done(work, ok),
-            Event::SstRequested { work, request } => self.sst_requested(work, request),
-            Event::Donated { work, ok } => self.donated(work, ok),
-        }
-    }
-
-    /// Lets everything happen that has become possible.
-    fn settle(&mut self, history: &dyn History) {
-        self.try_log_again();
-        self.process_backlog(history);
-        self.pursue_state(history);
-        self.pursue_votes();
-        self.grant_commit_order();
-        self.grant_isolation();
-        self.grant_replay();
-        self.send_lost_rollbacks();
-        self.ask_held_reads();
-        self.grant_reads();
-        self.grant_pause();
-        self.watch_flow();
-        self.report_cut();
-        self.tell_joined();
-        self.shed_backlog();
-        self.fetch_works(history);
-        let low = self.order.low();
-        match self.is_held_still() {
-            true => self.works.hold(),
-            false => self.works.announce(low, &mut self.out),
-        }
-    }
-
-    /// The next callback for a recv() thread; None if there is none now (wait for
-    /// [`Action::WakeAppliers`]).
-    pub fn take_work(&mut self) -> Option<Work> {
-        if self.is_closed() {
-            let code = if std::mem::replace(&mut self.exited, true) {
-                Code::ConnFail
-            } else {
-                Code::Ok
-            };
-            return Some(Work {
-                id: 0,
-                task: Task::Exit { code },
-            });
-        }
-        if self.is_held_still() {
-            return None;
-        }
-        let low = self.order.low();
-        let work = self.works.take(low)?;
-        if let Task::Apply(apply) = &work.task {
-            let early = apply.gtid.seqno > low + 1;
-            self.counters
-                .out_of_order_entered
-                .add(f64::from(u8::from(early)));
-            self.counters.window.add((apply.gtid.seqno - low) as f64);
-        }
-        Some(work)
-    }
-
-    /// True if nothing more will come for the server: recv() threads get Exit.
-    fn is_closed(&self) -> bool {
-        match self.stage {
-            Stage::Closed => true,
-            Stage::Final => self.works.is_idle(),
-            _ => false,
-        }
-    }
-
     // --- small things that all parts use
 
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
@@ -463,37 +299,6 @@ impl Replicator {
         Gtid {
             uuid: self.applied_history,
             seqno,
-        }
-    }
-
-    /// A primary view as the server sees it.
-    pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
-        let history = self
-            .control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history);
-        View {
-            gtid: Gtid {
-                uuid: history,
-                seqno,
-            },
-            number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
-            primary: true,
-            my_index: configuration.index_of(self.me),
-            members: configuration.members.clone(),
-            app_protocol: configuration.app_protocol(),
-        }
-    }
-
-    /// A view without a majority.
-    pub(crate) fn non_primary_view(&self, members: Vec<Member>) -> View {
-        View {
-            gtid: self.gtid_of(self.order.top()),
-            number: -1,
-            primary: false,
-            my_index: members.iter().position(|m| m.incarnation == self.me),
-            app_protocol: self.my_member.app_protocol,
-            members,
         }
     }
 

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Position, Uuid};
 
-use crate::control::NodeState;
 use crate::cut::CutReports;
 use crate::history::History;
 use crate::joiner::TransferPhase;
+use crate::member_state::NodeState;
 use crate::replicator::{Replicator, Stage};
 use crate::status::{LocalState, QueueLength, Status};
 

@@ -9,8 +9,8 @@ use trireme_group::SubmissionId;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::NodeState;
 use crate::event::{ConnId, Ticket};
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::plan::Plan;
-use crate::profile;
+use crate::profiles;
 use crate::seen::TimeUs;
 
 /// Which schedule, and what is left out of it.
@@ -47,12 +47,12 @@ impl Edit {
     /// The plan. Err: there is no such profile.
     pub fn plan(&self) -> Result<Plan, String> {
         let profile = match &self.profile {
-            Some(name) => profile::named(name).ok_or_else(|| {
-                let all = profile::ALL.iter();
+            Some(name) => profiles::named(name).ok_or_else(|| {
+                let all = profiles::ALL.iter();
                 let names: Vec<_> = all.map(|profile| profile.name).collect();
                 format!("no profile '{name}': there are {}", names.join(", "))
             })?,
-            None => profile::by_turn(self.seed),
+            None => profiles::by_turn(self.seed),
         };
         let mut plan = Plan::new(profile, self.seed);
         if let Some(keep) = &self.faults {

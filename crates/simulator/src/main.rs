@@ -149,7 +149,7 @@ fn main() -> ExitCode {
         .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
-            for profile in simulator::profile::ALL {
+            for profile in simulator::profiles::ALL {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());
             }
             Ok(true)

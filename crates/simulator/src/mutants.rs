@@ -11,7 +11,8 @@ use trireme_mutants::{Mutant, set};
 use crate::directed;
 use crate::invariants;
 use crate::plan::Plan;
-use crate::profile::{self, Profile};
+use crate::profile::Profile;
+use crate::profiles;
 use crate::run::{self, Violation};
 use crate::watch::Watch;
 
@@ -95,7 +96,7 @@ fn hunt_directed(mutant: Mutant) -> Option<Caught> {
 /// By random schedules, at most `limit`.
 fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Option<Caught> {
     // Those, too, that take no turn in other runs.
-    let profiles: Vec<_> = profile::ALL.iter().collect();
+    let profiles: Vec<_> = profiles::ALL.iter().collect();
     (0..limit)
         .zip(profiles.iter().cycle())
         .find_map(|(seed, turn)| {
@@ -113,7 +114,7 @@ impl Hunt {
     /// Hunts, and prints a table; true if each was caught. Err: no such mutant or profile.
     pub fn run(&self) -> Result<bool, String> {
         let only = match &self.profile {
-            Some(name) => Some(profile::named(name).ok_or(format!("no profile '{name}'"))?),
+            Some(name) => Some(profiles::named(name).ok_or(format!("no profile '{name}'"))?),
             None => None,
         };
         let all = match &self.name {

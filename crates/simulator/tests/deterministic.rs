@@ -2,18 +2,18 @@
 
 use simulator::plan::Plan;
 use simulator::watch::Watch;
-use simulator::{invariants, profile, run};
+use simulator::{invariants, profiles, run};
 
 fn fingerprint(seed: u64) -> (u64, u64, Option<u64>) {
     let mut watch = Watch::new(invariants::all());
     watch.fingerprint = Some(0);
-    let outcome = run::run_watched(Plan::new(profile::by_turn(seed), seed), watch);
+    let outcome = run::run_watched(Plan::new(profiles::by_turn(seed), seed), watch);
     (outcome.events, outcome.ended_us, outcome.watch.fingerprint)
 }
 
 #[test]
 fn a_seed_gives_the_same_run_twice() {
-    for seed in 0..profile::ALL.len() as u64 {
+    for seed in 0..profiles::ALL.len() as u64 {
         assert_eq!(fingerprint(seed), fingerprint(seed), "seed {seed}");
     }
 }

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use simulator::network::{Network, Parcel, Sent};
 use simulator::plan::Plan;
-use simulator::profile;
+use simulator::profiles;
 
 const FAR_FUTURE: u64 = u64::MAX / 2;
 
 fn connected() -> (Network, u64) {
-    let plan = Plan::new(profile::named("partitions").expect("exists"), 7);
+    let plan = Plan::new(profiles::named("partitions").expect("exists"), 7);
     let mut network = Network::new(&plan);
     let (id, ..) = network.connect(0, (0, 1), (1, 1));
     assert_eq!(network.set_up(0, 1, id), Some(1));

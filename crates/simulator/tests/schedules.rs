@@ -3,11 +3,11 @@
 use clap::Parser;
 use simulator::edit::Edit;
 use simulator::run::run;
-use simulator::{profile, regressions};
+use simulator::{profiles, regressions};
 
 #[test]
 fn a_schedule_of_each_profile_is_clean_and_does_something() {
-    for profile in profile::ALL {
+    for profile in profiles::ALL {
         let edit = Edit::whole(3, Some(profile.name.to_owned()));
         let outcome = run(edit.plan().expect("the profile exists"));
         assert_eq!(outcome.violation, None, "{}", profile.name);

@@ -3,9 +3,9 @@
 use super::cores::{Cores, HISTORY, member, replica};
 use crate::branches::OVERRIDES_MAX;
 use crate::checkpoint::Checkpoint;
+use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
-use crate::group::Config;
 use crate::ids::{Ballot, Incarnation, Position, Uuid};
 use crate::message::{Message, Promise, Standing, Status, Summary};
 

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use crate::config::Config;
 use crate::configuration::Member;
 use crate::entry::Entry;
 use crate::event::{Action, Delivery, Event, Recovered};
-use crate::group::{Config, Group, LogReader, NotNow};
+use crate::group::Group;
 use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Standing};
 
 pub const HISTORY: Uuid = Uuid([7; 16]);

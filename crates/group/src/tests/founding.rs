@@ -1,9 +1,9 @@
 //! Clusters that are founded without choosing a node (`pc.bootstrap_expect`).
 
 use super::cores::{Cores, HISTORY, member, replica};
+use crate::config::Config;
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
-use crate::group::Config;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::Standing;
 

@@ -2,10 +2,11 @@
 
 use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
+use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
-use crate::group::{Config, Group};
+use crate::group::Group;
 use crate::ids::{Incarnation, Uuid};
 use crate::message::Standing;
 

@@ -3,7 +3,8 @@
 use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
-use crate::event::{Recovered, RecoveredLog};
+use crate::event::{Event, Recovered, RecoveredLog};
+use crate::group::Role;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::{Message, Standing};
 
@@ -108,6 +109,46 @@ fn of_two_without_a_seat_none_has_a_vote() {
     cores.pass(3_000);
     assert_eq!(cores.standing(node), Standing::Primary);
     assert_eq!(cores.standing(twins[0]), Standing::Primary);
+}
+
+/// A process of node 1's data directory, which goes for the office as `seek` says, and of whose directory a copy comes to
+/// life before the promises of the others' processes are there.
+fn meets_its_copy(seek: fn(&mut Cores, usize)) -> (Cores, usize) {
+    let mut before = Cores::of(3);
+    before.submit(0, 1);
+    let left = [1, 0, 2].map(|node| with_log_of(&before, node));
+    let mut cores = Cores::none();
+    let seeker = cores.start(named(1, 50), left[0].clone());
+    let electors = [(0, 60), (2, 70)].map(|(node, byte)| {
+        let elector = cores.start(named(node, byte), left[1 + node / 2].clone());
+        cores.lines_ms.insert((elector, seeker), 250);
+        elector
+    });
+    seek(&mut cores, seeker);
+    assert!(matches!(cores.nodes[seeker].group.role, Role::Candidate(_)));
+    cores.start(named(1, 40), left[0].clone());
+    cores.pass_for(&[seeker, electors[0], electors[1]], 300);
+    (cores, seeker)
+}
+
+#[test]
+fn who_meets_its_copy_seeks_the_office_no_more() {
+    let (cores, seeker) = meets_its_copy(|cores, seeker| {
+        let (number, forced) = (9, None);
+        cores.say(1, seeker, Message::TakeOffice { number, forced });
+    });
+    assert!(!cores.nodes[seeker].group.is_sequencer());
+}
+
+/// The operator has said which of the two is to go on.
+#[test]
+fn an_override_is_not_held_up_by_a_copy() {
+    let (cores, seeker) = meets_its_copy(|cores, seeker| {
+        let override_id = Uuid([9; 16]);
+        cores.event(seeker, Event::ForcePrimary { override_id });
+    });
+    assert!(cores.members(seeker).contains(&"process50"));
+    assert_eq!(cores.standing(seeker), Standing::Primary);
 }
 
 /// A copy of the sequencer's data directory is not taken for the sequencer, whatever it says.

@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 use trireme_group::{Delivery, Fate, SubmissionId};
 
 use super::driver::{Cluster, HISTORY, draft};
-use super::server::{Session, Toi};
+use super::server::Toi;
 use crate::{Action, Code, Event, Gtid, Owner};
 
 #[test]
@@ -74,157 +74,6 @@ fn what_is_ordered_but_not_applied_here_has_not_been_seen() {
     assert_eq!(cluster.outcome(0, first), Code::Ok);
     assert_eq!(cluster.outcome(1, second), Code::TrxFail);
     cluster.assert_settled();
-}
-
-#[test]
-fn a_victim_that_executes_fails_unordered() {
-    let mut cluster = Cluster::of(2);
-    let victim = 77;
-    let answer = cluster
-        .call(0, |ticket| Event::Abort {
-            ticket,
-            bf_seqno: 5,
-            victim,
-            executing: true,
-        })
-        .expect("answered at once");
-    assert_eq!((answer.code, answer.gtid), (Code::Ok, Gtid::UNDEFINED));
-    assert_eq!(cluster.status(0).open_transactions, 1);
-    let draft = draft(victim, "k", KeyType::Exclusive, b"x");
-    let answer = cluster
-        .call(0, |ticket| Event::Certify {
-            ticket,
-            trx: victim,
-            conn: 1,
-            draft,
-        })
-        .expect("at once");
-    assert_eq!(
-        (answer.code, answer.gtid),
-        (Code::ConnFail, Gtid::UNDEFINED)
-    );
-    assert_eq!(cluster.status(0).open_transactions, 0);
-    // A victim that the provider does not know of leaves no trace.
-    assert_eq!(cluster.abort(0, 78, 5), Code::Ok);
-    assert_eq!(cluster.status(0).open_transactions, 0);
-}
-
-#[test]
-fn a_victim_in_flight_that_passes_is_replayed() {
-    let mut cluster = Cluster::of(2);
-    let trx = cluster.certify(0, "k", KeyType::Exclusive);
-    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
-    assert_eq!(
-        cluster.abort(0, trx, -1),
-        Code::NotAllowed,
-        "it is aborted already"
-    );
-    cluster.settle();
-    assert_eq!(cluster.outcome(0, trx), Code::Ok);
-    assert_eq!(cluster.status(0).local_replays, 1);
-    cluster.assert_settled();
-}
-
-/// Found by the simulator: the victim lets go of its locks before it replays; another session of its node writes the same
-/// row without having seen it, and would have been exempt as of the same origin: a lost update.
-#[test]
-fn who_writes_a_victims_row_before_its_replay_conflicts_with_it() {
-    let mut cluster = Cluster::of(1);
-    let victim = cluster.certify(0, "k", KeyType::Exclusive);
-    assert_eq!(cluster.abort(0, victim, -1), Code::Ok);
-    let hasty = cluster.certify(0, "k", KeyType::Exclusive);
-    cluster.settle();
-    assert_eq!(cluster.outcome(0, victim), Code::Ok, "replayed");
-    assert_eq!(cluster.outcome(0, hasty), Code::TrxFail);
-    cluster.assert_settled();
-}
-
-#[test]
-fn a_victim_in_flight_that_conflicts_fails() {
-    let mut cluster = Cluster::of(2);
-    cluster.certify(0, "k", KeyType::Exclusive);
-    let trx = cluster.certify(1, "k", KeyType::Exclusive);
-    assert_eq!(cluster.abort(1, trx, -1), Code::Ok);
-    cluster.settle();
-    assert_eq!(cluster.outcome(1, trx), Code::TrxFail);
-    assert_eq!(cluster.status(1).local_replays, 0);
-    cluster.assert_settled();
-}
-
-#[test]
-fn a_certified_victim_learns_of_it_when_it_enters_commit_order() {
-    let mut cluster = Cluster::of(1);
-    let trx = cluster.certify(0, "k", KeyType::Exclusive);
-    cluster.deliver(0);
-    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap();
-    assert_eq!(
-        cluster.abort(0, trx, seqno + 1),
-        Code::NotAllowed,
-        "it is ordered before the aborter"
-    );
-    assert_eq!(
-        cluster.abort(0, trx, 0),
-        Code::Ok,
-        "no order is known: its state decides"
-    );
-    let answer = cluster
-        .call(0, |ticket| Event::CommitOrderEnter {
-            ticket,
-            owner: Owner::Trx(trx),
-        })
-        .unwrap();
-    assert_eq!((answer.code, answer.gtid.seqno), (Code::BfAbort, seqno));
-    let replay = cluster
-        .call(0, |ticket| Event::Replay { ticket, trx })
-        .expect("nothing is before it");
-    assert_eq!(replay.code, Code::Ok);
-    assert_eq!(
-        cluster.abort(0, trx, -1),
-        Code::NotAllowed,
-        "it is being replayed"
-    );
-}
-
-#[test]
-fn a_victim_that_waits_for_commit_order_is_woken() {
-    let mut cluster = Cluster::of(2);
-    // Node 1's write-set comes first and is not applied yet at node 0.
-    cluster.certify(1, "a", KeyType::Exclusive);
-    let trx = cluster.certify(0, "b", KeyType::Exclusive);
-    while cluster.deliver(0) {}
-    cluster.step_session(0, trx);
-    assert!(matches!(
-        cluster.nodes[0].server.sessions[&trx].0,
-        Session::Entering(..)
-    ));
-    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
-    cluster.settle();
-    assert_eq!(cluster.outcome(0, trx), Code::Ok);
-    assert_eq!(cluster.status(0).local_replays, 1);
-    cluster.assert_settled();
-}
-
-#[test]
-fn whoever_is_inside_commit_order_cannot_be_aborted() {
-    let mut cluster = Cluster::of(1);
-    let trx = cluster.certify(0, "k", KeyType::Exclusive);
-    cluster.deliver(0);
-    let enter = cluster
-        .call(0, |ticket| Event::CommitOrderEnter {
-            ticket,
-            owner: Owner::Trx(trx),
-        })
-        .unwrap();
-    assert_eq!(enter.code, Code::Ok);
-    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
-    cluster
-        .call(0, |ticket| Event::CommitOrderLeave {
-            ticket,
-            owner: Owner::Trx(trx),
-            error: None,
-        })
-        .unwrap();
-    assert_eq!(cluster.abort(0, trx, -1), Code::NotAllowed);
 }
 
 #[test]
@@ -491,23 +340,6 @@ fn total_order_actions_of_two_connections_take_turns() {
     }
     assert_eq!(running(&cluster), [true, false]);
     cluster.settle();
-    cluster.assert_settled();
-}
-
-#[test]
-fn a_certified_victim_may_replay_without_asking_for_commit_order() {
-    let mut cluster = Cluster::of(2);
-    let trx = cluster.certify(0, "k", KeyType::Exclusive);
-    cluster.deliver(0);
-    let answer = cluster.nodes[0].server.answers.values().last().unwrap();
-    assert_eq!(answer.code, Code::Ok);
-    let seqno = answer.gtid.seqno;
-    cluster.nodes[0].server.answers.clear();
-    cluster.nodes[0].server.sessions.get_mut(&trx).unwrap().0 = Session::Certified(seqno);
-    assert_eq!(cluster.abort(0, trx, -1), Code::Ok);
-    cluster.settle();
-    assert_eq!(cluster.outcome(0, trx), Code::Ok);
-    assert_eq!(cluster.status(0).local_replays, 1);
     cluster.assert_settled();
 }
 

@@ -6,7 +6,7 @@ use trireme_log::Durability;
 use super::Stage;
 use crate::founding::Founding;
 use crate::plan::{NodePlan, Plan};
-use crate::profile;
+use crate::profiles;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Errand, Flush, ServerPlan, Span, Workload};
 
@@ -54,7 +54,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         calm_us: NEVER_US,
         // A restarted process begins without its log: the stories tell of members that have forgotten.
         recovers: false,
-        ..Plan::new(profile::by_turn(0), seed)
+        ..Plan::new(profiles::by_turn(0), seed)
     };
     for node in &mut plan.nodes {
         node.server.speed.start_us = Span(5_000, 20_000);

@@ -1,0 +1,85 @@
+//! What is noted beside the log, flushed, for the next process.
+
+use trireme_group::{OVERRIDES_MAX, Uuid};
+use trireme_log::{Durability, LogError};
+use trireme_replicator::{Gtid, LastAction, Seqno};
+
+use crate::storage::Storage;
+
+impl Storage {
+    /// Notes, flushed, that a total-order action begins to execute, or has ended (rule 13);
+    /// [`Gtid::UNDEFINED`]: nothing is to be concluded from one.
+    pub fn note_action(&mut self, gtid: Gtid, ended: bool) -> Result<(), LogError> {
+        self.session.action = LastAction {
+            gtid,
+            ended,
+            same_boot: true,
+        };
+        self.save_session()
+    }
+
+    /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
+    /// `in_log`: all that the group's log holds, which the database follows.
+    pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
+        let overrides = &mut self.session.overrides;
+        if overrides.len() >= OVERRIDES_MAX {
+            // Those that were dropped from the log again have come to nothing.
+            overrides.retain(|(known, fork)| *fork != 0 || in_log.contains(known));
+        }
+        if overrides.iter().all(|(known, _)| *known != id) {
+            overrides.push((id, 0));
+        }
+        self.save_session()
+    }
+
+    /// Notes, flushed, which overrides the database's history includes (rule 11).
+    pub fn note_overrides(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
+        self.session.overrides = overrides;
+        self.save_session()
+    }
+
+    /// Notes, flushed, whether entries that this replica acknowledged may be missing (rule 4). Costs
+    /// nothing if it is noted already.
+    pub fn note_amnesia(&mut self, amnesiac: bool) -> Result<(), LogError> {
+        if self.session.amnesiac == amnesiac {
+            return Ok(());
+        }
+        self.session.amnesiac = amnesiac;
+        self.save_session()
+    }
+
+    /// The process lets go of the log, with everything flushed: the next one misses nothing. It can still be
+    /// read.
+    pub fn close(&mut self) -> Result<(), LogError> {
+        if let Err(error) = self.flush() {
+            // Who comes next would take what is lost for a torn end, which nobody had relied on.
+            if error.is_of_flush() {
+                self.note_failed_flush()?;
+            }
+            return Err(error);
+        }
+        self.session.clean = true;
+        self.save_session()
+    }
+
+    /// A flush has failed: the operating system may have given up pages that it had taken. Where
+    /// acknowledgements relied on those, this replica may have forgotten something.
+    pub fn note_failed_flush(&mut self) -> Result<(), LogError> {
+        match self.config.durability {
+            Durability::Disk => Ok(()),
+            Durability::Memory | Durability::Os => self.note_amnesia(true),
+        }
+    }
+
+    /// Costs nothing if it is saved already.
+    pub(crate) fn save_session(&mut self) -> Result<(), LogError> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let bytes = self.session.encode();
+        match log.state() == Some(bytes.as_slice()) {
+            true => Ok(()),
+            false => log.save_state(&bytes),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The write-set log, as the group and the replicator read it.
+
+use bytes::Bytes;
+use trireme_group::{Body, Delivery, Entry, LogReader, NotNow, Position, decode_entry};
+use trireme_log::{LogError, Outcome};
+use trireme_replicator::{History, Recorded, Seqno, Unread};
+
+use crate::storage::Storage;
+
+impl Storage {
+    /// What could not be read since this was asked last.
+    pub fn take_read_error(&mut self) -> Option<LogError> {
+        self.read_error.take()
+    }
+
+    /// Notes why something was not read. Inner Err: it cannot be read, now or later.
+    fn unless_short<T>(&self, read: Result<T, LogError>) -> Result<Result<T, String>, NotNow> {
+        let error = match read {
+            Ok(read) => return Ok(Ok(read)),
+            Err(error) => error,
+        };
+        let (is_short, text) = (error.is_shortage(), error.to_string());
+        let mut noted = self.read_error.borrow_mut();
+        // What is lost is not to go unsaid.
+        if noted.as_ref().is_none_or(LogError::is_shortage) {
+            *noted = Some(error);
+        }
+        match is_short {
+            true => Err(NotNow),
+            false => Ok(Err(text)),
+        }
+    }
+
+    fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
+        let entry = decode_entry(Bytes::from(payload)).ok()?;
+        let delivery = delivery_of(entry.body)?;
+        let failed = outcome.flags & (Outcome::FAILED | Outcome::SKIPPED) != 0;
+        Some(Recorded {
+            position,
+            seqno: outcome.seqno,
+            depends_on: outcome.depends_on,
+            failed,
+            delivery,
+        })
+    }
+}
+
+impl LogReader for Storage {
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(None);
+        };
+        let bytes = self.unless_short(log.read(position))?;
+        let bytes = bytes.ok().flatten().map(Bytes::from);
+        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
+    }
+
+    fn read_run(
+        &self,
+        from: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(Vec::new());
+        };
+        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
+        let entries = run.into_iter().flatten();
+        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
+        Ok(entries.map_while(|entry| entry).collect())
+    }
+}
+
+impl History for Storage {
+    fn first_seqno(&self) -> Option<Seqno> {
+        let first = self.log.as_ref()?.first_seqno()?;
+        Some(first.max(self.unreadable.get() + 1))
+    }
+
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(Vec::new());
+        };
+        let run = self.unless_short(log.read_run_from_seqno(from, max_bytes as u64))?;
+        let Ok(run) = run else {
+            // Whoever asks learns by `first_seqno` that it must go elsewhere.
+            self.unreadable.set(log.last_seqno().unwrap_or(from));
+            return Ok(Vec::new());
+        };
+        let with_seqno = run.into_iter().filter_map(|item| {
+            let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
+            Storage::recorded(item.position, item.payload, outcome)
+        });
+        Ok(with_seqno.collect())
+    }
+
+    fn read_back(
+        &self,
+        first: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
+        let log = (self.log.as_ref()).ok_or_else(|| Unread::Lost("there is no log".into()))?;
+        let run = self.unless_short(log.read_between(first, last, max_bytes as u64));
+        let run = run
+            .map_err(|NotNow| Unread::NotNow)?
+            .map_err(Unread::Lost)?;
+        let mut found = Vec::with_capacity(run.len());
+        for item in run {
+            let entry = decode_entry(Bytes::from(item.payload))
+                .map_err(|error| Unread::Lost(error.to_string()))?;
+            found.extend(delivery_of(entry.body).map(|delivery| (item.position, delivery)));
+        }
+        Ok(found)
+    }
+}
+
+/// What an entry is to those it is delivered to.
+fn delivery_of(body: Body) -> Option<Delivery> {
+    match body {
+        Body::Submission { id, payload } => Some(Delivery::Submission { id, payload }),
+        Body::Configuration(configuration) => Some(Delivery::Configuration(configuration)),
+        Body::BallotStart | Body::Void { .. } => None,
+    }
+}

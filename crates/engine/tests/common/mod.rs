@@ -1,0 +1,129 @@
+//! What these tests share: a process on a disk in memory, and what comes out of its engine.
+#![allow(dead_code)] // each takes its part
+
+use bytes::Bytes;
+use trireme_engine::{Channel, OpenDisk, Outside, Start, Storage};
+use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
+use trireme_replicator::{Action, Answer, Gtid, Options, Ticket};
+
+pub const HISTORY: Uuid = Uuid([9; 16]);
+
+/// What comes out of the engine.
+#[derive(Default)]
+pub struct Out {
+    pub answers: Vec<(Ticket, Answer)>,
+    pub failures: Vec<String>,
+    pub warnings: Vec<String>,
+    pub flushes: Vec<FlushJob>,
+    pub founded: Vec<Uuid>,
+    pub saved: Option<Gtid>,
+    pub closed: bool,
+    pub fatal: Option<String>,
+    pub promised: Ballot,
+    /// The log that the data directory names.
+    pub log: Uuid,
+    pub fail_log: bool,
+}
+
+impl Out {
+    /// The node has no reason to leave, or to end its server.
+    pub fn must_be_well(&self) {
+        assert_eq!((&self.failures[..], &self.fatal), (&[][..], &None));
+    }
+}
+
+impl Outside for Out {
+    fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
+    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
+        self.promised = ballot;
+        Ok(())
+    }
+    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+        self.log = id;
+        match self.fail_log {
+            true => Err("the data directory is read-only".to_owned()),
+            false => Ok(()),
+        }
+    }
+    fn in_history(&mut self, _history: Uuid) {}
+    fn refused(&mut self, reason: String) {
+        panic!("{reason}")
+    }
+    fn note(&mut self, _text: &str) {}
+    fn warn(&mut self, text: &str) {
+        self.warnings.push(text.to_owned());
+    }
+    fn flush(&mut self, job: FlushJob) {
+        self.flushes.push(job);
+    }
+    fn fail(&mut self, text: &str) {
+        self.failures.push(text.to_owned());
+    }
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Answer { ticket, answer } => self.answers.push((ticket, answer)),
+            Action::SaveState { gtid, .. } => self.saved = Some(gtid),
+            Action::Closed => self.closed = true,
+            Action::Fatal { text } => self.fatal = Some(text),
+            _ => {}
+        }
+    }
+    fn founds(&mut self, history: Uuid) {
+        self.founded.push(history);
+    }
+}
+
+/// A log's configuration.
+pub fn log_config(durability: Durability) -> LogConfig {
+    LogConfig::new("".into(), 1 << 20, [0; 16], durability)
+}
+
+/// Handles on this disk.
+pub fn opens(disk: &MemoryDisk) -> OpenDisk {
+    let disk = disk.clone();
+    Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) })
+}
+
+/// The log on this disk, not opened.
+pub fn storage(disk: &MemoryDisk, config: LogConfig) -> Storage {
+    Storage::new(config, opens(disk), [0; 16])
+}
+
+/// The log on this disk, begun.
+pub fn begun(disk: &MemoryDisk, config: LogConfig, history: Uuid) -> Storage {
+    let mut storage = storage(disk, config);
+    let checkpoint = Checkpoint {
+        history,
+        ..Checkpoint::default()
+    };
+    storage.begin(&checkpoint, false).expect("a log in memory");
+    storage
+}
+
+/// A process of the replica on this disk joins a cluster, with its database at `local`.
+pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: Gtid) -> Start {
+    let me = Member {
+        replica: ReplicaId(Uuid([1; 16])),
+        incarnation: Incarnation(Uuid([incarnation; 16])),
+        full_weight: 1,
+        app_protocol: 4,
+        ..Member::default()
+    };
+    Start {
+        config: Config::new(me),
+        promised: Ballot::default(),
+        last_log: Uuid::NIL,
+        recover: true,
+        boot_id: [0; 16],
+        log: log_config(durability),
+        disk: opens(disk),
+        flushes_apart: false,
+        local,
+        bootstrap: None,
+        expect: None,
+        untouched: false,
+        server_running: false,
+        options: Options::default(),
+    }
+}

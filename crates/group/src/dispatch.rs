@@ -1,0 +1,153 @@
+//! The way in and out: what comes in goes to the part that it concerns; the end of a batch makes of it what there is
+//! to be made.
+
+use crate::event::{Action, Event};
+use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
+use crate::group::Group;
+use crate::ids::{Incarnation, TimeMs};
+use crate::log_reader::LogReader;
+use crate::message::Message;
+
+impl Group {
+    /// Takes an event. Call [`Group::flush`] after a batch of events.
+    pub fn handle(&mut self, now: TimeMs, event: Event) {
+        let late_ms = now.saturating_sub(self.heartbeat_at + self.config.heartbeat_ms);
+        self.now = self.now.max(now);
+        match event {
+            Event::Bootstrap {
+                history,
+                overrides,
+                override_id,
+            } => self.bootstrap(history, overrides, override_id),
+            Event::PeerUp {
+                replica,
+                incarnation,
+            } => self.peer_up(replica, incarnation),
+            Event::PeerDown { incarnation } => self.peer_down(incarnation),
+            Event::PeerDead { incarnation } => self.peer_dead(incarnation),
+            Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
+            Event::Message { from, message } => self.message(from, message),
+            Event::Appended { position } => {
+                self.durable = self.durable.max(position.min(self.tail.end()))
+            }
+            Event::Persisted { promised } => self.persisted(promised),
+            Event::Tick => self.tick(late_ms),
+            Event::Leave => self.leave(),
+            Event::ForcePrimary { override_id } => self.force_primary(override_id),
+            Event::SetWeight { weight } => self.set_weight(weight),
+            Event::Joined { position, members } => {
+                // Who was removed since, and admitted again, has to join again.
+                if position >= self.configured_at {
+                    self.joined = members.into_iter().collect();
+                }
+            }
+            Event::Read { token } => self.reads.ask(token),
+            Event::Listed { members, missing } => self.listed(members, missing),
+        }
+    }
+
+    /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
+    pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
+        self.take_payloads();
+        self.fetch_logged();
+        // Committing a configuration can unlock ordering, and ordering in a group of one commits.
+        loop {
+            let before = (self.tail.end(), self.committed.position);
+            self.order();
+            self.advance_commit();
+            if (self.tail.end(), self.committed.position) == before {
+                break;
+            }
+        }
+        self.feed(log);
+        self.serve_fetches(log);
+        // Nothing refers to a payload any more by the time that it is submitted.
+        self.pursue_spreading();
+        self.offer_office();
+        self.acknowledge();
+        self.start_reads();
+        self.trim();
+        out.append(&mut self.out);
+    }
+
+    /// When [`Event::Tick`] is due at the latest.
+    pub fn next_deadline(&self) -> TimeMs {
+        let mut deadline = self.heartbeat_at + self.config.heartbeat_ms;
+        let asked = self.summary_sent_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
+        if let Some(since) = self.hole_since.filter(|_| !self.awaits_large()) {
+            deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
+        }
+        if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
+            deadline = deadline.min(at);
+        }
+        match self.feeds_from_log_at() {
+            Some(at) => deadline.min(at),
+            None => deadline,
+        }
+    }
+
+    fn message(&mut self, from: Incarnation, message: Message) {
+        if !self.plausible(from, &message) {
+            return self.complain(from, &message);
+        }
+        if self.is_foreign(from) {
+            return self.foreign_message(from, message);
+        }
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return;
+        };
+        peer.heard_at = self.now;
+        if message.claims_office() && self.is_of_older_branch(from) {
+            return self.tell_older_branch(from, &message);
+        }
+        if self.is_a_twins(from, &message) {
+            return;
+        }
+        match message {
+            Message::Status(status) => self.status(from, status),
+            Message::Submit { number, payload } => self.take_submission(from, number, payload),
+            Message::Append(append) => self.append_received(from, append),
+            Message::Ack {
+                ballot, position, ..
+            } => self.ack(from, ballot, position),
+            Message::Summary { ballot, summary } => self.summary(from, ballot, &summary),
+            Message::Install {
+                ballot,
+                checkpoint,
+                intact_at,
+            } => self.install(from, ballot, checkpoint, intact_at),
+            Message::PreVote { ballot } => self.pre_vote(from, ballot),
+            Message::PreVoteReply { ballot, granted } => self.pre_vote_reply(from, ballot, granted),
+            Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
+            Message::Promise(promise) => self.promise(from, promise),
+            Message::Refuse { promised } => self.refused(from, promised),
+            Message::TakeOffice { number, forced } => self.take_office(from, number, forced),
+            Message::Join(join) => self.join_requested(from, join),
+            Message::JoinRefused { reason } => self.join_refused(from, reason),
+            Message::Leave => self.leave_requested(from),
+            Message::Weight { weight } => self.weight_requested(from, weight),
+            Message::Expects { nodes, promised } => self.expects(from, nodes, promised),
+            Message::LogEnd { round } => self.log_end_asked(from, round),
+            Message::LogEndReply { round, ballot, end } => {
+                self.log_end_reply(from, round, ballot, end)
+            }
+            Message::Offer { oldest, parcel } => self.offered(from, oldest, parcel),
+            Message::Fetch {
+                source,
+                offset,
+                len,
+            } => self.fetch_asked(from, source, offset, len),
+            Message::Part {
+                source,
+                offset,
+                bytes,
+            } => self.part(from, source, offset, bytes),
+            Message::Held { parcel } => self.held(from, parcel),
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            } => self.take_parcel(from, number, parcel, head),
+        }
+    }
+}

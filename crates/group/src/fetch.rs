@@ -1,0 +1,147 @@
+//! One large payload on its way here.
+
+use bytes::{Bytes, BytesMut};
+use crc32c::crc32c_append;
+use trireme_mutants::{Mutant, planted};
+
+use crate::group::Group;
+use crate::ids::{Incarnation, TimeMs};
+use crate::message::{Message, Parcel, Source};
+
+/// Parts asked for ahead of what has come: few, since what comes behind them waits; one more for each ms
+/// of the round trip, or a far origin would be fetched from slowly.
+const PARTS_AHEAD: u32 = 4;
+const PARTS_AHEAD_MAX: u32 = 64;
+/// What does not come within this time is asked for again.
+pub(crate) const PATIENCE_MS: TimeMs = 1_000;
+
+/// A payload that comes in.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Fetch {
+    pub source: Source,
+    pub from: Incarnation,
+    pub parcel: Parcel,
+    pub bytes: BytesMut,
+    /// CRC-32C of what has come of the bytes after the head.
+    pub digest: u32,
+    pub asked: u32,
+    pub progress_at: TimeMs,
+    /// The number, and the head, under which its origin has submitted it.
+    pub submitted: Option<(u64, Bytes)>,
+}
+
+impl Fetch {
+    pub fn new(source: Source, from: Incarnation, parcel: Parcel, now: TimeMs) -> Fetch {
+        Fetch {
+            source,
+            from,
+            parcel,
+            bytes: BytesMut::new(),
+            digest: 0,
+            asked: 0,
+            progress_at: now,
+            submitted: None,
+        }
+    }
+
+    pub fn received(&self) -> u32 {
+        self.bytes.len() as u32 // at most `parcel.len`
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.received() == self.parcel.len
+    }
+
+    /// Takes the next bytes; false: they are not the next.
+    fn take(&mut self, offset: u32, bytes: &[u8]) -> bool {
+        let room = (self.parcel.len - self.received()) as usize;
+        if offset != self.received() || bytes.len() > room {
+            return false;
+        }
+        let head = (self.parcel.head.saturating_sub(offset) as usize).min(bytes.len());
+        self.digest = crc32c_append(self.digest, &bytes[head..]);
+        self.bytes.extend_from_slice(bytes);
+        true
+    }
+
+    /// True if what has come is not what was offered.
+    fn is_damaged(&self) -> bool {
+        self.is_complete() && self.digest != self.parcel.digest
+    }
+
+    /// True if the rest is overdue.
+    pub fn is_stuck(&self, now: TimeMs) -> bool {
+        !self.is_complete() && now >= self.progress_at + PATIENCE_MS
+    }
+
+    fn begin_anew(&mut self) {
+        (self.bytes, self.digest, self.asked) = (BytesMut::new(), 0, 0);
+    }
+}
+
+fn parts_ahead(round_trip_us: u32) -> u32 {
+    (PARTS_AHEAD + round_trip_us / 1_000).min(PARTS_AHEAD_MAX)
+}
+
+impl Group {
+    pub(crate) fn ask_parts(&mut self, fetch: &mut Fetch) {
+        let part = self.config.part_bytes;
+        let peer = self.peers.get(&fetch.from);
+        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
+        let ahead = parts_ahead(trip_us.unwrap_or_default());
+        let until = fetch.received().saturating_add(ahead * part);
+        while fetch.asked < until.min(fetch.parcel.len) {
+            let len = part.min(fetch.parcel.len - fetch.asked);
+            let (source, offset) = (fetch.source, fetch.asked);
+            self.send(
+                fetch.from,
+                Message::Fetch {
+                    source,
+                    offset,
+                    len,
+                },
+            );
+            fetch.asked += len;
+        }
+    }
+
+    /// A piece of a payload that was asked for.
+    pub(crate) fn part(&mut self, from: Incarnation, source: Source, offset: u32, bytes: Bytes) {
+        match source {
+            Source::Offered { parcel } => self.offered_part(from, parcel, offset, bytes),
+            Source::Logged { position, id } => self.logged_part(from, position, id, offset, bytes),
+        }
+    }
+
+    /// True if these were the next bytes. A payload with a wrong digest is fetched anew.
+    pub(crate) fn take_part(&mut self, fetch: &mut Fetch, offset: u32, bytes: &[u8]) -> bool {
+        if !fetch.take(offset, bytes) {
+            return false;
+        }
+        fetch.progress_at = self.now;
+        if fetch.is_damaged() {
+            fetch.begin_anew();
+        }
+        self.ask_parts(fetch);
+        true
+    }
+
+    pub(crate) fn ask_again(&mut self, fetch: &mut Fetch) {
+        fetch.progress_at = self.now;
+        if !planted(Mutant::LostPartNotAskedAgain) {
+            fetch.asked = fetch.received();
+        }
+        self.ask_parts(fetch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_asked_for_ahead_from_afar() {
+        let ahead = [0, 900, 10_000, 60_000, u32::MAX].map(parts_ahead);
+        assert_eq!(ahead, [4, 4, 14, 64, 64]);
+    }
+}

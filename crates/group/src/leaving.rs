@@ -1,0 +1,132 @@
+//! This member leaves, or is left out by a view.
+
+use crate::configuration::Member;
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, TimeMs};
+use crate::message::{Message, Standing, Wish};
+
+/// A leaving sequencer waits this long for its successor's log before it asks the next.
+pub(crate) const HANDOVER_MS: TimeMs = 300;
+/// Leave requests are repeated.
+const LEAVE_RETRY_MS: TimeMs = 200;
+
+/// This member is on its way out.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Leaving {
+    pub since: TimeMs,
+    /// When the office was last offered to somebody.
+    pub handed_at: Option<TimeMs>,
+    /// When the sequencer was last asked to let this member go.
+    pub asked_at: Option<TimeMs>,
+    passed_over: Vec<Incarnation>,
+}
+
+impl Group {
+    pub(crate) fn leave(&mut self) {
+        if self.leaving.is_none() {
+            self.leaving = Some(Leaving {
+                since: self.now,
+                ..Leaving::default()
+            });
+            self.go_on_leaving();
+        }
+    }
+
+    /// A leaver votes until the view without it is committed (rule 3).
+    pub(crate) fn go_on_leaving(&mut self) {
+        let Some(mut leaving) = self.leaving.take() else {
+            return;
+        };
+        let me = self.me();
+        let reachable = |m: &&Member| self.peers.get(&m.incarnation).is_some_and(|p| p.up);
+        let members = self.latest().members.iter();
+        let voters = members.filter(|m| m.incarnation != me && m.weight > 0);
+        let voters: Vec<_> = (voters.filter(reachable).map(|m| m.incarnation)).collect();
+        if self.standing != Standing::Primary || voters.is_empty() {
+            self.standing = Standing::Outside;
+            self.gone = true;
+            self.out.push(Action::Left);
+            return;
+        }
+        let due = leaving
+            .asked_at
+            .is_none_or(|at| self.now >= at + LEAVE_RETRY_MS);
+        if matches!(self.role, Role::Sequencer(_)) {
+            self.pass_office_on(&mut leaving, &voters);
+        } else if due {
+            if let Some(sequencer) = self.sequencer_in_office() {
+                leaving.asked_at = Some(self.now);
+                self.send(sequencer, Message::Leave);
+            }
+        }
+        self.leaving = Some(leaving);
+    }
+
+    /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
+    /// whoever has most of it.
+    fn pass_office_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
+        let Role::Sequencer(office) = &mut self.role else {
+            return; // its caller has just seen it
+        };
+        office.closing = true;
+        let office = &*office;
+        let end = self.tail.end();
+        let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
+        let willing = |m: &Incarnation| {
+            let status = self.peers.get(m).and_then(|peer| peer.status.as_ref());
+            status.is_none_or(|status| status.outlook.wish != Wish::Never)
+        };
+        let standing = |m: &Incarnation| {
+            let acked = office.acked(*m);
+            (acked == end, willing(m), acked, *m)
+        };
+        let best = candidates.map(standing).max();
+        let patience_over = |since: TimeMs| self.now >= since + HANDOVER_MS;
+        let again = leaving.handed_at.is_none_or(patience_over);
+        match best {
+            Some((complete, _, _, successor))
+                if again && (complete || patience_over(leaving.since)) =>
+            {
+                leaving.handed_at = Some(self.now);
+                leaving.passed_over.push(successor);
+                self.hand_over_to(successor, "this member leaves");
+            }
+            Some(_) => {}
+            None => leaving.passed_over.clear(),
+        }
+    }
+
+    /// A configuration without this member is committed.
+    pub(crate) fn excluded(&mut self) {
+        if let Role::Sequencer(office) = &self.role {
+            // It took over a log that ends with its own removal: the office goes to a member, or to
+            // the process that has restarted on its data directory.
+            let members = &self.committed.configuration;
+            let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
+            let voters = self
+                .peers
+                .iter()
+                .filter(|(_, peer)| peer.up && votes(peer.replica));
+            let best = voters
+                .map(|(incarnation, _)| *incarnation)
+                .max_by_key(|incarnation| office.acked(*incarnation));
+            self.role = Role::Follower;
+            self.matched = false;
+            if let Some(successor) = best {
+                self.hand_over_to(successor, "a view is committed without this member");
+            }
+        }
+        if self.leaving.take().is_some() {
+            self.standing = Standing::Outside;
+            self.gone = true;
+            self.withdraw_own();
+            self.fail_reads();
+            self.out.push(Action::Left);
+        } else {
+            self.declare_non_primary();
+            // Any later view that seats it is its way back, also one that its log holds already.
+            self.left_number = self.committed.configuration.number;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Large payloads that were ordered before they came in from their origin: fetched from the sequencer's log.
+
+use bytes::Bytes;
+
+use crate::fetch::{Fetch, PATIENCE_MS};
+use crate::follower::HOLE_PATIENCE_MS;
+use crate::group::Group;
+use crate::ids::{Incarnation, Position, SubmissionId};
+use crate::message::{Parcel, Source, WireBody, WireEntry};
+use crate::peer::Peer;
+
+/// Payloads that order records lack are fetched from a log together as far as they do not exceed this.
+const LOGGED_BYTES: u64 = 8 << 20;
+
+impl Group {
+    /// True if the first order record waits for a large payload, which is not fed but fetched.
+    pub(crate) fn awaits_large(&self) -> bool {
+        let front = self.incoming.front();
+        front.is_some_and(|entry| self.large_reference(entry).is_some())
+    }
+
+    /// The submission that an order record refers to, if it is a large one, and its payload.
+    fn large_reference(&self, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
+        match entry.body {
+            WireBody::Reference { id, len, digest } if self.is_large(len as usize) => {
+                let parcel = Parcel {
+                    len,
+                    digest,
+                    ..Parcel::default()
+                };
+                Some((id, parcel))
+            }
+            _ => None,
+        }
+    }
+
+    /// Fetches what the first order records lack from the sequencer's log, unless it is on its way from
+    /// its origin.
+    pub(crate) fn fetch_logged(&mut self) {
+        let first = self.tail.end() + 1;
+        let last = first + self.incoming.len() as Position;
+        (self.fetching.logged).retain(|position, _| (first..last).contains(position));
+        if !self.awaits_large() {
+            return;
+        }
+        let Some(sequencer) = self.sequencer_in_office() else {
+            return;
+        };
+        let mut bytes = 0;
+        let mut due = Vec::new();
+        for entry in &self.incoming {
+            let Some((id, parcel)) = self.large_reference(entry) else {
+                continue;
+            };
+            let is_here = self.submissions.payload(self.me(), id).is_some();
+            if is_here || self.comes_from_origin(id, &parcel) {
+                continue;
+            }
+            if bytes > 0 && bytes + u64::from(parcel.len) > LOGGED_BYTES {
+                break;
+            }
+            bytes += u64::from(parcel.len);
+            let source = Source::Logged {
+                position: entry.position,
+                id,
+            };
+            let known = self.fetching.logged.get(&entry.position);
+            if known.is_none_or(|fetch| fetch.source != source) {
+                due.push((
+                    entry.position,
+                    Fetch::new(source, sequencer, parcel, self.now),
+                ));
+            }
+        }
+        for (position, mut fetch) in due {
+            self.ask_parts(&mut fetch);
+            self.fetching.logged.insert(position, fetch);
+        }
+    }
+
+    /// True if this member gets a payload from its origin: it goes on coming in, or what may be it has
+    /// come in and is about to be submitted.
+    fn comes_from_origin(&self, id: SubmissionId, payload: &Parcel) -> bool {
+        let patience_ms = match self.fetching.of_submission(id) {
+            Some(_) => PATIENCE_MS,
+            None => HOLE_PATIENCE_MS,
+        };
+        let mut fetches = self.fetching.of_origin(id.incarnation);
+        let up = |peer: &Peer| peer.up;
+        self.peers.get(&id.incarnation).is_some_and(up)
+            && fetches.any(|fetch| {
+                let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+                let may_be = submitted.is_none_or(|number| number == id.number);
+                let since = match (submitted, self.hole_since) {
+                    (None, Some(since)) => since.max(fetch.progress_at),
+                    _ => fetch.progress_at,
+                };
+                may_be && fetch.parcel.len == payload.len && self.now < since + patience_ms
+            })
+    }
+
+    pub(crate) fn logged_part(
+        &mut self,
+        from: Incarnation,
+        position: Position,
+        id: SubmissionId,
+        offset: u32,
+        bytes: Bytes,
+    ) {
+        let source = Source::Logged { position, id };
+        let fetch = self.fetching.logged.remove(&position);
+        let expected = |fetch: &Fetch| fetch.source == source && fetch.from == from;
+        let Some(mut fetch) = fetch.filter(expected) else {
+            return; // what another is asked for meanwhile is found missing, and asked for again
+        };
+        if bytes.is_empty() {
+            // A checkpoint may be all that is left.
+            self.incoming.clear();
+            return self.ask_catch_up(from);
+        }
+        if self.take_part(&mut fetch, offset, &bytes) && fetch.is_complete() {
+            self.counters.logged += 1;
+            let payload = fetch.bytes.freeze();
+            self.submissions.note_digest(id, fetch.digest);
+            (self.submissions).keep(id.incarnation, id.number, Some(payload));
+        } else {
+            self.fetching.logged.insert(position, fetch);
+        }
+    }
+
+    /// With every heartbeat: asks again for what does not come.
+    pub(crate) fn fetch_logged_again(&mut self) {
+        let now = self.now;
+        let logged = self.fetching.logged.iter();
+        let due = logged.filter(|(_, f)| f.is_stuck(now));
+        let due: Vec<_> = due.map(|(at, _)| *at).collect();
+        for position in due {
+            if let Some(mut fetch) = self.fetching.logged.remove(&position) {
+                fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);
+                self.ask_again(&mut fetch);
+                self.fetching.logged.insert(position, fetch);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a process without a majority tells an operator: whom it waits for, and how to go on without them (rule 18).
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::Group;
+use crate::ids::{Position, ReplicaId};
+use crate::message::Standing;
+use crate::peer::Peer;
+use crate::reminder::Reminder;
+
+impl Group {
+    /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
+    pub(crate) fn tell_who_is_missing(&mut self) {
+        if !self.missing_reminder.would_be_due(self.now) {
+            return;
+        }
+        let lacking = self.lacks_majority();
+        let waits = lacking.is_some() || self.is_overridden();
+        let survivor_waits =
+            self.standing == Standing::NonPrimary && waits && !planted(Mutant::SurvivorSaysNothing);
+        if !self.resumed && !survivor_waits {
+            return;
+        }
+        let latest = self.latest();
+        let (up, missing): (Vec<_>, Vec<_>) = (lacking.unwrap_or(latest).members.iter())
+            .partition(|member| self.has_voice(member.replica));
+        let name = |m: &Member| format!("{} ({})", m.name, m.address);
+        let names = |members: Vec<&Member>| match members.is_empty() {
+            true => "nobody".to_owned(),
+            false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
+        };
+        let number = lacking.unwrap_or(latest).number;
+        let which = match number == latest.number {
+            true => "the last view",
+            false => "the view before the last one",
+        };
+        let mut text = format!(
+            "waiting for a majority of {which} ({number}): here are {}, missing are {}",
+            names(up),
+            names(missing.clone())
+        );
+        let connected = |m: &&&Member| {
+            let mut peers = self.peers.iter().filter(|(_, peer)| peer.up);
+            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(*peer))
+        };
+        if let Some(doubled) = missing.iter().find(connected) {
+            text += &format!(
+                "; two processes run with the replica id {} of {}: one of them is on a copied data directory, and neither \
+                 has a vote until the other is gone; stop the copy and remove its trireme state files and grastate.dat",
+                doubled.replica.0, doubled.name
+            );
+        }
+        let known = |peer: &&Peer| latest.replica(peer.replica).is_some();
+        let strangers = (self.peers.values()).filter(|peer| peer.up && !known(peer));
+        let strangers = strangers.count() + usize::from(self.own_seat().is_none());
+        if strangers > 0 {
+            text += &format!(
+                "; here without a vote, because left out of that view or on another data directory than then: {strangers}"
+            );
+        }
+        let history = self.committed.history;
+        let statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        if let Some(other) = statuses
+            .map(|s| s.history)
+            .find(|h| !h.is_nil() && *h != history)
+        {
+            text += &format!(
+                "; a node here is in the cluster {other}, this one goes on with {history}: to join the other one, move \
+                 grastate.dat and the trireme-*.log files away, which drops this node's own data"
+            );
+        }
+        if let Some(branch) = self.tell_the_other_branch() {
+            text += &branch;
+        } else if self.amnesiac {
+            text += &self.tell_what_may_be_missing();
+        } else if lacking.is_some() {
+            text += &self.tell_the_way_out();
+        }
+        self.missing_reminder = Reminder::later(self.now);
+        self.out.push(Action::Note { text });
+    }
+
+    /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
+    fn lacks_majority(&self) -> Option<&Configuration> {
+        let later = self.tail.configurations(self.committed.position);
+        let later = later.map(|(_, configuration)| configuration);
+        let mut all = std::iter::once(&self.committed.configuration).chain(later);
+        let lacks = |configuration: &&Configuration| {
+            let here = configuration.weight_of(|m| self.has_voice(m.replica));
+            !configuration.is_majority(here)
+        };
+        all.rfind(lacks)
+    }
+
+    fn has_voice(&self, replica: ReplicaId) -> bool {
+        let voice = || {
+            self.voice(replica)
+                .filter(|voice| !self.has_gone_elsewhere(*voice))
+        };
+        replica == self.my_replica() || voice().is_some()
+    }
+
+    /// Members of the last view that are here, and where their logs end.
+    fn ends(&self) -> impl DoubleEndedIterator<Item = (Position, &Member)> {
+        self.latest().members.iter().filter_map(|member| {
+            if member.replica == self.my_replica() {
+                return Some((self.tail.end(), member));
+            }
+            let mut peers = self.peers.values().filter(|peer| peer.up);
+            let peer = peers.find(|peer| peer.replica == member.replica)?;
+            Some((peer.status.as_ref()?.end, member))
+        })
+    }
+
+    /// Whom an operator has to make primary, of those that are here: it has a database and the longest log.
+    fn furthest(&self) -> Option<&str> {
+        let able = self.ends().filter(|(_, m)| m.weight > 0 && !m.arbitrator);
+        let furthest = able.rev().max_by_key(|(end, _)| *end);
+        furthest.map(|(_, member)| member.name.as_str())
+    }
+
+    /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
+    fn tell_the_other_branch(&self) -> Option<String> {
+        let here = self.furthest().unwrap_or("this node");
+        if self.peers.keys().any(|peer| self.has_gone_elsewhere(*peer)) {
+            return Some(format!(
+                "; others here have become primary without an override that this node knows of (pc.bootstrap): to join them, \
+                 stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
+                 it again. To drop what they have committed instead, {}",
+                bootstrap(here)
+            ));
+        }
+        if !self.is_overridden() || self.standing != Standing::NonPrimary {
+            return None;
+        }
+        let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);
+        for (incarnation, peer, status) in self.overriders() {
+            let name = self.name_of(incarnation, peer.replica);
+            furthest = furthest.max(Some((status.end, name.clone())));
+            primary |= status.standing == Standing::Primary;
+            names.push(name);
+        }
+        let Some((_, furthest)) = furthest else {
+            return Some(format!(
+                "; others have gone on with an override that this node lacks (pc.bootstrap), and are out of reach: it waits \
+                 for them. If their data directories are lost for good, what they acknowledged is lost: to go on without \
+                 them, {}",
+                bootstrap(here)
+            ));
+        };
+        let mut text = format!(
+            "; {} went on with an override that this node lacks (pc.bootstrap): it gives way, and waits to be taken in",
+            names.join(", ")
+        );
+        if !primary {
+            text += &format!(
+                ". Not primary there: start the others that were. If their data directories are lost for good: to go on \
+                 without them, {}. If it is that override that is to be given up: stop {}, move grastate.dat and the \
+                 trireme-*.log files away there, and start again",
+                bootstrap(&furthest),
+                names.join(", ")
+            );
+        }
+        Some(text)
+    }
+
+    /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
+    fn tell_the_way_out(&self) -> String {
+        let own = &self.committed;
+        let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
+            return String::new(); // it takes this node in
+        }
+        let how = match self.furthest() {
+            Some(name) => format!(
+                "{}; if its server does not answer, {}",
+                bootstrap(name),
+                found_anew("its grastate.dat")
+            ),
+            None => found_anew("the grastate.dat of the one with the highest position"),
+        };
+        format!(
+            ". They come back by being started. If their data directories are lost for good, and they are not a cluster of \
+             their own, what they alone acknowledged is lost: to go on without them, {how}"
+        )
+    }
+
+    /// What an operator must know who is to decide where a majority may have forgotten entries (rule 4).
+    fn tell_what_may_be_missing(&self) -> String {
+        let list: Vec<_> = (self.ends())
+            .map(|(end, member)| format!("{} at {end}", member.name))
+            .collect();
+        let furthest = self.furthest().unwrap_or("this node");
+        format!(
+            ". This node may have forgotten the last entries that it acknowledged (a power loss with \
+             repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \
+             majority. The logs here end: {}. If the missing nodes will not come back, or every node says this, commits \
+             acknowledged beyond the longest log are lost: to go on without them, {}. Where the server of {furthest} \
+             answers, SET GLOBAL wsrep_provider_options='pc.bootstrap=1' there does it, too",
+            list.join(", "),
+            found_anew(&format!("the grastate.dat of {furthest} and of no other"))
+        )
+    }
+}
+
+/// Where the server of the node answers.
+fn bootstrap(name: &str) -> String {
+    format!(
+        "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else"
+    )
+}
+
+/// Where no server answers.
+fn found_anew(grastate: &str) -> String {
+    format!(
+        "stop all nodes, write safe_to_bootstrap: 1 into {grastate}, start it with galera_new_cluster, then the others"
+    )
+}

@@ -1,0 +1,93 @@
+//! Primary without a majority (rule 11): at an operator's word (`pc.bootstrap`), or as one has ordered beforehand
+//! (`pc.ignore_sb`, `pc.ignore_quorum`).
+
+use crate::configuration::{Configuration, Member};
+use crate::event::Action;
+use crate::group::Group;
+use crate::ids::{Position, Uuid};
+use crate::message::Standing;
+use crate::promises::Promises;
+
+impl Group {
+    /// `pc.bootstrap`; without effect in a primary component.
+    pub(crate) fn force_primary(&mut self, override_id: Uuid) {
+        if self.standing == Standing::NonPrimary {
+            self.force(override_id);
+        }
+    }
+
+    pub(crate) fn force(&mut self, override_id: Uuid) {
+        if self.own_seat().is_none() {
+            let text =
+                "not made primary: the last view known is without this node, which joins by itself";
+            self.out.push(Action::Note { text: text.into() });
+            return;
+        }
+        if !self.has_room_for_override() {
+            return;
+        }
+        let number = self.promised.number + 1;
+        self.ask_promises(number, Some(override_id), None);
+    }
+
+    pub(crate) fn may_go_on_alone(&self) -> bool {
+        let reachable = |m: &Member| {
+            m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
+        };
+        let half = |configuration: &Configuration| {
+            configuration.is_half(configuration.weight_of(reachable))
+        };
+        self.config.ignore_quorum
+            || self.config.ignore_split_brain && self.in_every_configuration(half)
+    }
+
+    /// An override that the operator ordered beforehand.
+    pub(crate) fn go_on_alone(&mut self) {
+        self.primary_heard_at = self.now;
+        let override_id = self.automatic_override();
+        self.force(override_id);
+    }
+
+    /// Names an override without an operator: unique by ballot number and process.
+    fn automatic_override(&self) -> Uuid {
+        let mut bytes = self.me().0.0;
+        for (byte, number) in bytes
+            .iter_mut()
+            .zip((self.promised.number + 1).to_be_bytes())
+        {
+            *byte ^= number;
+        }
+        Uuid(bytes)
+    }
+
+    /// A configuration of those who have promised.
+    pub(crate) fn put_override(
+        &mut self,
+        override_id: Uuid,
+        promises: &Promises,
+        fork_after: Position,
+    ) {
+        let mut next = self.latest().clone();
+        let me = self.config.me.clone();
+        if let Some(seat) = next.members.iter_mut().find(|m| m.replica == me.replica) {
+            *seat = me;
+        }
+        // Other restarted processes come in by themselves.
+        (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
+        for member in &mut next.members {
+            member.voter = true;
+            member.weight = member.full_weight;
+        }
+        next.ensure_vote(self.my_replica());
+        next.number += 1;
+        next.override_id = Some(override_id);
+        next.fork_after = fork_after;
+        self.out.push(Action::Note {
+            text: format!(
+                "made {} members primary without a majority (override {override_id})",
+                next.members.len()
+            ),
+        });
+        self.put_configuration(next);
+    }
+}

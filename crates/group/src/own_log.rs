@@ -1,0 +1,56 @@
+//! What the own log takes in, drops, and no longer keeps in memory.
+
+use crate::entry::Entry;
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::Position;
+
+/// Entries dropped from memory at a time: the rest can wait for the next event.
+const TRIMMED_AT_ONCE: Position = 4096;
+
+impl Group {
+    /// Appends to the own log.
+    pub(crate) fn append(&mut self, entry: Entry) {
+        let position = entry.position;
+        self.tail.push(entry.clone());
+        self.out.push(Action::Append { entry });
+        if self.config.append_is_durable {
+            self.durable = position;
+        }
+    }
+
+    /// Drops the suffix above `after`, which conflicts with the sequencer's log.
+    pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
+        assert!(
+            after >= self.committed.position,
+            "a committed entry is never dropped (rule 1)"
+        );
+        let dropped = self.tail.truncate(after);
+        self.durable = self.durable.min(after);
+        if !dropped.is_empty() {
+            self.counters.truncations += 1;
+            // A view that was never committed was not left.
+            self.left_number = self.left_number.min(self.latest().number);
+            self.out.push(Action::Truncate { after });
+        }
+        dropped
+    }
+
+    /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
+    /// bounds.
+    pub(crate) fn trim(&mut self) {
+        let held = self.tail.end() + 1 - self.tail.first();
+        let bytes = self.tail.size_bytes();
+        if held <= 4096 && bytes <= self.config.tail_bytes {
+            return;
+        }
+        let lacking = match &self.role {
+            Role::Sequencer(office) if bytes <= 4 * self.config.tail_bytes => office.least_acked(),
+            _ => None,
+        };
+        let committed = self.committed.position;
+        let upto = lacking.map_or(committed, |acked| acked.min(committed));
+        self.tail
+            .trim(upto.min(self.tail.first() + TRIMMED_AT_ONCE));
+    }
+}

@@ -1,0 +1,134 @@
+//! What promises prove: whether they are enough, whose log must lead, what no majority can have acknowledged
+//! (rules 1, 3, 4, 7).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::{Configuration, Member};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
+use crate::message::Promise;
+use crate::tail::Tail;
+
+/// Promises of one ballot by replica, each with the process that has given it.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Promises(BTreeMap<ReplicaId, (Incarnation, Promise)>);
+
+impl Promises {
+    pub fn insert(&mut self, replica: ReplicaId, giver: Incarnation, promise: Promise) {
+        self.0.insert(replica, (giver, promise));
+    }
+
+    pub fn remove(&mut self, replica: ReplicaId) {
+        self.0.remove(&replica);
+    }
+
+    /// Who has promised for the replica.
+    pub fn giver(&self, replica: ReplicaId) -> Option<Incarnation> {
+        self.0.get(&replica).map(|(giver, _)| *giver)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (ReplicaId, Incarnation, &Promise)> {
+        let all = self.0.iter();
+        all.map(|(replica, (giver, promise))| (*replica, *giver, promise))
+    }
+
+    /// As if this process had not promised; None: it has not.
+    pub fn without(&self, passed_over: Option<Incarnation>) -> Option<Promises> {
+        let mut others = self.0.clone();
+        others.retain(|_, (giver, _)| Some(*giver) != passed_over);
+        (others.len() < self.0.len()).then_some(Promises(others))
+    }
+
+    fn promises(&self) -> impl Iterator<Item = &Promise> + Clone {
+        self.0.values().map(|(_, promise)| promise)
+    }
+
+    /// Up to here somebody knows everything to be committed.
+    pub fn commit(&self) -> Position {
+        self.promises().map(|p| p.summary.commit).max().unwrap_or(0)
+    }
+
+    /// What its origins have withdrawn.
+    pub fn withdrawn(&self) -> BTreeSet<SubmissionId> {
+        let withdrawn = self.promises().flat_map(|p| &p.withdrawn);
+        withdrawn.copied().collect()
+    }
+
+    /// The last committed configuration and every later one in the best log, with their positions
+    /// (rule 3).
+    pub fn required_configurations(&self) -> Vec<(Position, Configuration)> {
+        let best = self.promises().max_by_key(|p| p.summary.last());
+        let commit = self.commit();
+        let mut knowing = self.promises().filter(|p| p.summary.commit == commit);
+        let committed = knowing.find_map(|p| p.configurations.first().cloned());
+        let mut required: Vec<_> = committed.into_iter().collect();
+        if let Some(best) = best {
+            let later = best.configurations.iter().skip(1);
+            required.extend(later.filter(|(position, _)| *position > commit).cloned());
+        }
+        required
+    }
+
+    /// True if they are enough in each of these.
+    pub fn elect(&self, required: &[(Position, Configuration)]) -> bool {
+        let heeded = match planted(Mutant::OutdatedViewElects) {
+            true => required.len().min(1),
+            false => required.len(),
+        };
+        let mut required = required[..heeded].iter();
+        required.all(|(_, configuration)| self.elect_in(configuration))
+    }
+
+    /// More than half of the votes have promised, and the intact ones weigh at least half (rule 4).
+    fn elect_in(&self, configuration: &Configuration) -> bool {
+        let promised = configuration.weight_of(|m| self.0.contains_key(&m.replica));
+        let intact = configuration.weight_of(|m| {
+            let intact = |p: &Promise| !p.amnesiac || planted(Mutant::AmnesiacCountsAsIntact);
+            self.0.get(&m.replica).is_some_and(|(_, p)| intact(p))
+        });
+        configuration.is_majority(promised) && configuration.is_half(intact)
+    }
+
+    /// Whose log is the best, and where that ends. Of two that are as good, it is one that the newest configuration
+    /// seats: another could not lead.
+    pub fn best(
+        &self,
+        required: &[(Position, Configuration)],
+    ) -> Option<(Incarnation, (Ballot, Position))> {
+        let newest = required.last().map(|(_, configuration)| configuration);
+        let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
+        let best = (self.all()).max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
+        best.map(|(_, owner, promise)| (owner, promise.summary.last()))
+    }
+
+    /// True if no majority can have acknowledged the entry at `position` of this log (rule 7). To commit it takes
+    /// a majority of each configuration in force below it that holds the next configuration, and of
+    /// the last one that holds the entry itself: one that cannot have been there is enough.
+    pub fn exclude_commit(
+        &self,
+        position: Position,
+        required: &[(Position, Configuration)],
+        log: &Tail,
+    ) -> bool {
+        let in_force = required.iter().take_while(|(at, _)| *at < position);
+        in_force.enumerate().any(|(index, (_, configuration))| {
+            let next = required.get(index + 1).map_or(position, |(at, _)| *at);
+            let needed = position.min(next);
+            let ballot = log.ballot_at(needed);
+            ballot.is_some_and(|ballot| {
+                let may_hold = |m: &Member| self.may_hold(m.replica, needed, ballot);
+                !configuration.is_majority(configuration.weight_of(may_hold))
+            })
+        })
+    }
+
+    /// True if the replica may have acknowledged this entry.
+    fn may_hold(&self, replica: ReplicaId, position: Position, ballot: Ballot) -> bool {
+        let Some((_, promise)) = self.0.get(&replica) else {
+            return true;
+        };
+        let log = &promise.summary;
+        promise.amnesiac || log.commit >= position || log.has(position, ballot)
+    }
+}

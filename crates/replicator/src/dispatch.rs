@@ -1,0 +1,172 @@
+//! The way in and out: an event goes to the part that it concerns; then everything happens that has become possible;
+//! work is taken by the server's threads.
+
+use crate::action::{Action, Code};
+use crate::event::Event;
+use crate::history::History;
+use crate::replicator::{Replicator, Stage};
+use crate::work::{Task, Work};
+
+impl Replicator {
+    /// Takes in one event. `now_ms` never goes back. What is to be done is appended to `out`, to be
+    /// carried out in order, before the next call.
+    ///
+    /// # Panics
+    /// If an invariant is broken (a seqno that would pass commit order twice, and the like): going
+    /// on would hang or split the cluster silently.
+    pub fn handle(
+        &mut self,
+        now_ms: u64,
+        event: Event,
+        history: &dyn History,
+        out: &mut Vec<Action>,
+    ) {
+        self.now_ms = self.now_ms.max(now_ms);
+        self.dispatch(event, history);
+        self.settle(history);
+        out.append(&mut self.out);
+    }
+
+    fn dispatch(&mut self, event: Event, history: &dyn History) {
+        match event {
+            Event::Connect(connect) => self.connect(*connect),
+            Event::Found { history } => self.found(history),
+            Event::Disconnect => self.disconnect(),
+            Event::SetOptions(options) => self.options = options,
+            // What is due is seen to in settle().
+            Event::Tick => {}
+
+            Event::Delivered { position, delivery } => self.delivered(position, delivery),
+            Event::NonPrimary { component } => self.non_primary(component),
+            Event::Failed { id, fate } => self.failed(id, fate),
+            Event::Spread { parcel } => self.is_spread(parcel),
+            Event::ReadPoint { token, position } => {
+                self.causal.read_point(token, position);
+            }
+            Event::ReadFailed { token } => {
+                if self.causal.read_failed(token) {
+                    self.answer_sync_wait(token, Code::TrxFail);
+                }
+            }
+            Event::LogEnds => self.fetch_all(history),
+            Event::Reset(checkpoint) => self.reset(&checkpoint),
+            Event::Left => self.left(),
+            Event::Direct { from, bytes } => self.direct(from, bytes, history),
+
+            Event::Certify {
+                ticket,
+                trx,
+                conn: _,
+                draft,
+            } => self.certify(ticket, trx, draft),
+            Event::CommitOrderEnter { ticket, owner } => self.commit_order_enter(ticket, owner),
+            Event::CommitOrderLeave {
+                ticket,
+                owner,
+                error,
+            } => self.commit_order_leave(ticket, owner, error),
+            Event::Release { ticket, trx } => self.release(ticket, trx),
+            Event::Abort {
+                ticket,
+                bf_seqno,
+                victim,
+                executing,
+            } => self.abort(ticket, bf_seqno, victim, executing),
+            Event::Replay { ticket, trx } => self.replay(ticket, trx),
+            Event::Rollback { ticket, trx } => self.rollback(ticket, trx),
+            Event::SyncWait { ticket, upto } => self.sync_wait(ticket, upto),
+            Event::CancelTicket { ticket } => self.cancel_ticket(ticket),
+            Event::ToiStart {
+                ticket,
+                conn,
+                draft,
+            } => self.toi_start(ticket, conn, draft),
+            Event::ToiEnd {
+                ticket,
+                conn,
+                error,
+            } => self.toi_end(ticket, conn, error),
+            Event::Pause { ticket } => self.pause(ticket),
+            Event::Resume { ticket } => self.resume(ticket),
+            Event::Desync { ticket } => self.desync(ticket),
+            Event::Resync { ticket } => self.resync(ticket),
+            Event::SstSent {
+                ticket,
+                gtid,
+                rcode,
+            } => self.sst_sent(ticket, gtid, rcode),
+            Event::SstReceived {
+                ticket,
+                gtid,
+                rcode,
+            } => self.sst_received(ticket, gtid, rcode),
+
+            Event::WorkDone { work, ok } => self.work_done(work, ok),
+            Event::SstRequested { work, request } => self.sst_requested(work, request),
+            Event::Donated { work, ok } => self.donated(work, ok),
+        }
+    }
+
+    /// Lets everything happen that has become possible.
+    fn settle(&mut self, history: &dyn History) {
+        self.try_log_again();
+        self.process_backlog(history);
+        self.pursue_state(history);
+        self.pursue_votes();
+        self.grant_commit_order();
+        self.grant_isolation();
+        self.grant_replay();
+        self.send_lost_rollbacks();
+        self.ask_held_reads();
+        self.grant_reads();
+        self.grant_pause();
+        self.watch_flow();
+        self.report_cut();
+        self.tell_joined();
+        self.shed_backlog();
+        self.fetch_works(history);
+        let low = self.order.low();
+        match self.is_held_still() {
+            true => self.works.hold(),
+            false => self.works.announce(low, &mut self.out),
+        }
+    }
+
+    /// The next callback for a recv() thread; None if there is none now (wait for
+    /// [`Action::WakeAppliers`]).
+    pub fn take_work(&mut self) -> Option<Work> {
+        if self.is_closed() {
+            let code = if std::mem::replace(&mut self.exited, true) {
+                Code::ConnFail
+            } else {
+                Code::Ok
+            };
+            return Some(Work {
+                id: 0,
+                task: Task::Exit { code },
+            });
+        }
+        if self.is_held_still() {
+            return None;
+        }
+        let low = self.order.low();
+        let work = self.works.take(low)?;
+        if let Task::Apply(apply) = &work.task {
+            let early = apply.gtid.seqno > low + 1;
+            self.counters
+                .out_of_order_entered
+                .add(f64::from(u8::from(early)));
+            self.counters.window.add((apply.gtid.seqno - low) as f64);
+        }
+        Some(work)
+    }
+
+    /// True if nothing more will come for the server: recv() threads get Exit.
+    fn is_closed(&self) -> bool {
+        match self.stage {
+            Stage::Closed => true,
+            Stage::Final => self.works.is_idle(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The end of a connection: the server disconnects, the group lets go, or the node must not go on.
+
+use crate::action::{Action, Level};
+use crate::gtid::Gtid;
+use crate::payload::Payload;
+use crate::replicator::{Replicator, Stage};
+use crate::work::Task;
+
+impl Replicator {
+    /// disconnect()
+    pub(crate) fn disconnect(&mut self) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            if self.is_at_rest() {
+                self.out.push(Action::Closed);
+            }
+            return;
+        }
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.out.push(Action::Leave);
+        }
+        // Its server is on its way out: it could neither send nor receive.
+        let dropped = self
+            .works
+            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. }));
+        for task in dropped {
+            if matches!(task, Task::Donate { .. }) {
+                self.order.unhold_last();
+            }
+        }
+        self.wake_clients(false);
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.works.is_idle()
+    }
+
+    /// The group has let go: what was certified is still applied, then the last views.
+    pub(crate) fn left(&mut self) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            return;
+        }
+        if self.is_in_snapshot() && !self.leaving {
+            // The server waits for nothing else, and has no database yet to go on with.
+            return self.fatal("the node has to leave while its server waits for a state transfer");
+        }
+        self.leaving = true;
+        self.primary = false;
+        // Until now the cluster could still decide.
+        self.abandon_disputes();
+        self.wake_clients(true);
+        self.backlog.clear();
+        self.order.unhold_all();
+        if self.is_arbitrator() {
+            self.stage = Stage::Final;
+            return self.closed(); // there is no server to be told
+        }
+        self.works
+            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
+        if self.connected {
+            let alone = self.non_primary_view(vec![self.my_member.clone()]);
+            self.works
+                .push(Task::View(alone), self.order.top(), Payload::None);
+        }
+        let last = self.non_primary_view(Vec::new());
+        self.works
+            .push(Task::View(last), self.order.top(), Payload::None);
+        self.stage = Stage::Final;
+    }
+
+    /// The final view was delivered.
+    pub(crate) fn closed(&mut self) {
+        let gtid = self.last_committed();
+        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.is_arbitrator() {
+            self.out.push(Action::SaveState {
+                gtid,
+                safe_to_bootstrap: self.safe_to_bootstrap,
+            });
+        }
+        self.out.push(Action::WakeAppliers { n: usize::MAX });
+        self.out.push(Action::Closed);
+    }
+
+    /// This node's data differ from the others': it applies nothing more and leaves.
+    pub(crate) fn become_inconsistent(&mut self, why: &str) {
+        self.leave_inconsistent(&format!("Inconsistency detected: {why}"));
+    }
+
+    /// The same, with a text of its own in the log.
+    pub(crate) fn leave_inconsistent(&mut self, text: &str) {
+        if std::mem::replace(&mut self.inconsistent, true) {
+            return;
+        }
+        self.log(Level::Error, text);
+        self.forget_action();
+        self.out.push(Action::MarkCorrupt);
+        let skipped = self.works.remove(|task| match task {
+            // Nobody is to be given these data.
+            Task::Apply(_) | Task::Donate { .. } => true,
+            Task::View(view) => view.primary,
+            _ => false,
+        });
+        for task in &skipped {
+            self.skip(task);
+        }
+        if !std::mem::replace(&mut self.leaving, true) {
+            self.out.push(Action::Leave);
+        }
+        self.abandon_disputes();
+        self.wake_clients(true);
+    }
+}

@@ -1,0 +1,175 @@
+//! How members change their places in the replicated state machine, by views and by what they submit.
+
+use trireme_group::{Incarnation, Member};
+use trireme_mutants::{Mutant, planted};
+
+use crate::control::Control;
+use crate::effect::Lost;
+use crate::member_state::{MemberState, NodeState};
+use crate::message::Message;
+
+impl Control {
+    /// Makes `members` follow the configuration.
+    pub(crate) fn reseat(&mut self, first: bool) -> Vec<Lost> {
+        let before = std::mem::take(&mut self.members);
+        for member in &self.configuration.members {
+            let mut seat = before
+                .get(&member.incarnation)
+                .cloned()
+                .unwrap_or(MemberState::new(NodeState::Joiner));
+            if first && !member.arbitrator {
+                // Who founds a history has its state.
+                seat.enter(NodeState::Synced);
+            }
+            self.members.insert(member.incarnation, seat);
+        }
+        let mut lost = Vec::new();
+        for (donor, seat) in before {
+            match seat.donates_to {
+                Some(joiner) if !self.members.contains_key(&donor) => {
+                    lost.push(Lost { donor, joiner })
+                }
+                _ => {}
+            }
+        }
+        lost
+    }
+
+    /// Nobody waits for what this member has applied, or asks how that ended.
+    pub(crate) fn abstains(&self, incarnation: Incarnation) -> bool {
+        self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
+    }
+
+    /// A joiner asks for a snapshot; gives its donor. Not twice: an earlier request of the same joiner may have been
+    /// ordered after all.
+    pub(crate) fn state_requested(
+        &mut self,
+        from: Incarnation,
+        state: NodeState,
+        preference: &str,
+    ) -> Option<Incarnation> {
+        let is_asked = || self.members.values().any(|m| m.donates_to == Some(from));
+        if state != NodeState::Joiner || is_asked() {
+            return None;
+        }
+        let donor = self.choose_donor(from, preference);
+        if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
+            seat.enter(NodeState::Donor);
+            seat.donates_to = Some(from);
+        } else {
+            self.doubts(from, -1);
+        }
+        donor
+    }
+
+    /// A donor is done; gives its joiner.
+    pub(crate) fn has_donated(&mut self, donor: Incarnation) -> Option<Incarnation> {
+        let seat = self.members.get_mut(&donor)?;
+        let joiner = seat.donates_to.take()?;
+        if !seat.is_desynced() {
+            seat.enter(NodeState::Joined);
+        }
+        Some(joiner)
+    }
+
+    /// Data members that keep pace with the writers.
+    pub(crate) fn in_step(&self) -> usize {
+        let in_step = |m: &&Member| self.state_of(m.incarnation) == Some(NodeState::Synced);
+        self.configuration.data_members().filter(in_step).count()
+    }
+
+    /// True if this member may be left out of flow control: at least two others keep pace, so that one
+    /// bounds the backlog that another's writes make.
+    pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
+        let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
+        enough && self.state_of(member) == Some(NodeState::Synced)
+    }
+
+    /// Members that the group has left out of flow control.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &Member> + '_ {
+        let left_out = |m: &&Member| (self.members.get(&m.incarnation)).is_some_and(|s| s.left_out);
+        self.configuration.members.iter().filter(left_out)
+    }
+
+    pub(crate) fn leave_out(&mut self, member: Incarnation) -> bool {
+        if !self.may_leave_out(member) {
+            return false;
+        }
+        if let Some(seat) = self.members.get_mut(&member) {
+            seat.left_out = true;
+            seat.enter(NodeState::Donor);
+        }
+        true
+    }
+
+    pub(crate) fn caught_up(&mut self, from: Incarnation) -> bool {
+        let seat = self.members.get_mut(&from).filter(|seat| seat.left_out);
+        if let Some(seat) = seat {
+            seat.left_out = false;
+            if !seat.is_desynced() {
+                seat.enter(NodeState::Synced);
+            }
+            return true;
+        }
+        false
+    }
+
+    /// A member's own change of state; false if it is not possible. An arbitrator stays Joined: nobody
+    /// waits for what it has applied.
+    pub(crate) fn transition(
+        &mut self,
+        from: Incarnation,
+        state: NodeState,
+        message: &Message,
+    ) -> bool {
+        if self.abstains(from) && !matches!(message, Message::Joined) {
+            return false;
+        }
+        let Some(seat) = self.members.get_mut(&from) else {
+            return false; // `submission` has looked it up
+        };
+        match (message, state) {
+            (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
+            (Message::Synced, NodeState::Joined) => seat.enter(NodeState::Synced),
+            (Message::Desync, NodeState::Donor | NodeState::Joined | NodeState::Synced) => {
+                seat.desyncs += 1;
+                seat.enter(NodeState::Donor);
+            }
+            (Message::Resync, NodeState::Donor) if seat.desyncs > 0 => {
+                seat.desyncs -= 1;
+                if !seat.is_desynced() {
+                    seat.enter(NodeState::Joined);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The donor for a joiner: the first of its preferred names that can; else, if it left the
+    /// choice open, somebody of its segment, else anybody (contract 3.6).
+    fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
+        let segment = self.configuration.member(joiner)?.segment;
+        let has_state = |m: &Member| match m.arbitrator {
+            true => planted(Mutant::ArbitratorDonates),
+            false => self.state_of(m.incarnation) == Some(NodeState::Synced),
+        };
+        let able: Vec<&Member> = (self.configuration.members.iter())
+            .filter(|m| m.incarnation != joiner && !m.never_donor)
+            .filter(|m| has_state(m))
+            .collect();
+        let named = |name: &str| able.iter().find(|m| m.name == name);
+        let nearest = || able.iter().find(|m| m.segment == segment).or(able.first());
+        preference
+            .split(',')
+            .map(str::trim)
+            .find_map(|name| {
+                if name.is_empty() {
+                    nearest()
+                } else {
+                    named(name)
+                }
+            })
+            .map(|m| m.incarnation)
+    }
+}

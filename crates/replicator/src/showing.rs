@@ -1,0 +1,151 @@
+//! Views as the server is shown them.
+
+use trireme_certification::Seqno;
+use trireme_group::{Configuration, Member};
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::gtid::Gtid;
+use crate::payload::Payload;
+use crate::replicator::{Replicator, Stage};
+use crate::work::{Task, View};
+
+impl Replicator {
+    /// connected(), once per connection.
+    pub(crate) fn show_connected(&mut self) {
+        let view = self.control.as_ref().and_then(|c| c.views.last().cloned());
+        if let (false, Some((seqno, configuration))) = (self.connected, view) {
+            self.connected = true;
+            let view = self.primary_view(seqno, &configuration);
+            self.works
+                .push(Task::Connected(view), i64::MIN, Payload::None);
+        }
+    }
+
+    /// A view callback has returned: its seqno is released.
+    pub(crate) fn view_shown(&mut self, view: &View, ok: bool) {
+        if !ok {
+            return self.fatal("the server refused a view");
+        }
+        if view.primary {
+            let seqno = view.gtid.seqno;
+            if !self.works.shows_next(seqno) {
+                self.shown_low = None;
+            }
+            if seqno > self.order.low() {
+                self.order.pass(seqno);
+                self.released(seqno);
+            }
+            let gtid = Gtid {
+                uuid: view.gtid.uuid,
+                seqno: -1,
+            };
+            self.out.push(Action::SaveState {
+                gtid,
+                safe_to_bootstrap: self.safe_to_bootstrap,
+            });
+        } else if view.members.is_empty() {
+            self.closed();
+        }
+    }
+
+    /// A primary view as the server sees it.
+    pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
+        let history = self
+            .control
+            .as_ref()
+            .map_or(self.applied_history, |c| c.history);
+        View {
+            gtid: Gtid {
+                uuid: history,
+                seqno,
+            },
+            number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
+            primary: true,
+            my_index: configuration.index_of(self.me),
+            members: configuration.members.clone(),
+            app_protocol: configuration.app_protocol(),
+        }
+    }
+
+    /// A view without a majority.
+    pub(crate) fn non_primary_view(&self, members: Vec<Member>) -> View {
+        View {
+            gtid: self.gtid_of(self.order.top()),
+            number: -1,
+            primary: false,
+            my_index: members.iter().position(|m| m.incarnation == self.me),
+            app_protocol: self.my_member.app_protocol,
+            members,
+        }
+    }
+
+    /// No majority. Clients in flight are answered by the group's `Failed`, at once, not by the
+    /// view: it may have to wait for an applier that waits for them (rule 7).
+    pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
+        self.primary = false;
+        self.synced_told = false;
+        self.asking.forget(self.now_ms);
+        self.flow.forget(self.now_ms);
+        self.patience.forget();
+        self.give_up_held();
+        for ticket in self.causal.give_up_asked() {
+            self.answer_sync_wait(ticket, Code::TrxFail);
+        }
+        // Nor of what lies before the control state that this node has from a peer: the view in which
+        // it is primary again is known already, and would not be shown after this one.
+        let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
+        let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
+        let is_shown = self.connected && has_place && !self.is_in_snapshot() && !behind;
+        let waits = self.pauses > 0 || !self.backlog.is_empty();
+        if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
+            let position = self.delivered_to;
+            return self.backlog.push_non_primary(position, component);
+        }
+        if self.pauses == 0 {
+            self.forget_desyncs();
+        }
+        if is_shown {
+            self.push_non_primary_view(component);
+        }
+    }
+
+    /// Everything before has been processed. Not while the node is held still: how its server lets go goes by the
+    /// state in which it was when it came, which this view ends (contract 2.20).
+    pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
+        // An older view may have said so since.
+        self.synced_told = false;
+        self.forget_desyncs();
+        if !self.is_in_snapshot() {
+            self.push_non_primary_view(component);
+        }
+    }
+
+    fn push_non_primary_view(&mut self, component: Vec<Member>) {
+        let view = self.non_primary_view(component);
+        self.push_task(Task::View(view), None, Payload::None);
+    }
+
+    /// A desync does not outlast the primary component, as with Galera (MTR: GAL-401): the server is not ready before it
+    /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) ends with the pause: it could not become Synced.
+    /// One that is under way is not granted any more: FLUSH TABLES WITH READ LOCK, which asks a Synced server, takes it back
+    /// from a Synced one only (simulator, seed 907987).
+    fn forget_desyncs(&mut self) {
+        for ticket in self.submissions.abandon_desyncs() {
+            self.answer(ticket, Answer::unordered(Code::TrxFail));
+        }
+        if std::mem::take(&mut self.desyncs_granted) > 0 {
+            self.log(
+                Level::Info,
+                "the desync of this node ends with the primary component; if it is to be desynced when it is back, \
+                 SET GLOBAL wsrep_desync=OFF and ON again",
+            );
+        }
+    }
+
+    /// Between sst_request and sst_received: no view callback (rule 19).
+    pub(crate) fn is_in_snapshot(&self) -> bool {
+        self.interrupted.is_some()
+            || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot())
+    }
+}

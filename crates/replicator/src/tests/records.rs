@@ -1,0 +1,67 @@
+//! What a node has recorded of the order.
+
+use std::collections::BTreeMap;
+
+use trireme_group::{Delivery, NotNow, Position};
+
+use crate::{History, Recorded, Seqno, Unread};
+
+/// What a node has recorded, as far as it serves it.
+#[derive(Default, Clone)]
+pub struct Records {
+    pub by_seqno: BTreeMap<Seqno, Recorded>,
+    pub first: Seqno,
+    /// What was delivered, from where it is pinned on.
+    pub log: BTreeMap<Position, Delivery>,
+    /// What is wrong with it.
+    pub damage: Option<Unread>,
+}
+
+impl History for Records {
+    fn first_seqno(&self) -> Option<Seqno> {
+        self.by_seqno
+            .range(self.first..)
+            .next()
+            .map(|(seqno, _)| *seqno)
+    }
+
+    fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
+        if self.damage == Some(Unread::NotNow) {
+            return Err(NotNow);
+        }
+        if from < self.first || !self.by_seqno.contains_key(&from) {
+            return Ok(Vec::new());
+        }
+        let (mut bytes, mut out) = (0, Vec::new());
+        for record in self.by_seqno.range(from..).map(|(_, r)| r) {
+            bytes += 100;
+            if !out.is_empty() && bytes > max_bytes {
+                break;
+            }
+            out.push(record.clone());
+        }
+        Ok(out)
+    }
+
+    fn read_back(
+        &self,
+        first: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<(Position, Delivery)>, Unread> {
+        if let Some(damage) = &self.damage {
+            return Err(damage.clone());
+        }
+        let (mut bytes, mut out) = (0, Vec::new());
+        for (position, delivery) in self.log.range(first..=last) {
+            if let Delivery::Submission { payload, .. } = delivery {
+                bytes += payload.len();
+            }
+            if !out.is_empty() && bytes > max_bytes {
+                break;
+            }
+            out.push((*position, delivery.clone()));
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,72 @@
+//! The last views, for joiners whose database lies a few views back.
+
+use std::collections::VecDeque;
+
+use trireme_certification::Seqno;
+use trireme_group::Configuration;
+
+/// How many views are remembered.
+const RECENT: usize = 64;
+
+/// Views and their seqnos, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Views(VecDeque<(Seqno, Configuration)>);
+
+impl Views {
+    pub fn push(&mut self, seqno: Seqno, view: Configuration) {
+        self.0.push_back((seqno, view));
+        if self.0.len() > RECENT {
+            self.0.pop_front();
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &(Seqno, Configuration)> {
+        self.0.iter()
+    }
+
+    pub fn last(&self) -> Option<&(Seqno, Configuration)> {
+        self.0.back()
+    }
+
+    /// The oldest that is remembered.
+    pub fn oldest(&self) -> Option<&(Seqno, Configuration)> {
+        self.0.front()
+    }
+
+    /// The first view of all, if it is remembered.
+    pub fn first(&self) -> Option<&(Seqno, Configuration)> {
+        let forgets = self.0.len() >= RECENT;
+        self.oldest().filter(|_| !forgets)
+    }
+
+    /// The last view at or below `seqno`, if it is remembered.
+    pub fn at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
+        self.0.iter().rev().find(|(at, _)| *at <= seqno)
+    }
+
+    /// The first view above `seqno`.
+    pub fn after(&self, seqno: Seqno) -> Option<&Configuration> {
+        let next = self.0.iter().find(|(at, _)| *at > seqno);
+        next.map(|(_, view)| view)
+    }
+
+    /// The view with exactly this seqno, if it is remembered.
+    pub fn with(&self, seqno: Seqno) -> Option<&Configuration> {
+        let found = self.0.iter().find(|(at, _)| *at == seqno);
+        found.map(|(_, view)| view)
+    }
+}
+
+impl FromIterator<(Seqno, Configuration)> for Views {
+    fn from_iter<T: IntoIterator<Item = (Seqno, Configuration)>>(views: T) -> Views {
+        Views(views.into_iter().collect())
+    }
+}

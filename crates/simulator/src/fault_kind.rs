@@ -1,0 +1,207 @@
+//! Kinds of faults, and how one of each is made up.
+
+use crate::fault::Fault;
+use crate::random::Random;
+use crate::seen::TimeUs;
+
+/// Which fault it is; [`Fault`] has the particulars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Two halves that cannot talk.
+    Partition,
+    /// One direction only.
+    OneWay,
+    /// Cut and healed again and again.
+    Flapping,
+    /// One connection.
+    Reset,
+    /// A full queue.
+    Overflow,
+    /// Frames that arrive twice.
+    Duplicate,
+    /// Slow lines.
+    Delay,
+    /// SIGSTOP.
+    Pause,
+    /// A slow machine.
+    Slow,
+    /// Locks, missing indexes.
+    SlowAppliers,
+    /// kill -9.
+    Crash,
+    /// Power loss.
+    PowerLoss,
+    /// In the middle of a state transfer.
+    CrashInTransfer,
+    /// A graceful stop.
+    Leave,
+    /// `SET GLOBAL wsrep_cluster_address`.
+    Reconnect,
+    /// `gmcast.isolate`.
+    Isolate,
+    /// `pc.weight`.
+    Weight,
+    /// A clock that jumps.
+    ClockJump,
+    /// `pc.bootstrap`.
+    Override,
+    /// A minority that an operator makes primary, after the others have gone on without it.
+    Fork,
+    /// `--wsrep-new-cluster` on an empty data directory, by mistake.
+    Astray,
+    /// Everybody dies.
+    Blackout,
+    /// Everybody with a database dies.
+    Outage,
+    /// The log cannot be written.
+    FullDisk,
+    /// The log cannot be flushed.
+    FlushFails,
+    /// The log cannot be read.
+    ReadFails,
+    /// The log is damaged between two processes.
+    Rot,
+}
+
+use Kind::*;
+
+impl Kind {
+    /// One of this kind.
+    pub(crate) fn fault(self, size: usize, random: &mut Random) -> Fault {
+        let node = random.below(size);
+        let other = (node + 1 + random.below(size.max(2) - 1)) % size;
+        let for_us = 1000
+            * match random.within(0..=3) {
+                0 => random.within(20..=300),
+                1 | 2 => random.within(300..=2_000),
+                _ => random.within(2_000..=5_000),
+            };
+        match self {
+            Partition | OneWay => cut(size, node, self == Partition, for_us, random),
+            Flapping => {
+                let both = random.percent(50);
+                let for_us = random.within(10_000..=400_000);
+                cut(size, node, both, for_us, random)
+            }
+            Reset => Fault::Reset { a: node, b: other },
+            Overflow => Fault::Overflow {
+                from: node,
+                to: other,
+                for_us: for_us.min(1_000_000),
+            },
+            Duplicate => Fault::Duplicate {
+                from: node,
+                to: other,
+                for_us,
+            },
+            Delay => Fault::Delay {
+                node,
+                by_us: random.pick(&[2_000, 20_000, 200_000]),
+                for_us,
+            },
+            Pause => Fault::Pause { node, for_us },
+            Slow => Fault::Slow {
+                node,
+                factor: random.pick(&[5, 20, 100]),
+                for_us,
+            },
+            SlowAppliers => Fault::SlowAppliers {
+                node,
+                factor: random.pick(&[50, 500, 10_000]),
+                for_us,
+            },
+            Crash | PowerLoss => Fault::Crash {
+                node,
+                power_loss: self == PowerLoss,
+                for_us,
+            },
+            CrashInTransfer => Fault::CrashInTransfer {
+                donor: random.percent(50),
+                for_us,
+            },
+            Leave => Fault::Leave { node, for_us },
+            Reconnect => Fault::Reconnect { node, for_us },
+            Isolate => Fault::Isolate { node, for_us },
+            Weight => Fault::Weight {
+                node,
+                weight: random.within(1..=3) as u8,
+            },
+            ClockJump => Fault::ClockJump {
+                node,
+                by_us: random.pick(&[500_000, 5_000_000, 60_000_000, 3_600_000_000]),
+            },
+            Override | Fork => Fault::Override { node },
+            Astray => Fault::Astray {
+                node,
+                for_us: random.within(300_000..=2_000_000),
+            },
+            FullDisk => Fault::FullDisk {
+                node,
+                room_bytes: random.pick(&[0, 100, 1_000, 10_000]),
+                for_us,
+            },
+            FlushFails => Fault::FlushFails { node, for_us },
+            ReadFails => Fault::ReadFails { node, for_us },
+            Rot => Fault::Rot {
+                node,
+                bits: random.pick(&[1, 1, 3]),
+                for_us,
+            },
+            Blackout => Fault::Blackout {
+                power_loss: random.percent(50),
+                for_us,
+            },
+            Outage => Fault::Outage {
+                power_loss: random.percent(50),
+                for_us,
+            },
+        }
+    }
+}
+
+fn cut(size: usize, node: usize, both: bool, for_us: TimeUs, random: &mut Random) -> Fault {
+    let inside: Vec<bool> = (0..size).map(|n| n == node || random.percent(35)).collect();
+    let (from, to) = (0..size).partition(|n| inside[*n]);
+    Fault::Cut {
+        from,
+        to,
+        both,
+        reset: random.percent(50),
+        for_us,
+    }
+}
+
+/// A minority is cut off; the others go on, then lose each other. An operator makes a node of the
+/// minority primary, maybe after the others have found their way into it.
+pub(crate) fn fork(
+    size: usize,
+    calm_us: TimeUs,
+    random: &mut Random,
+    faults: &mut Vec<(TimeUs, Fault)>,
+) {
+    let nodes = random.shuffled(size);
+    let few = random.within(1..=(size as u64).div_ceil(2).max(2) - 1) as usize;
+    let (minority, majority) = nodes.split_at(few.min(size - 1));
+    let alone_us = random.within(100_000..=1_500_000);
+    let lost_us = random.within(2_500_000..=5_000_000);
+    let whole_us = alone_us + lost_us;
+    let begin = random.within(500_000..=(calm_us - 200_000).max(whole_us + 500_000) - whole_us);
+    let cut = |from: &[usize], to: &[usize], for_us, reset| Fault::Cut {
+        from: from.to_vec(),
+        to: to.to_vec(),
+        both: true,
+        reset,
+        for_us,
+    };
+    let reset = random.percent(50);
+    faults.push((begin, cut(minority, majority, whole_us, reset)));
+    let lost = begin + alone_us;
+    // All of them, or just so that none has a majority.
+    faults.push((lost, cut(majority, majority, lost_us, random.percent(50))));
+    let node = random.pick(minority);
+    for _ in 0..4 {
+        // As soon as nobody is primary any more, and only then.
+        let at = lost + random.within(lost_us / 3..=lost_us);
+        faults.push((at, Fault::Override { node }));
+    }
+}
