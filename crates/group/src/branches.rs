@@ -95,13 +95,16 @@ impl Group {
         })
     }
 
-    /// The peer is primary on a branch without this log's overrides: it has no word here.
+    /// The peer is primary on a branch without this log's overrides, or has been and now gives way to them: it has no word
+    /// here.
     pub(crate) fn has_gone_elsewhere(&self, peer: Incarnation) -> bool {
         let status = self.peers.get(&peer).and_then(|peer| peer.status.as_ref());
-        let is_primary = status.is_some_and(|status| {
-            status.standing == Standing::Primary && status.history == self.committed.history
+        let went = status.is_some_and(|status| {
+            let further = status.commit >= self.configured_at; // on this branch it would have the overrides
+            let went = status.standing == Standing::Primary || further;
+            went && status.history == self.committed.history
         });
-        is_primary && self.lacks_own_override(peer)
+        went && self.lacks_own_override(peer)
     }
 
     /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,

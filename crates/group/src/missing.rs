@@ -102,15 +102,16 @@ impl Group {
         replica == self.my_replica() || voice().is_some()
     }
 
-    /// Members of the last view that are here, and where their logs end.
+    /// Members of the last view that are here, on this branch, and where their logs end.
     fn ends(&self) -> impl DoubleEndedIterator<Item = (Position, &Member)> {
         self.latest().members.iter().filter_map(|member| {
             if member.replica == self.my_replica() {
                 return Some((self.tail.end(), member));
             }
-            let mut peers = self.peers.values().filter(|peer| peer.up);
-            let peer = peers.find(|peer| peer.replica == member.replica)?;
-            Some((peer.status.as_ref()?.end, member))
+            let mut peers = self.peers.iter().filter(|(_, peer)| peer.up);
+            let (incarnation, peer) = peers.find(|(_, p)| p.replica == member.replica)?;
+            let end = peer.status.as_ref()?.end;
+            (!self.has_gone_elsewhere(*incarnation)).then_some((end, member))
         })
     }
 
@@ -126,8 +127,8 @@ impl Group {
         let here = self.furthest().unwrap_or("this node");
         if self.peers.keys().any(|peer| self.has_gone_elsewhere(*peer)) {
             return Some(format!(
-                "; others here have become primary without an override that this node knows of (pc.bootstrap): to join them, \
-                 stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
+                "; others here have become primary without an override that this node knows of (pc.bootstrap), and give way to \
+                 it: to join them, stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
                  it again. To drop what they have committed instead, {}",
                 bootstrap(here)
             ));

@@ -161,10 +161,13 @@ fn last_note(cores: &Cores, node: usize) -> &str {
 /// and what an operator does as told works, either way.
 #[test]
 fn a_majority_waits_beside_an_override_and_says_so() {
-    for keeps_override in [true, false] {
+    for (keeps_override, went_on) in [(true, false), (false, false), (true, true), (false, true)] {
         let mut cores = Cores::of(5);
         cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
         cores.pass(12_000);
+        if went_on {
+            (1..=50).for_each(|number| cores.submit(2, number));
+        }
         force(&mut cores, 0);
         cores.pass_for(&[0, 1], 1_000);
         assert!(all_primary(&cores, &[0, 1]));
@@ -175,8 +178,11 @@ fn a_majority_waits_beside_an_override_and_says_so() {
         for node in 1..5 {
             assert_eq!(cores.standing(node), Standing::NonPrimary);
             let told = last_note(&cores, node);
-            let bootstrap = "to go on without them, execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on node1";
+            let bootstrap = "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on node1, and nowhere else";
             assert!(told.contains(bootstrap), "{told}");
+            let join = "give way to it: to join them, stop this node";
+            let others_went_on = node == 1 && went_on;
+            assert_eq!(told.contains(join), others_went_on, "{told}");
             assert_eq!(
                 told.contains("stop node1 at"),
                 node > 1,

@@ -90,14 +90,16 @@ impl World {
             let waits = process.is_some_and(|process| {
                 process.progress.excluded && process.standing == Standing::NonPrimary
             });
-            if waits && self.is_served_without(node) {
+            // It goes on with what it has, or else, if it has nothing, the others do.
+            let given_up = self.all_give_way() && !self.operator_would(node);
+            if waits && (given_up || self.is_served_without(node)) {
                 self.tell(|| format!("OPERATOR lets n{} join the others", node + 1));
                 self.follows_advice(node);
                 self.crash(node, false);
             }
         }
         let enough = self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total);
-        if enough && !self.lost_for_good() {
+        if enough && !self.lost_for_good() && !self.all_give_way() {
             return;
         }
         let advised = |machine: &Machine| {
@@ -110,6 +112,13 @@ impl World {
         if let Some(node) = node {
             self.strike(&Fault::Override { node });
         }
+    }
+
+    /// Nobody is primary: all give way to an override whose own majority has gone.
+    fn all_give_way(&self) -> bool {
+        let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
+        let excluded = processes.clone().any(|process| process.progress.excluded);
+        excluded && processes.all(|process| process.standing == Standing::NonPrimary)
     }
 
     /// Some other node is primary, in this node's history, and sees this one go.
