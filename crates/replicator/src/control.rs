@@ -17,7 +17,7 @@ use crate::writeset::WriteSet;
 const RECENT_VIEWS: usize = 64;
 
 /// A member's place in the replicated state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum NodeState {
     /// In the view, without its state: its write-sets are void.
     Joiner,
@@ -30,7 +30,7 @@ pub(crate) enum NodeState {
 }
 
 /// What is known of a member.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) struct MemberState {
     pub state: NodeState,
     /// How often it was desynced and not resynced.

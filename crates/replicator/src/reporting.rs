@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Position, Uuid};
+use trireme_mutants::{Mutant, planted};
 
-use crate::control::NodeState;
+use crate::control::{Control, NodeState};
+use crate::control_digest::ControlDigest;
 use crate::cut::CutReports;
 use crate::history::History;
 use crate::joiner::TransferPhase;
@@ -157,15 +159,27 @@ impl Replicator {
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // What was delivered behind the view that it leaves by was not even queued.
-        let is_over = self.excluded || matches!(self.stage, Stage::Closed | Stage::Final);
+        let is_excluded = self.excluded && !planted(Mutant::LeaverKeepsLater);
+        let is_over = is_excluded || matches!(self.stage, Stage::Closed | Stage::Final);
         let in_step = self.backlog.is_empty() && !is_over;
         let control = self.control.as_ref().filter(|_| in_step);
-        control.map(crate::control::Control::encode)
+        control.map(Control::encode)
     }
 
-    /// A number that is equal on all nodes at equal positions; with the position.
-    pub fn control_digest(&self) -> Option<(Position, u64)> {
-        self.control.as_ref().map(|c| (c.position, c.digest()))
+    /// Numbers that are equal on all nodes at equal positions. None: not in step with anybody.
+    pub fn control_digest(&self) -> Option<ControlDigest> {
+        self.control.as_ref().map(Control::digest)
+    }
+
+    /// The cheap one of them alone; with the position.
+    pub fn control_brief(&self) -> Option<(Position, u64)> {
+        let control = self.control.as_ref()?;
+        Some((control.position, control.brief_digest()))
+    }
+
+    /// The last position whose entry went into the control state.
+    pub fn control_position(&self) -> Option<Position> {
+        self.control.as_ref().map(|control| control.position)
     }
 
     /// Last seqno ordered, as far as this node has certified.
