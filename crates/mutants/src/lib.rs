@@ -139,7 +139,6 @@ mutants! {
         non_primary_overtakes_pause: NonPrimaryOvertakesPause,
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,
-        leaver_keeps_later: LeaverKeepsLater,
         open_votes_not_kept: OpenVotesNotKept,
     }
 }

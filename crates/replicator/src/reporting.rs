@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Position, Uuid};
-use trireme_mutants::{Mutant, planted};
 
 use crate::control::{Control, NodeState};
 use crate::control_digest::ControlDigest;
@@ -159,27 +158,32 @@ impl Replicator {
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // What was delivered behind the view that it leaves by was not even queued.
-        let is_excluded = self.excluded && !planted(Mutant::LeaverKeepsLater);
-        let is_over = is_excluded || matches!(self.stage, Stage::Closed | Stage::Final);
+        let is_over = self.excluded || matches!(self.stage, Stage::Closed | Stage::Final);
         let in_step = self.backlog.is_empty() && !is_over;
         let control = self.control.as_ref().filter(|_| in_step);
         control.map(Control::encode)
     }
 
-    /// Numbers that are equal on all nodes at equal positions. None: not in step with anybody.
+    /// Numbers that are equal on all nodes at equal positions. None: not in step with anybody. Who has left has the
+    /// state of then, of which it makes nothing: its log may be on another branch by now.
     pub fn control_digest(&self) -> Option<ControlDigest> {
-        self.control.as_ref().map(Control::digest)
+        self.control_in_use().map(Control::digest)
     }
 
     /// The cheap one of them alone; with the position.
     pub fn control_brief(&self) -> Option<(Position, u64)> {
-        let control = self.control.as_ref()?;
+        let control = self.control_in_use()?;
         Some((control.position, control.brief_digest()))
     }
 
-    /// The last position whose entry went into the control state.
+    /// The last position whose entry went into the control state, as above.
     pub fn control_position(&self) -> Option<Position> {
-        self.control.as_ref().map(|control| control.position)
+        self.control_in_use().map(|control| control.position)
+    }
+
+    fn control_in_use(&self) -> Option<&Control> {
+        let has_left = matches!(self.stage, Stage::Closed | Stage::Final);
+        self.control.as_ref().filter(|_| !has_left)
     }
 
     /// Last seqno ordered, as far as this node has certified.

@@ -13,10 +13,12 @@
 //! Entries are told apart by (position, ballot), and so by the branch that an override began: a state that is ahead of
 //! the own log is compared when that gets there, which tells its branch.
 //!
-//! Local, and so not compared: whatever of the replicator is not its control state (what it waits for, queues, has
-//! submitted, applied, measured or told its server; where it stands in a state transfer); in the index, records at or
-//! below the floor, which are purged a few at a time and change no verdict; in the group, all above the commit
-//! point. Uncommitted entries may differ, and what is known of the floor's past depends on when the log began.
+//! Local, and so not compared:
+//! - whatever of the replicator is not its control state: what it waits for, queues, has submitted, applied, measured or
+//!   told its server, and where it stands in a state transfer;
+//! - what one that has left still has of before: nothing is made of it, and its log may begin anew on another branch;
+//! - in the index, records at or below the floor: they are purged a few at a time, and change no verdict;
+//! - in the group, all above the commit point: it may yet be replaced.
 
 use trireme_group::{Checkpoint, Position};
 
