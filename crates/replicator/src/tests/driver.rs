@@ -10,6 +10,7 @@ use trireme_group::{
 };
 
 use super::server::{Applier, Happened, Server, Session, Toi};
+use crate::ControlDigest;
 use crate::{
     Action, Answer, Code, Connect, Event, Gtid, History, LastAction, Options, Recorded, Replicator,
     Seqno, Status, Task, TrxId, Unread, Work, WriteSetDraft, flags,
