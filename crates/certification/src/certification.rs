@@ -1,6 +1,7 @@
 //! The state machine: one call per seqno, in order.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use trireme_mutants::{Mutant, planted};
 
@@ -190,6 +191,15 @@ impl Certification {
     pub fn origin(&self, seqno: Seqno) -> Option<[u8; 16]> {
         let record = self.window.get(seqno).filter(|_| seqno > self.floor)?;
         record.writer()
+    }
+
+    /// Hashes the part of the state that is small: the numbers, and what was entered at the position. For checking
+    /// invariants.
+    pub fn hash_head(&self, hasher: &mut impl Hasher) {
+        let numbers = [self.max_length, self.position, self.floor, self.barrier];
+        let last = Some(self.position).filter(|at| *at > self.floor);
+        let record = last.and_then(|at| self.window.get(at));
+        (numbers, record).hash(hasher);
     }
 
     /// Number of keys in memory. Keys that have fallen below the floor are purged a few per call and count until then.

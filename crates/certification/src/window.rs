@@ -9,7 +9,7 @@ use crate::{KeySet, Seqno};
 /// Whose row locks serialised a write-set. Write-sets of one source never conflict with each other: their origin's own
 /// locks ordered them. The epoch goes up when the origin abandoned a submission of unknown fate, whose locks are gone
 /// (protocol rule 9d).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     /// Incarnation uuid of the origin.
     pub origin: [u8; 16],
@@ -18,7 +18,7 @@ pub(crate) struct Source {
 }
 
 /// What was certified at one seqno.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Record {
     pub source: Source,
     /// Total-order isolation: conflicts with everybody, its own source too.

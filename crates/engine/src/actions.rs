@@ -239,6 +239,7 @@ impl Engine {
                 outside.delivered(position, &delivery);
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Delivered { position, delivery });
+                outside.took_in(&self.replicator);
             }
             Action::Found => self.found(now_ms, outside),
             Action::NonPrimary { component } => {
@@ -290,7 +291,7 @@ impl Engine {
     }
 
     /// Notes beside the log what a restart must know.
-    pub(crate) fn note_standing(&mut self) {
+    pub(crate) fn note_standing(&mut self, outside: &mut dyn Outside) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
@@ -298,6 +299,7 @@ impl Engine {
         if link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {
                 let state = link.group.checkpoint();
+                outside.kept(state, &control);
                 result = link.storage.put_snapshot(state, &control);
                 // A log without it was never spoken of.
                 if std::mem::take(&mut link.just_founded) && result.is_ok() {
@@ -417,6 +419,7 @@ impl Engine {
                     },
                     depends_on,
                 };
+                outside.noted(position, outcome);
                 let result = link.storage.set_outcome(position, outcome);
                 self.must_write(result);
             }

@@ -371,7 +371,7 @@ impl Engine {
             }
             self.group_actions = actions;
         }
-        self.note_standing();
+        self.note_standing(outside);
         self.tell_log(outside);
         self.see_reads(now_ms, outside);
         self.end_if_failed(now_ms, outside);

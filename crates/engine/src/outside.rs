@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
-use trireme_log::FlushJob;
-use trireme_replicator as replicator;
+use trireme_log::{FlushJob, Outcome};
+use trireme_replicator::{self as replicator, Replicator};
 
 /// Whose message a frame carries: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,4 +84,10 @@ pub trait Outside {
     fn founds(&mut self, _history: Uuid) {}
     /// The group delivered a committed entry.
     fn delivered(&mut self, _position: Position, _delivery: &Delivery) {}
+    /// What was delivered was given to the replicator, which is like this now.
+    fn took_in(&mut self, _node: &Replicator) {}
+    /// What became of an entry was noted beside it.
+    fn noted(&mut self, _position: Position, _outcome: Outcome) {}
+    /// These states of group and replicator were put into the log, to go on with after a restart.
+    fn kept(&mut self, _state: &Checkpoint, _control: &Bytes) {}
 }

@@ -139,6 +139,7 @@ mutants! {
         non_primary_overtakes_pause: NonPrimaryOvertakesPause,
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,
+        open_votes_not_kept: OpenVotesNotKept,
     }
 }
 

@@ -103,11 +103,6 @@ impl Control {
             votes,
         })
     }
-
-    /// A number that is equal for equal states.
-    pub(crate) fn digest(&self) -> u64 {
-        xxh3_64(&self.encode())
-    }
 }
 
 fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {

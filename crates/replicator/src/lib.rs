@@ -20,6 +20,7 @@ mod client;
 mod connecting;
 mod control;
 mod control_codec;
+mod control_digest;
 mod counters;
 mod cut;
 mod delivery;
@@ -75,6 +76,7 @@ mod works;
 mod writeset;
 
 pub use action::{Action, Answer, Code, Level};
+pub use control_digest::ControlDigest;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded, Unread};

@@ -4,7 +4,7 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
 /// A member's place in the replicated state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum NodeState {
     /// In the view, without its state: its write-sets are void.
     Joiner,
@@ -17,7 +17,7 @@ pub(crate) enum NodeState {
 }
 
 /// What is known of a member.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) struct MemberState {
     pub state: NodeState,
     /// How often it was desynced and not resynced.

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Position, Uuid};
 
+use crate::control::Control;
+use crate::control_digest::ControlDigest;
 use crate::cut::CutReports;
 use crate::history::History;
 use crate::joiner::TransferPhase;
@@ -160,12 +162,29 @@ impl Replicator {
         let is_over = self.excluded || matches!(self.stage, Stage::Closed | Stage::Final);
         let in_step = self.backlog.is_empty() && !is_over;
         let control = self.control.as_ref().filter(|_| in_step);
-        control.map(crate::control::Control::encode)
+        control.map(Control::encode)
     }
 
-    /// A number that is equal on all nodes at equal positions; with the position.
-    pub fn control_digest(&self) -> Option<(Position, u64)> {
-        self.control.as_ref().map(|c| (c.position, c.digest()))
+    /// Numbers that are equal on all nodes at equal positions. None: not in step with anybody. Who has left has the
+    /// state of then, of which it makes nothing: its log may be on another branch by now.
+    pub fn control_digest(&self) -> Option<ControlDigest> {
+        self.control_in_use().map(Control::digest)
+    }
+
+    /// The cheap one of them alone; with the position.
+    pub fn control_brief(&self) -> Option<(Position, u64)> {
+        let control = self.control_in_use()?;
+        Some((control.position, control.brief_digest()))
+    }
+
+    /// The last position whose entry went into the control state, as above.
+    pub fn control_position(&self) -> Option<Position> {
+        self.control_in_use().map(|control| control.position)
+    }
+
+    fn control_in_use(&self) -> Option<&Control> {
+        let has_left = matches!(self.stage, Stage::Closed | Stage::Final);
+        self.control.as_ref().filter(|_| !has_left)
     }
 
     /// Last seqno ordered, as far as this node has certified.

@@ -19,13 +19,13 @@ pub(crate) type Ballot = u64;
 const REMEMBERED: usize = 64;
 
 /// Open votes and the results of the last ones: equal on all nodes at equal positions.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub(crate) struct Votes {
     open: BTreeMap<Seqno, Open>,
     results: BTreeMap<Seqno, Ballot>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 struct Open {
     /// So many successes decide it at once; 0: no number does.
     policy: u8,
@@ -92,8 +92,12 @@ impl Votes {
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put_count(out, self.open.len());
-        for (seqno, open) in &self.open {
+        let kept = match planted(Mutant::OpenVotesNotKept) {
+            true => 0,
+            false => self.open.len(),
+        };
+        put_count(out, kept);
+        for (seqno, open) in self.open.iter().take(kept) {
             out.extend_from_slice(&seqno.to_le_bytes());
             out.push(open.policy);
             put_count(out, open.cast.len());

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use trireme_engine::Engine;
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
 use trireme_log::{FlushJob, MemoryDisk};
-use trireme_replicator::Seqno;
 
 use crate::clock::Clock;
 use crate::network::{ConnectionId, Parcel};
@@ -168,8 +167,8 @@ pub struct Process {
     pub intact: bool,
     /// Configurations in its log, committed or not, with their positions.
     pub configurations: Vec<(Position, Configuration)>,
-    /// Last seqno whose control state was shown.
-    pub control_shown: Seqno,
+    /// Position of the control state that was shown last.
+    pub control_shown: Position,
 }
 
 impl Machine {

@@ -1,6 +1,7 @@
 //! What the simulated world shows to the invariants.
 
 use trireme_group::{Checkpoint, Delivery, Entry, Position, Standing, Uuid};
+use trireme_log::Outcome;
 use trireme_replicator::{Code, Seqno, View};
 
 /// A data directory in the simulation, by number; processes come and go on it.
@@ -11,6 +12,15 @@ pub type ClientTrx = u64;
 
 /// Simulated time in microseconds.
 pub type TimeUs = u64;
+
+/// How much of a control state a digest is of (`trireme_replicator::ControlDigest`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Of what is small.
+    Brief,
+    /// Of everything.
+    Whole,
+}
 
 /// Something that happened on a node, told to every invariant in the order in which it happened.
 #[derive(Clone, Debug)]
@@ -46,8 +56,23 @@ pub enum Seen {
         position: Position,
         delivery: Delivery,
     },
-    /// Digest of the replicated control state (certification index included) as of a position.
-    Control { position: Position, digest: u64 },
+    /// The replicator has taken in the entry at a position; a digest of so much of its control state.
+    Control {
+        position: Position,
+        extent: Extent,
+        digest: u64,
+    },
+    /// States of group and replicator are kept in the log, to go on with after a restart, or were taken up from
+    /// there; the second, which [`Seen::Control`] shows, too, is as of `control`.
+    Kept {
+        group: Checkpoint,
+        control: Position,
+    },
+    /// What became of an entry was noted in the log.
+    Noted {
+        position: Position,
+        outcome: Outcome,
+    },
 
     // --- told by the server
     /// A seqno passed commit order. `writer` is the client's transaction of a write-set or total-order

@@ -11,6 +11,7 @@ use trireme_group::{
 
 use super::records::Records;
 use super::server::Server;
+use crate::ControlDigest;
 use crate::{
     Action, Connect, Event, Gtid, LastAction, Options, Recorded, Replicator, Seqno, Status, TrxId,
     WriteSetDraft, flags,
@@ -53,7 +54,7 @@ pub struct Cluster {
     pub configuration: Configuration,
     pub nodes: Vec<Node>,
     /// Control digests by position: equal everywhere.
-    pub digests: BTreeMap<Position, u64>,
+    pub digests: BTreeMap<Position, ControlDigest>,
 }
 
 pub fn incarnation(index: usize) -> Incarnation {
@@ -251,7 +252,8 @@ impl Cluster {
         let at = &mut self.nodes[node];
         at.replicator
             .handle(self.now_ms, event, &at.records, &mut out);
-        if let Some((position, digest)) = at.replicator.control_digest() {
+        if let Some(digest) = at.replicator.control_digest() {
+            let position = digest.position;
             let known = *self.digests.entry(position).or_insert(digest);
             assert_eq!(known, digest, "node {node} differs at position {position}");
         }

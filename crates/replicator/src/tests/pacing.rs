@@ -53,20 +53,30 @@ fn writers_twice_as_fast_are_slowed_down_and_never_stopped() {
 #[test]
 fn who_applies_nothing_stops_the_writers_at_the_limit() {
     let mut asking = Asking::default();
-    for now_ms in 0..20 {
+    for now_ms in 0..100 {
         assert_eq!(asking.watch(now_ms, 20, Part::InStep, LIMITS), None);
     }
-    let tell = asking.watch(20, 21, Part::InStep, LIMITS);
+    // Who only stumbles stops nobody.
+    for now_ms in 100..160 {
+        assert_eq!(asking.watch(now_ms, 21, Part::InStep, LIMITS), None);
+        assert_eq!(asking.deadline_ms(), Some(160));
+    }
+    let tell = asking.watch(160, 21, Part::InStep, LIMITS);
     assert_eq!(tell, Some(Tell::Ask(Wish::Stop)));
-    assert_eq!(asking.watch(30, 21, Part::InStep, LIMITS), None);
+    assert_eq!(asking.watch(170, 21, Part::InStep, LIMITS), None);
     assert_eq!(
-        asking.watch(120, 21, Part::InStep, LIMITS),
+        asking.watch(260, 21, Part::InStep, LIMITS),
         tell,
         "said again"
     );
     assert_eq!(
-        asking.watch(130, 20, Part::InStep, LIMITS),
+        asking.watch(270, 20, Part::InStep, LIMITS),
         Some(Tell::Continue)
+    );
+    assert_eq!(
+        asking.watch(1_200, 21, Part::InStep, LIMITS),
+        tell,
+        "it has stopped them less than a second before"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use trireme_group::{Body, Configuration, Delivery, SubmissionId};
+use trireme_group::{Body, Checkpoint, Configuration, Delivery, SubmissionId};
 
 use crate::seen::roll;
 
@@ -27,6 +27,11 @@ pub fn of_delivery(delivery: &Delivery) -> u64 {
 /// Digest of a configuration.
 pub fn of_configuration(configuration: &Configuration) -> u64 {
     digest(configuration)
+}
+
+/// Digest of a group's state.
+pub fn of_checkpoint(checkpoint: &Checkpoint) -> u64 {
+    digest(checkpoint)
 }
 
 fn of_submission(id: &SubmissionId, payload: &[u8]) -> u64 {

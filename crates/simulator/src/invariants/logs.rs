@@ -55,6 +55,34 @@ impl Logs {
         line.entries.get(index).copied()
     }
 
+    /// The entry at this position of those that a process has delivered.
+    pub fn committed_on(&self, node: NodeId, position: Position) -> Option<EntryId> {
+        let is_committed = self.committed(node).is_some_and(|at| position <= at);
+        let line = self.line_of(node).filter(|_| is_committed)?;
+        self.committed_at(line, position)
+    }
+
+    /// The entry at this position of a process's log, delivered or not.
+    pub fn entry_on(&self, node: NodeId, position: Position) -> Option<EntryId> {
+        let at = |id: &EntryId| self.entries[*id].position == position;
+        let in_tail = || self.log(node)?.tail.iter().copied().find(at);
+        self.committed_on(node, position).or_else(in_tail)
+    }
+
+    /// The first of the entries between that a process was to deliver, or its log began above.
+    pub fn delivered_between(
+        &self,
+        node: NodeId,
+        above: Position,
+        upto: Position,
+    ) -> Option<Position> {
+        let is_delivered = |at: &Position| {
+            let entry = self.committed_on(node, *at);
+            entry.is_some_and(|id| self.entries[id].is_delivered)
+        };
+        (above + 1..=upto).find(is_delivered)
+    }
+
     /// Takes in what was seen. Err: rule 1, 3 or 9 is broken.
     pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let node = sight.node;

@@ -16,6 +16,7 @@ pub mod acknowledged_kept;
 pub mod bounded;
 pub mod commit_order;
 mod content;
+pub mod control_equal;
 pub mod current_reads;
 pub mod databases;
 pub mod databases_equal;
@@ -60,6 +61,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(no_truncated_applied::NoTruncatedApplied::default()),
         Box::new(one_primary::OnePrimary::new(&logs)),
         Box::new(one_founder::OneFounder::default()),
+        Box::new(control_equal::ControlEqual::new(&logs)),
         Box::new(verdicts_equal::VerdictsEqual::new(&logs)),
         Box::new(commit_order::CommitOrder::default()),
         Box::new(gtid_unique::GtidUnique::new(&databases)),

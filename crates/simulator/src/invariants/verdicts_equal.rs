@@ -1,22 +1,33 @@
-//! Every node computes the same from the same log: certification index, verdicts, member states,
-//! the floor of the index (rule 16).
+//! Every node comes to the same verdict on the same entry, and to the same order of applying (rule 16).
 //!
-//! A verdict that differs is a transaction committed on one node and rolled back on another. The
-//! digest of the control state covers all that decides verdicts; it is compared wherever two nodes
-//! show it at the same entry. The verdicts themselves are compared seqno by seqno by `gtid-unique`:
-//! a write-set here and a dummy there is one GTID that names two things.
+//! A verdict that differs is a transaction committed on one node and rolled back on another; a dependency that differs
+//! lets it overtake on one what it must not on another. Compared is what each replicator notes in its log beside
+//! the entry (seqno, failed or not, `depends_on`), from which it also serves who joins later. It follows from the
+//! control state before the entry (`control-equal`), but for the certification index in memory, of which that sees
+//! only the records that it was built from. What the databases make of it is compared by `gtid-unique`.
+//!
+//! What a vote has found to have failed everywhere is noted as such once more, when it is decided (rule 22): that is
+//! compared among those who note it. Local, and so not: whether a node still knows where the entry was.
 
 use std::collections::HashMap;
 
+use trireme_group::Position;
+use trireme_log::Outcome;
+
 use super::logs::{Logs, name};
-use super::tree::EntryId;
 use super::{Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
+
+/// An outcome, and who noted it first.
+type Known = Option<(Outcome, NodeId)>;
 
 /// See the module.
 pub struct VerdictsEqual {
     logs: Shared<Logs>,
-    digests: HashMap<EntryId, (u64, NodeId)>,
+    /// By entry: the verdict, and what a vote has made of it.
+    outcomes: Vec<[Known; 2]>,
+    /// The last verdict that a process has noted: they are noted in order.
+    noted: HashMap<NodeId, Position>,
 }
 
 impl VerdictsEqual {
@@ -24,8 +35,40 @@ impl VerdictsEqual {
     pub fn new(logs: &Shared<Logs>) -> VerdictsEqual {
         VerdictsEqual {
             logs: logs.clone(),
-            digests: HashMap::new(),
+            outcomes: Vec::new(),
+            noted: HashMap::new(),
         }
+    }
+
+    fn compare(
+        &mut self,
+        node: NodeId,
+        position: Position,
+        outcome: Outcome,
+    ) -> Result<(), String> {
+        let Some(entry) = self.logs.borrow().committed_on(node, position) else {
+            return Err(format!(
+                "{} notes what became of {position}, which it has not delivered",
+                name(node)
+            ));
+        };
+        let entry = entry as usize;
+        if self.outcomes.len() <= entry {
+            self.outcomes.resize(entry + 1, [None; 2]);
+        }
+        let last = self.noted.entry(node).or_default();
+        let is_by_vote = position <= *last;
+        *last = position.max(*last);
+        let known = &mut self.outcomes[entry][usize::from(is_by_vote)];
+        let (known, other) = *known.get_or_insert((outcome, node));
+        if known != outcome {
+            return Err(format!(
+                "rule 16: at position {position} {} comes to {outcome:?}, and {} to {known:?}",
+                name(node),
+                name(other)
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -35,67 +78,88 @@ impl Invariant for VerdictsEqual {
     }
 
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
-        let Seen::Control { position, digest } = sight.what else {
-            return Ok(());
-        };
-        let logs = self.logs.borrow();
-        // A control state that came from a peer can be ahead of the own log: it is shown again.
-        if logs.committed(sight.node).is_none_or(|at| position > at) {
-            return Ok(());
+        match sight.what {
+            Seen::Noted { position, outcome } => self.compare(sight.node, position, outcome),
+            Seen::Started { .. } | Seen::BeganAnew { .. } => {
+                self.noted.remove(&sight.node);
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        let line = logs.line_of(sight.node);
-        let Some(entry) = line.and_then(|line| logs.committed_at(line, position)) else {
-            return Ok(());
-        };
-        let (known, node) = *self.digests.entry(entry).or_insert((digest, sight.node));
-        if known != digest {
-            return Err(format!(
-                "rule 16: at position {position} the control state of {} is not that of {}",
-                name(sight.node),
-                name(node)
-            ));
-        }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use trireme_log::Outcome;
+
     use crate::invariants::story::*;
     use crate::seen::Seen;
 
-    #[test]
-    fn equal_at_equal_positions() {
+    /// n1, n2 and n3 note this dependency of the entry at 4, and n3 whether it has failed.
+    fn story(depends_on: [i64; 3], flags: u8) -> Story {
         let mut story = Story::logs();
-        for node in 0..3 {
-            for (position, digest) in [(4, 40), (5, 50)] {
-                story.see(node, Seen::Control { position, digest });
-            }
+        for (node, depends_on) in depends_on.into_iter().enumerate() {
+            let outcome = Outcome {
+                seqno: 3,
+                flags: if node == 2 { flags } else { 0 },
+                depends_on,
+            };
+            let position = 4;
+            story.see(node, Seen::Noted { position, outcome });
         }
-        // A state that came from a peer, ahead of the own log, is not compared yet.
-        let (position, digest) = (9, 0);
-        story.see(1, Seen::Control { position, digest });
-        story.is_clean();
+        story
     }
 
     #[test]
-    fn different_at_equal_positions() {
-        let mut story = Story::logs();
+    fn equal_for_equal_entries() {
+        story([2, 2, 2], 0).is_clean();
+    }
+
+    #[test]
+    fn another_dependency() {
+        story([2, 2, 1], 0).violates("verdicts-equal");
+    }
+
+    #[test]
+    fn another_verdict() {
+        story([2, 2, 2], Outcome::FAILED).violates("verdicts-equal");
+    }
+
+    #[test]
+    fn a_vote_finds_that_it_has_failed() {
+        let mut story = story([2, 2, 2], 0);
+        let outcome = Outcome {
+            seqno: 3,
+            flags: Outcome::FAILED,
+            depends_on: 2,
+        };
         let position = 4;
-        story.see(
-            0,
-            Seen::Control {
-                position,
-                digest: 40,
-            },
-        );
-        story.see(
-            1,
-            Seen::Control {
-                position,
-                digest: 41,
-            },
-        );
+        for node in [1, 2] {
+            story.see(node, Seen::Noted { position, outcome });
+        }
+        story.is_clean();
+        // Only a second time.
+        story
+            .restart(2, -1)
+            .begins_anew(2, 3, 1, view(2, &[0, 1, 2]));
+        let body = submission(1, 1, "a");
+        story.append(2, entry(4, ballot(1), body.clone()));
+        story.deliver(2, 4, &body);
+        story.see(2, Seen::Noted { position, outcome });
+        story.violates("verdicts-equal");
+    }
+
+    #[test]
+    fn of_an_entry_that_was_not_delivered() {
+        let mut story = story([2, 2, 2], 0);
+        let outcome = Outcome {
+            seqno: 5,
+            flags: 0,
+            depends_on: 4,
+        };
+        let position = 6;
+        story.see(1, Seen::Noted { position, outcome });
         story.violates("verdicts-equal");
     }
 }

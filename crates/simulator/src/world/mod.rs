@@ -1,6 +1,7 @@
 //! Simulated time and everything in it. [`World::run_until`] is the loop: what is planned happens,
 //! to the world or to a process; what comes of it is planned in turn.
 
+mod control;
 mod disks;
 mod faults;
 mod flow;

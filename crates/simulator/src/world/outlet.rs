@@ -5,9 +5,10 @@ use trireme_engine::{Channel, Outside};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
-use trireme_log::FlushJob;
-use trireme_replicator::{Action, Gtid};
+use trireme_log::{FlushJob, Outcome};
+use trireme_replicator::{Action, ControlDigest, Gtid, Replicator};
 
+use super::control::{see_kept, see_taken_in};
 use crate::machine::Progress;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -25,6 +26,8 @@ pub struct Outlet<'a> {
     pub saved: &'a mut SavedState,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
+    /// Position of the control state that was shown last.
+    pub control_shown: &'a mut Position,
     /// Configurations delivered, for the world.
     pub views: &'a mut Vec<(Position, Configuration)>,
     pub watch: &'a mut Watch,
@@ -152,6 +155,7 @@ impl Outside for Outlet<'_> {
 
     fn began_anew(&mut self, checkpoint: &Checkpoint) {
         self.configurations.clear();
+        *self.control_shown = 0;
         self.see(Seen::BeganAnew {
             checkpoint: checkpoint.clone(),
         });
@@ -174,5 +178,18 @@ impl Outside for Outlet<'_> {
             position,
             delivery: delivery.clone(),
         });
+    }
+
+    fn took_in(&mut self, node: &Replicator) {
+        see_taken_in(self.watch, self.now_us, self.node, node, self.control_shown);
+    }
+
+    fn noted(&mut self, position: Position, outcome: Outcome) {
+        self.see(Seen::Noted { position, outcome });
+    }
+
+    fn kept(&mut self, state: &Checkpoint, control: &Bytes) {
+        let digest = ControlDigest::of_snapshot(control);
+        see_kept(self.watch, self.now_us, self.node, state, digest);
     }
 }

@@ -2,7 +2,6 @@
 //! provider's lock does it. While a process is at work, or paused, what happens to it waits.
 
 use trireme_group::Event;
-use trireme_replicator::Seqno;
 
 use super::outlet::Outlet;
 use super::{Happening, World};
@@ -10,9 +9,6 @@ use crate::machine::{Input, Machine};
 use crate::network::Sent;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::{Ctx, Next};
-
-/// The control state is shown at every so many seqnos.
-const CONTROL_EVERY: Seqno = 32;
 
 /// Borrows the parts of a node that its engine's requests concern; evaluates to (process's engine, outlet).
 macro_rules! parts {
@@ -38,6 +34,7 @@ macro_rules! parts {
             saved,
             outbox: &mut $world.outbox,
             configurations: &mut process.configurations,
+            control_shown: &mut process.control_shown,
             views: &mut $world.views,
             watch: &mut $world.watch,
         };
@@ -244,6 +241,7 @@ impl World {
         self.plan_steps(node);
         self.take_views(node);
         self.show_standing(node);
+        self.show_moved_control(node);
         self.plan_tick(node);
         for transfer in std::mem::take(&mut self.transfers) {
             self.begin_transfer(node, transfer);
@@ -361,24 +359,6 @@ impl World {
                 history,
             };
             self.watch.see(now, node, what);
-        }
-        let seqno = process.engine.replicator.last_seqno();
-        if let Some(seqno) = seqno.filter(|seqno| seqno % CONTROL_EVERY == 0) {
-            if process.control_shown != seqno {
-                process.control_shown = seqno;
-                self.show_control(node);
-            }
-        }
-    }
-
-    /// Shows the digest of the replicated control state.
-    pub(crate) fn show_control(&mut self, node: NodeId) {
-        let Some(process) = &self.machines[node].process else {
-            return;
-        };
-        if let Some((position, digest)) = process.engine.replicator.control_digest() {
-            let what = Seen::Control { position, digest };
-            self.watch.see(self.now_us, node, what);
         }
     }
 

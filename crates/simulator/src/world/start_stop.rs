@@ -196,6 +196,7 @@ impl World {
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
         self.see_log(node);
+        self.show_taken_up(node);
         if bootstrap && resumed {
             // Going on with the old log alone overrules the others.
             self.overrides.push((node, start, fresh));

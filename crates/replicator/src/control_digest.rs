@@ -1,0 +1,110 @@
+//! Numbers by which invariants compare the control states of nodes.
+
+use std::hash::{Hash, Hasher};
+
+use bytes::Bytes;
+use trireme_group::Position;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::control::Control;
+
+/// What tells one control state from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlDigest {
+    /// The last position processed.
+    pub position: Position,
+    /// Of what is small. Cheap, and not by way of the encoding: it shows, too, what that leaves out.
+    pub brief: u64,
+    /// Of everything, as it is encoded.
+    pub whole: u64,
+}
+
+impl ControlDigest {
+    /// Of a state as [`crate::Replicator::control_snapshot`] gave it: what a restart will go on with. None: nothing can.
+    pub fn of_snapshot(control: &Bytes) -> Option<ControlDigest> {
+        let decoded = Control::decode(control.clone()).ok()?;
+        Some(ControlDigest {
+            position: decoded.position,
+            brief: decoded.brief_digest(),
+            whole: xxh3_64(control),
+        })
+    }
+}
+
+impl Control {
+    /// Equal for equal states. As costly as to encode them.
+    pub(crate) fn digest(&self) -> ControlDigest {
+        ControlDigest {
+            position: self.position,
+            brief: self.brief_digest(),
+            whole: xxh3_64(&self.encode()),
+        }
+    }
+
+    /// A number that is equal for equal states, and seldom for others: of the certification index, the views and the
+    /// runs of seqnos only the ends count, of the configuration the votes.
+    pub(crate) fn brief_digest(&self) -> u64 {
+        // Whoever adds a field decides whether it is small.
+        let Control {
+            history,
+            position,
+            certification,
+            configuration,
+            members,
+            forks,
+            runs,
+            views,
+            votes,
+        } = self;
+        let mut hasher = Rolling(0);
+        (history, position, members, forks, votes).hash(&mut hasher);
+        // The names and addresses come with the numbers.
+        configuration.number.hash(&mut hasher);
+        for member in &configuration.members {
+            (member.weight, member.voter).hash(&mut hasher);
+        }
+        certification.hash_head(&mut hasher);
+        let runs = &runs.first;
+        (runs.len(), runs.front(), runs.back()).hash(&mut hasher);
+        let view = |view: Option<&(i64, _)>| view.map(|(seqno, _)| *seqno);
+        (views.len(), view(views.oldest()), view(views.last())).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Fast, and good for no more than to tell states apart.
+struct Rolling(u64);
+
+impl Hasher for Rolling {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some((word, after)) = rest.split_first_chunk() {
+            self.write_u64(u64::from_le_bytes(*word));
+            rest = after;
+        }
+        for byte in rest {
+            self.write_u8(*byte);
+        }
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.write_u64(u64::from(byte));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,313 @@
+//! What is derived from the log is equal wherever the log is (rules 3, 9, 16): the states of members, their desyncs and
+//! donations, votes, doubts, views, overrides, the certification index with its floor, and the group's state.
+//!
+//! Verdicts, donors, votes and who may have a vote follow from it without anybody asking another: one that differs is
+//! a cluster that silently parts, perhaps much later, when something else brings it to light (seed 3005960: who left had
+//! kept its state as that of a later position, and its next process took others' write-sets for void).
+//! - What is small is compared at each entry that a node has taken in, the whole at each 32nd position and at the end.
+//! - Both are compared when a state is kept in the log, when a process goes on with one, and when one comes from
+//!   another node (with what the joiner took in at once above it).
+//! - What is kept, or gone on with, leaves out nothing that was delivered below the position of the log that it
+//!   is kept for.
+//!
+//! Entries are told apart by (position, ballot), and so by the branch that an override began: a state that is ahead of
+//! the own log is compared when that gets there, which tells its branch.
+//!
+//! Local, and so not compared:
+//! - whatever of the replicator is not its control state: what it waits for, queues, has submitted, applied, measured or
+//!   told its server, and where it stands in a state transfer;
+//! - what one that has left still has of before: nothing is made of it, and its log may begin anew on another branch;
+//! - in the index, records at or below the floor: they are purged a few at a time, and change no verdict;
+//! - in the group, all above the commit point: it may yet be replaced.
+
+use trireme_group::{Checkpoint, Position};
+
+use super::content;
+use super::logs::{Logs, name};
+use super::tree::EntryId;
+use super::{Invariant, Shared};
+use crate::seen::{Extent, NodeId, Seen, Sight};
+
+/// A digest, and who showed it first.
+type Known = Option<(u64, NodeId)>;
+
+/// What is known of the states as of one entry.
+#[derive(Clone, Copy, Default)]
+struct States {
+    brief: Known,
+    whole: Known,
+    group: Known,
+}
+
+/// See the module.
+pub struct ControlEqual {
+    logs: Shared<Logs>,
+    /// By entry.
+    states: Vec<States>,
+    /// Not compared yet: ahead of the log.
+    ahead: Vec<Ahead>,
+}
+
+/// A state that a node has, and its log not yet.
+#[derive(Clone, Copy)]
+struct Ahead {
+    node: NodeId,
+    position: Position,
+    extent: Extent,
+    digest: u64,
+}
+
+impl ControlEqual {
+    /// Reads these.
+    pub fn new(logs: &Shared<Logs>) -> ControlEqual {
+        ControlEqual {
+            logs: logs.clone(),
+            states: Vec::new(),
+            ahead: Vec::new(),
+        }
+    }
+
+    fn at(&mut self, entry: EntryId) -> &mut States {
+        let entry = entry as usize;
+        if self.states.len() <= entry {
+            self.states.resize(entry + 1, States::default());
+        }
+        &mut self.states[entry]
+    }
+
+    fn compare(
+        &mut self,
+        node: NodeId,
+        position: Position,
+        extent: Extent,
+        digest: u64,
+    ) -> Result<(), String> {
+        let Some(entry) = self.logs.borrow().committed_on(node, position) else {
+            self.ahead.push(Ahead {
+                node,
+                position,
+                extent,
+                digest,
+            });
+            return Ok(());
+        };
+        let states = self.at(entry);
+        let (known, what) = match extent {
+            Extent::Brief => (&mut states.brief, "the control state"),
+            Extent::Whole => (&mut states.whole, "the control state (all of it)"),
+        };
+        equal(known, what, node, position, digest)
+    }
+
+    fn compare_group(&mut self, node: NodeId, group: &Checkpoint) -> Result<(), String> {
+        let position = group.position;
+        let Some(entry) = self.logs.borrow().entry_on(node, position) else {
+            return Ok(()); // `prefix` says so
+        };
+        let known = &mut self.at(entry).group;
+        let digest = content::of_checkpoint(group);
+        equal(known, "the group's state", node, position, digest)
+    }
+
+    fn leaves_out_nothing(
+        &self,
+        node: NodeId,
+        control: Position,
+        position: Position,
+    ) -> Result<(), String> {
+        let logs = self.logs.borrow();
+        match logs.delivered_between(node, control, position) {
+            None => Ok(()),
+            Some(left_out) => Err(format!(
+                "rule 16: {} keeps, or goes on with, its control state of {control} as that of {position}, and \
+                 {left_out} was delivered",
+                name(node)
+            )),
+        }
+    }
+
+    /// The log has got further: what was ahead of it may not be any more.
+    fn catch_up(&mut self, node: NodeId, to: Position) -> Result<(), String> {
+        if self.ahead.is_empty() {
+            return Ok(());
+        }
+        let is_reached = |of: &Ahead| of.node == node && of.position <= to;
+        let (reached, ahead): (Vec<_>, _) = self.ahead.drain(..).partition(is_reached);
+        self.ahead = ahead;
+        for of in reached {
+            self.compare(of.node, of.position, of.extent, of.digest)?;
+        }
+        Ok(())
+    }
+}
+
+fn equal(
+    known: &mut Known,
+    what: &str,
+    node: NodeId,
+    position: Position,
+    digest: u64,
+) -> Result<(), String> {
+    let (known, other) = *known.get_or_insert((digest, node));
+    if known == digest {
+        return Ok(());
+    }
+    Err(format!(
+        "rule 16: at position {position} {what} of {} is not that of {}",
+        name(node),
+        name(other)
+    ))
+}
+
+impl Invariant for ControlEqual {
+    fn name(&self) -> &'static str {
+        "control-equal"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let node = sight.node;
+        match &sight.what {
+            Seen::Control {
+                position,
+                extent,
+                digest,
+            } => self.compare(node, *position, *extent, *digest),
+            Seen::Kept { group, control } => {
+                self.leaves_out_nothing(node, *control, group.position)?;
+                self.compare_group(node, group)
+            }
+            Seen::Delivered { position, .. } => self.catch_up(node, *position),
+            Seen::BeganAnew { checkpoint } => {
+                self.ahead.retain(|of| of.node != node);
+                self.compare_group(node, checkpoint)
+            }
+            Seen::Started { .. } => {
+                self.ahead.retain(|of| of.node != node);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::{Body, Checkpoint, Configuration, Position, SubmissionId, Uuid};
+
+    use crate::invariants::story::*;
+    use crate::seen::{Extent, NodeId, Seen};
+
+    const NAME: &str = "control-equal";
+
+    impl Story {
+        fn shows(&mut self, node: NodeId, position: Position, digest: u64) -> &mut Story {
+            let extent = Extent::Brief;
+            self.see(
+                node,
+                Seen::Control {
+                    position,
+                    extent,
+                    digest,
+                },
+            )
+        }
+
+        /// Keeps the group's state after `position`, and the control state after `control`.
+        fn keeps(&mut self, node: NodeId, position: Position, control: Position) -> &mut Story {
+            let group = Checkpoint {
+                position,
+                ..Checkpoint::default()
+            };
+            self.see(node, Seen::Kept { group, control })
+        }
+    }
+
+    #[test]
+    fn equal_at_equal_positions() {
+        let mut story = Story::logs();
+        for node in 0..3 {
+            story.shows(node, 4, 40).shows(node, 5, 50);
+            let digest = 55;
+            let extent = Extent::Whole;
+            let position = 5;
+            story.see(
+                node,
+                Seen::Control {
+                    position,
+                    extent,
+                    digest,
+                },
+            );
+            story.keeps(node, 5, 5);
+        }
+        story.is_clean();
+    }
+
+    #[test]
+    fn different_at_equal_positions() {
+        let mut story = Story::logs();
+        story.shows(0, 4, 40).shows(1, 4, 41).violates(NAME);
+    }
+
+    #[test]
+    fn one_that_is_ahead_is_compared_when_the_log_gets_there() {
+        let mut story = Story::logs();
+        let body = submission(0, 1, "c");
+        story.commit_body(&[0], 6, body.clone()).shows(0, 6, 60);
+        story.append(1, entry(6, ballot(1), body.clone()));
+        let mut other = story.clone();
+        story.shows(1, 6, 60).deliver(1, 6, &body).is_clean();
+        other.shows(1, 6, 61).deliver(1, 6, &body).violates(NAME);
+    }
+
+    #[test]
+    fn one_that_is_ahead_means_nothing_to_the_next_log() {
+        let mut story = Story::logs();
+        let body = submission(0, 1, "c");
+        story.commit_body(&[0], 6, body.clone()).shows(0, 6, 60);
+        story.shows(1, 6, 61).restart(1, -1);
+        story.begins_anew(1, 5, 1, view(2, &[0, 1, 2]));
+        story.append(1, entry(6, ballot(1), body.clone()));
+        story.deliver(1, 6, &body).is_clean();
+    }
+
+    #[test]
+    fn each_branch_has_states_of_its_own() {
+        let mut story = Story::logs();
+        let configuration = Configuration {
+            override_id: Some(Uuid([9; 16])),
+            ..view(3, &[2])
+        };
+        story.commit_in(1, &[0, 1], 6, submission(0, 1, "one"));
+        story.commit_in(2, &[2], 6, Body::Configuration(configuration));
+        story.shows(0, 6, 60).shows(2, 6, 61).is_clean();
+        story.shows(1, 6, 61).violates(NAME);
+    }
+
+    #[test]
+    fn what_is_kept_leaves_out_nothing_that_was_delivered() {
+        let mut story = Story::logs();
+        story.keeps(0, 5, 4).violates(NAME);
+        // A void is delivered to nobody.
+        let mut story = Story::logs();
+        let id = SubmissionId {
+            incarnation: incarnation(0),
+            number: 1,
+        };
+        story.append(0, entry(6, ballot(1), Body::Void { id }));
+        story.keeps(0, 6, 5).is_clean();
+    }
+
+    #[test]
+    fn another_state_of_the_group() {
+        let mut story = Story::logs();
+        let mut group = Checkpoint {
+            position: 5,
+            ..Checkpoint::default()
+        };
+        let control = 5;
+        story.keeps(0, 5, control);
+        group.history = HISTORY;
+        story.see(1, Seen::Kept { group, control }).violates(NAME);
+    }
+}
