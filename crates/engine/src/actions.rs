@@ -154,6 +154,20 @@ impl Engine {
         action: group::Action,
         outside: &mut dyn Outside,
     ) {
+        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
+            return;
+        };
+        if let Some(action) = link.undelivered.take_in(action) {
+            self.carry_out_group(now_ms, action, outside);
+        }
+    }
+
+    pub(crate) fn carry_out_group(
+        &mut self,
+        now_ms: u64,
+        action: group::Action,
+        outside: &mut dyn Outside,
+    ) {
         use group::Action;
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
@@ -209,6 +223,7 @@ impl Engine {
                 self.must_write(result);
             }
             Action::Reset { checkpoint } => {
+                self.drop_deliveries(now_ms, outside);
                 outside.began_anew(&checkpoint);
                 if self.replicator.needs_log() {
                     self.node(now_ms, replicator::Event::LogEnds);
@@ -242,10 +257,9 @@ impl Engine {
                 if !self.write_before_delivery() {
                     return;
                 }
-                outside.delivered(position, &delivery);
-                self.tell_history(outside);
-                self.node(now_ms, replicator::Event::Delivered { position, delivery });
+                self.deliver(now_ms, position, delivery, outside);
             }
+            Action::DeliverFromLog { .. } => {} // waits: see `Undelivered::take_in`
             Action::Found => self.found(now_ms, outside),
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
@@ -261,7 +275,10 @@ impl Engine {
                 self.node(now_ms, replicator::Event::ReadFailed { token })
             }
             // The mesh stays up for a while: the others may still need this member's last word.
-            Action::Left => self.node(now_ms, replicator::Event::Left),
+            Action::Left => {
+                self.drop_deliveries(now_ms, outside);
+                self.node(now_ms, replicator::Event::Left)
+            }
             Action::Refused { reason } => outside.refused(reason),
             Action::Note { text } => outside.note(&text),
             Action::Alarm { text } => outside.alarm(&text),
@@ -301,7 +318,8 @@ impl Engine {
             return;
         };
         let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
-        if link.storage.wants_snapshot() && result.is_ok() {
+        let in_step = link.undelivered.is_empty();
+        if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {
                 let state = link.group.checkpoint();
                 result = link.storage.put_snapshot(state, &control);

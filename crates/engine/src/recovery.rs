@@ -7,10 +7,11 @@ use trireme_group::{
     decode_checkpoint, decode_entry, encode_checkpoint,
 };
 use trireme_log::{Damage, Log, LogError, Lost};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Seqno;
 
 /// So much of the log is read at a time.
-const RUN_BYTES: u64 = 16 << 20;
+const RUN_BYTES: u64 = 4 << 20;
 
 /// The log was begun, and its process ended before the first state was beside it.
 pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
@@ -88,8 +89,33 @@ fn decode_snapshot(mut bytes: Bytes) -> Option<(Checkpoint, Bytes)> {
     Some((checkpoint, bytes))
 }
 
-/// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
-pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
+/// Entries that are read back one after the other. The payloads of the newest are kept, within a bound: they may have to be
+/// sent to others.
+struct Entries {
+    all: Vec<Entry>,
+    held_bytes: usize,
+    /// How many are without their payloads.
+    left: usize,
+}
+
+impl Entries {
+    fn push(&mut self, entry: Entry, held_bytes_max: usize) {
+        self.held_bytes += entry.payload_bytes();
+        self.all.push(entry);
+        while self.held_bytes > held_bytes_max && !planted(Mutant::RestartReadsAll) {
+            let oldest = &mut self.all[self.left]; // some of them have payloads
+            self.held_bytes -= oldest.payload_bytes();
+            oldest.drop_payload();
+            self.left += 1;
+        }
+    }
+}
+
+/// Reads what the log holds from its newest snapshot on, and of payloads keeps `held_bytes`; Err: why it is of no use.
+pub(crate) fn read(
+    log: &Log,
+    held_bytes: usize,
+) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
         return Ok(Err(NO_STATE));
     };
@@ -99,7 +125,11 @@ pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static s
     if checkpoint.position != position {
         return Ok(Err("its snapshot is of another position"));
     }
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries = Entries {
+        all: Vec::new(),
+        held_bytes: 0,
+        left: 0,
+    };
     let mut next = position + 1;
     // Not that of the last entry: damage may have left a snapshot alone in a segment that begins far above it.
     let end = log.next_position().map_or(position, |next| next - 1);
@@ -111,7 +141,7 @@ pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static s
         next = last.position + 1;
         for item in run {
             match decode_entry(Bytes::from(item.payload)) {
-                Ok(entry) if entry.position == item.position => entries.push(entry),
+                Ok(entry) if entry.position == item.position => entries.push(entry, held_bytes),
                 _ => return Ok(Err("an entry cannot be read")),
             }
         }
@@ -122,7 +152,8 @@ pub(crate) fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static s
     let recovered = RecoveredLog {
         commit: outcome.map_or(position, |at: Position| at.max(position)),
         checkpoint,
-        entries,
+        left: position + entries.left as Position,
+        entries: entries.all,
     };
     Ok(Ok((recovered, control)))
 }
@@ -169,7 +200,7 @@ mod tests {
             log.reset(next).unwrap();
             log.put_snapshot(86, &encode_snapshot(&checkpoint, b"control"))
                 .unwrap();
-            assert_eq!(read(&log).unwrap().is_ok(), is_used, "{next}");
+            assert_eq!(read(&log, 1 << 20).unwrap().is_ok(), is_used, "{next}");
         }
     }
 

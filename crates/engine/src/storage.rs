@@ -129,8 +129,12 @@ impl Storage {
     }
 
     /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
-    /// history that the database is in, nil if it is not known.
-    pub fn recover(&mut self, database: Uuid) -> Result<Option<Recovery>, LogError> {
+    /// history that the database is in, nil if it is not known. Payloads beyond `held_bytes` are left in the log.
+    pub fn recover(
+        &mut self,
+        database: Uuid,
+        held_bytes: usize,
+    ) -> Result<Option<Recovery>, LogError> {
         let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
             return Ok(None);
         };
@@ -167,7 +171,7 @@ impl Storage {
             // acknowledged anew.
             log.flush()?;
         }
-        let (recovered, control) = match recovery::read(&log)? {
+        let (recovered, control) = match recovery::read(&log, held_bytes)? {
             Ok(read) => read,
             Err(reason) => {
                 let unspoken = reason == recovery::NO_STATE && found.damage.is_empty();

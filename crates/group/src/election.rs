@@ -11,7 +11,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::{Group, LogReader, NotNow, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::message::{Message, Promise, Standing, Summary, Wish};
 
@@ -22,6 +22,8 @@ pub(crate) const STAGGER_MS: TimeMs = 60;
 const FIRST_MS: TimeMs = 20;
 /// An attempt that has not succeeded by then has failed.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
+/// So much of the log is read at a time.
+const READ_BYTES: usize = 4 << 20;
 /// An override takes whoever has promised by then.
 const FORCED_WAIT_MS: TimeMs = 300;
 
@@ -450,13 +452,11 @@ impl Group {
     }
 
     fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
-        let Role::Candidate(Candidacy {
-            promises: Some(promises),
-            missed,
-            ..
-        }) = std::mem::replace(&mut self.role, Role::Follower)
-        else {
+        let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
             return; // `count_promises` has just seen it
+        };
+        let Some(promises) = &candidacy.promises else {
+            return; // the same
         };
         let commit = promises
             .values()
@@ -473,8 +473,13 @@ impl Group {
             .filter(|_| !planted(Mutant::WithdrawnKept))
             .filter(|entry| entry.submission().is_some_and(|id| withdrawn.contains(&id)))
             .map(|entry| entry.position)
-            .filter(|position| self.provably_uncommitted(*position, &required, &promises))
+            .filter(|position| self.provably_uncommitted(*position, &required, promises))
             .collect();
+        if let Some(first) = void.first().filter(|first| **first <= self.tail.left()) {
+            self.read_left_from = Some(*first);
+            self.role = Role::Candidate(candidacy);
+            return;
+        }
         // Payloads that came before their withdrawal are not ordered any more; only the number is.
         for id in &withdrawn {
             self.submissions.keep(id.incarnation, id.number, None);
@@ -490,7 +495,7 @@ impl Group {
         });
         self.gave_way_to = None;
         if let Role::Sequencer(office) = &mut self.role {
-            office.missed = missed;
+            office.missed = candidacy.missed;
         }
         for replica in promises.keys() {
             self.was_alive(*replica);
@@ -529,6 +534,33 @@ impl Group {
             self.put_configuration(next);
         } else if self.standing == Standing::NonPrimary {
             self.wish_reform();
+        }
+    }
+
+    /// What is voided, and all that stands above it, is appended again: payloads of it that are in the log only are read
+    /// first.
+    pub(crate) fn read_left(&mut self, log: &dyn LogReader) {
+        let Some(from) = self.read_left_from.take() else {
+            return;
+        };
+        if !matches!(self.role, Role::Candidate(_)) {
+            return;
+        }
+        let (left, mut found) = (self.tail.left(), Vec::new());
+        for next in from..=left {
+            if found
+                .last()
+                .is_some_and(|last: &Entry| last.position >= next)
+            {
+                continue;
+            }
+            match log.read_run(next, left, READ_BYTES) {
+                Ok(run) => found.extend(run),
+                Err(NotNow) => return self.read_left_from = Some(from),
+            }
+        }
+        if self.tail.restore(found) {
+            self.count_promises();
         }
     }
 

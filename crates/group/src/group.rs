@@ -98,7 +98,7 @@ const TRIMMED_AT_ONCE: Position = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotNow;
 
-/// The committed part of the log that the core no longer holds in memory.
+/// The part of the log that the core does not hold in memory.
 pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow>;
@@ -261,6 +261,8 @@ pub struct Group {
     pub(crate) hole_since: Option<TimeMs>,
     /// Where the own log ended when the sequencer's last heartbeat came in.
     pub(crate) end_at_status: Option<Position>,
+    /// From here on the log has to be read before the office can be taken.
+    pub(crate) read_left_from: Option<Position>,
     /// When this member was last asked to take the office.
     pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
@@ -337,6 +339,7 @@ impl Group {
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,
+            read_left_from: None,
             offered_at: None,
             election_at: 0,
             elections_failed: 0,
@@ -395,6 +398,7 @@ impl Group {
 
     /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
     pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
+        self.read_left(log);
         self.take_payloads();
         self.fetch_logged();
         // Committing a configuration can unlock ordering, and ordering in a group of one commits.
@@ -637,6 +641,7 @@ impl Group {
     /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
     /// bounds.
     fn trim(&mut self) {
+        self.tail.trim_left(self.committed.position);
         let held = self.tail.end() + 1 - self.tail.first();
         let bytes = self.tail.size_bytes();
         if held <= 4096 && bytes <= self.config.tail_bytes {
@@ -696,6 +701,11 @@ impl Group {
     /// Commit point.
     pub fn commit(&self) -> Position {
         self.committed.position
+    }
+
+    /// Bytes of the payloads at the log's end that are in memory. Counts them.
+    pub fn payload_bytes(&self) -> usize {
+        self.tail.payload_bytes()
     }
 
     /// Log end.

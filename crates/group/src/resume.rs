@@ -4,6 +4,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
+use crate::entry::Entry;
 use crate::event::{Action, RecoveredLog};
 use crate::group::{Group, Peer};
 use crate::ids::{Position, ReplicaId, TimeMs};
@@ -16,17 +17,14 @@ const TELL_MISSING_MS: TimeMs = 10_000;
 impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
-        self.tail = Tail::new(log.checkpoint.position, log.checkpoint.ballot);
+        let ids = log.entries.iter().filter_map(Entry::submission);
+        ids.for_each(|id| self.submissions.ordered(id));
+        let (base, ballot) = (log.checkpoint.position, log.checkpoint.ballot);
+        self.tail = Tail::recovered(base, ballot, log.entries, log.left);
         self.committed = log.checkpoint;
         self.configured_at = self.committed.position;
         self.standing = Standing::NonPrimary;
         self.resumed = true;
-        for entry in log.entries {
-            if let Some(id) = entry.submission() {
-                self.submissions.ordered(id);
-            }
-            self.tail.push(entry);
-        }
         self.durable = self.tail.end();
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
         if self.tail.end_ballot() > self.promised {

@@ -134,7 +134,7 @@ impl Process {
         plan: &Plan,
         name: String,
         me: (ReplicaId, Incarnation, u8),
-        recovered: Recovered,
+        mut recovered: Recovered,
         now: TimeMs,
         clock_ms: TimeMs,
     ) -> Process {
@@ -155,6 +155,11 @@ impl Process {
         };
         let (persisted, intact) = (recovered.promised, !recovered.amnesiac);
         let kept = recovered.log.clone();
+        if let Some(log) = &mut recovered.log {
+            let left = log.entries.iter_mut();
+            let left = left.take_while(|entry| entry.position <= log.left);
+            left.for_each(Entry::drop_payload);
+        }
         let mut process = Process {
             name,
             incarnation,
