@@ -154,9 +154,26 @@ impl Engine {
         action: group::Action,
         outside: &mut dyn Outside,
     ) {
-        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
+        use group::Action;
+        if self.link.is_none() || self.failed.is_some() {
             return;
-        };
+        }
+        match &action {
+            Action::Deliver { .. } | Action::DeliverFromLog { .. }
+                if !self.write_before_delivery() =>
+            {
+                return;
+            }
+            _ => {}
+        }
+        let Some(link) = &mut self.link else { return };
+        match &action {
+            Action::Deliver { position, delivery } => outside.delivered(*position, delivery),
+            Action::DeliverFromLog { first, last } => {
+                outside.delivered_from_log(*first, *last, &link.storage);
+            }
+            _ => {}
+        }
         if let Some(action) = link.undelivered.take_in(action) {
             self.carry_out_group(now_ms, action, outside);
         }
@@ -254,10 +271,8 @@ impl Engine {
                 }
             }
             Action::Deliver { position, delivery } => {
-                if !self.write_before_delivery() {
-                    return;
-                }
-                self.deliver(now_ms, position, delivery, outside);
+                self.tell_history(outside);
+                self.node(now_ms, replicator::Event::Delivered { position, delivery });
             }
             Action::DeliverFromLog { .. } => {} // waits: see `Undelivered::take_in`
             Action::Found => self.found(now_ms, outside),

@@ -95,14 +95,13 @@ impl Engine {
                         None => return any,
                     }
                 }
-                Action::Deliver { position, delivery } => {
-                    let bytes = payload_bytes(&delivery);
-                    self.deliver(now_ms, position, delivery, outside);
-                    bytes
-                }
                 other => {
+                    let bytes = match &other {
+                        Action::Deliver { delivery, .. } => payload_bytes(delivery),
+                        _ => 0,
+                    };
                     self.carry_out_group(now_ms, other, outside);
-                    0
+                    bytes
                 }
             };
             *room_bytes = room_bytes.saturating_sub(bytes.max(1));
@@ -157,23 +156,10 @@ impl Engine {
         let mut bytes = 0;
         for (position, delivery) in found {
             bytes += payload_bytes(&delivery);
-            self.deliver(now_ms, position, delivery, outside);
+            self.node(now_ms, replicator::Event::Delivered { position, delivery });
             self.carry_out(now_ms, outside);
         }
         Some(bytes)
-    }
-
-    /// The replicator hears of a committed entry, which is written.
-    pub(crate) fn deliver(
-        &mut self,
-        now_ms: u64,
-        position: Position,
-        delivery: Delivery,
-        outside: &mut dyn Outside,
-    ) {
-        outside.delivered(position, &delivery);
-        self.tell_history(outside);
-        self.node(now_ms, replicator::Event::Delivered { position, delivery });
     }
 
     /// The log begins anew, or the group has let go: what waits to be delivered is not any more. The replicator

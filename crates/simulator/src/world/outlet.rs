@@ -1,12 +1,12 @@
 //! What a node's engine asks of its surroundings.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside};
+use trireme_engine::{Channel, Outside, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
 use trireme_log::FlushJob;
-use trireme_replicator::{Action, Gtid};
+use trireme_replicator::{Action, Gtid, History};
 
 use crate::machine::Progress;
 use crate::saved_state::SavedState;
@@ -174,5 +174,12 @@ impl Outside for Outlet<'_> {
             position,
             delivery: delivery.clone(),
         });
+    }
+
+    fn delivered_from_log(&mut self, first: Position, last: Position, log: &Storage) {
+        let found = log.read_back(first, last, usize::MAX);
+        for (position, delivery) in found.into_iter().flatten() {
+            self.delivered(position, &delivery);
+        }
     }
 }
