@@ -11,7 +11,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::event::Action;
-use crate::group::{Group, LogReader, NotNow, Role};
+use crate::group::{Group, LogReader, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::message::{Message, Promise, Standing, Summary, Wish};
 
@@ -546,18 +546,16 @@ impl Group {
         if !matches!(self.role, Role::Candidate(_)) {
             return;
         }
-        let (left, mut found) = (self.tail.left(), Vec::new());
-        for next in from..=left {
-            if found
-                .last()
-                .is_some_and(|last: &Entry| last.position >= next)
-            {
-                continue;
-            }
-            match log.read_run(next, left, READ_BYTES) {
-                Ok(run) => found.extend(run),
-                Err(NotNow) => return self.read_left_from = Some(from),
-            }
+        let (left, mut next, mut found) = (self.tail.left(), from, Vec::new());
+        while next <= left {
+            let Ok(run) = log.read_run(next, left, READ_BYTES) else {
+                return self.read_left_from = Some(from); // it is tried again
+            };
+            let Some(last) = run.last() else {
+                return; // it cannot be read: the attempt fails
+            };
+            next = last.position + 1;
+            found.extend(run);
         }
         if self.tail.restore(found) {
             self.count_promises();

@@ -97,11 +97,11 @@ impl Tail {
             return false;
         };
         let reaches = found.last().is_some_and(|last| last.position == self.left);
-        let is_it = |entry: &Entry| {
-            let head = self.head(entry.position);
-            head.is_some_and(|head| head.ballot == entry.ballot)
+        let is_it = |(entry, position): (&Entry, Position)| {
+            let ballot = self.head(position).map(|head| head.ballot);
+            entry.position == position && ballot == Some(entry.ballot)
         };
-        if !reaches || !found.iter().all(is_it) {
+        if !reaches || !found.iter().zip(first..).all(is_it) {
             return false;
         }
         for entry in found {
@@ -186,7 +186,10 @@ impl Tail {
         let upto = upto.min(self.left);
         if self.base < upto {
             self.trim(upto);
-            self.entries.shrink_to_fit();
+            // Now and then: what stays is moved.
+            if self.entries.len() < self.entries.capacity() / 4 {
+                self.entries.shrink_to_fit();
+            }
         }
     }
 

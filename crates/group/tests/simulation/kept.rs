@@ -21,6 +21,7 @@ impl Process {
     /// Begins with the log that an earlier process left.
     pub fn resume(&mut self, kept: &RecoveredLog) {
         self.log.reset(&kept.checkpoint);
+        self.log.left = kept.left;
         for entry in &kept.entries {
             self.log.append(entry.clone());
         }

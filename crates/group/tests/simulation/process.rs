@@ -18,6 +18,8 @@ pub struct MemoryLog {
     writes: VecDeque<u64>,
     last_write: u64,
     retention: usize,
+    /// All that its process has left in it can be read.
+    pub left: Position,
 }
 
 impl MemoryLog {
@@ -70,7 +72,8 @@ impl MemoryLog {
 
 impl LogReader for MemoryLog {
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
-        let kept = position.saturating_add(self.retention as Position) > self.end();
+        let served = position.saturating_add(self.retention as Position) > self.end();
+        let kept = served || position <= self.left;
         Ok(self.get(position).filter(|_| kept).cloned())
     }
 }
