@@ -149,6 +149,37 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         use group::Action;
+        if self.link.is_none() || self.failed.is_some() {
+            return;
+        }
+        match &action {
+            Action::Deliver { .. } | Action::DeliverFromLog { .. }
+                if !self.write_before_delivery() =>
+            {
+                return;
+            }
+            _ => {}
+        }
+        let Some(link) = &mut self.link else { return };
+        match &action {
+            Action::Deliver { position, delivery } => outside.delivered(*position, delivery),
+            Action::DeliverFromLog { first, last } => {
+                outside.delivered_from_log(*first, *last, &link.storage);
+            }
+            _ => {}
+        }
+        if let Some(action) = link.undelivered.take_in(action) {
+            self.carry_out_group(now_ms, action, outside);
+        }
+    }
+
+    pub(crate) fn carry_out_group(
+        &mut self,
+        now_ms: u64,
+        action: group::Action,
+        outside: &mut dyn Outside,
+    ) {
+        use group::Action;
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
@@ -203,6 +234,7 @@ impl Engine {
                 self.must_write(result);
             }
             Action::Reset { checkpoint } => {
+                self.drop_deliveries(now_ms, outside);
                 outside.began_anew(&checkpoint);
                 if self.replicator.needs_log() {
                     self.node(now_ms, replicator::Event::LogEnds);
@@ -233,14 +265,9 @@ impl Engine {
                 }
             }
             Action::Deliver { position, delivery } => {
-                if !self.write_before_delivery() {
-                    return;
-                }
-                outside.delivered(position, &delivery);
-                self.tell_history(outside);
-                self.node(now_ms, replicator::Event::Delivered { position, delivery });
-                outside.took_in(&self.replicator);
+                self.deliver(now_ms, position, delivery, outside)
             }
+            Action::DeliverFromLog { .. } => {} // waits: see `Undelivered::take_in`
             Action::Found => self.found(now_ms, outside),
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
@@ -256,11 +283,27 @@ impl Engine {
                 self.node(now_ms, replicator::Event::ReadFailed { token })
             }
             // The mesh stays up for a while: the others may still need this member's last word.
-            Action::Left => self.node(now_ms, replicator::Event::Left),
+            Action::Left => {
+                self.drop_deliveries(now_ms, outside);
+                self.node(now_ms, replicator::Event::Left)
+            }
             Action::Refused { reason } => outside.refused(reason),
             Action::Note { text } => outside.note(&text),
             Action::Alarm { text } => outside.alarm(&text),
         }
+    }
+
+    /// The replicator is told what the group has delivered.
+    pub(crate) fn deliver(
+        &mut self,
+        now_ms: u64,
+        position: group::Position,
+        delivery: group::Delivery,
+        outside: &mut dyn Outside,
+    ) {
+        self.tell_history(outside);
+        self.node(now_ms, replicator::Event::Delivered { position, delivery });
+        outside.took_in(&self.replicator);
     }
 
     /// This node founds a history with the support of the others: as if it had been told to bootstrap.
@@ -296,7 +339,8 @@ impl Engine {
             return;
         };
         let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
-        if link.storage.wants_snapshot() && result.is_ok() {
+        let in_step = link.undelivered.is_empty();
+        if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {
                 let state = link.group.checkpoint();
                 outside.kept(state, &control);

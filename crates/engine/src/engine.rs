@@ -14,6 +14,7 @@ use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
+use crate::undelivered::Undelivered;
 
 /// What a connection begins with.
 pub struct Start {
@@ -83,6 +84,7 @@ pub struct Link {
     pub(crate) just_founded: bool,
     /// Of a log that grows because a member's lags behind.
     pub(crate) laggard_told: Told,
+    pub(crate) undelivered: Undelivered,
 }
 
 /// Why a node cannot go on in its cluster.
@@ -144,7 +146,7 @@ impl Engine {
         // Who is to found a cluster has no past if its database has none, or none that is known.
         let looks_back = start.bootstrap.is_none() || local.is_known();
         let recovery = match start.recover && looks_back {
-            true => storage.recover(local.uuid)?.map(Box::new),
+            true => (storage.recover(local.uuid, start.options.queue_bytes)?).map(Box::new),
             false => None,
         };
         // Who has founded the history, and died before its database had kept the first view, has all that is
@@ -235,6 +237,7 @@ impl Engine {
             to_found: expect.map(|expected| expected.history),
             just_founded: false,
             laggard_told: Told::default(),
+            undelivered: Undelivered::new(start.options.queue_bytes),
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));
@@ -342,7 +345,8 @@ impl Engine {
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let group = self.link.as_ref().map(|link| link.group.next_deadline());
         let node = self.replicator.next_deadline_ms();
-        group.into_iter().chain(node).min()
+        let waiting = self.link.as_ref().and_then(|l| l.undelivered.due_ms());
+        group.into_iter().chain(node).chain(waiting).min()
     }
 
     /// Carries out actions until nothing is left to do, and writes the log. What was given to
@@ -352,6 +356,11 @@ impl Engine {
             outside.warn(&note);
         }
         self.tell_history(outside);
+        let slice = self
+            .link
+            .as_ref()
+            .map(|link| link.undelivered.slice_bytes());
+        let mut room_bytes = slice.unwrap_or(0);
         while self.failed.is_none() {
             self.carry_out(now_ms, outside);
             if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
@@ -359,7 +368,8 @@ impl Engine {
                 link.group.flush(&link.storage, &mut self.group_actions);
             }
             if self.group_actions.is_empty() {
-                if self.write_log(now_ms, outside) {
+                let learns = self.write_log(now_ms, outside);
+                if learns || self.deliver_waiting(now_ms, outside, &mut room_bytes) {
                     continue;
                 }
                 break;

@@ -18,6 +18,7 @@ mod snapshot;
 mod staging;
 mod start_error;
 mod storage;
+mod undelivered;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};

@@ -5,6 +5,8 @@ use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, 
 use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{self as replicator, Replicator};
 
+use crate::storage::Storage;
+
 /// Whose message a frame carries: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
@@ -84,6 +86,8 @@ pub trait Outside {
     fn founds(&mut self, _history: Uuid) {}
     /// The group delivered a committed entry.
     fn delivered(&mut self, _position: Position, _delivery: &Delivery) {}
+    /// The same, of these entries, which are in the log.
+    fn delivered_from_log(&mut self, _first: Position, _last: Position, _log: &Storage) {}
     /// What was delivered was given to the replicator, which is like this now.
     fn took_in(&mut self, _node: &Replicator) {}
     /// What became of an entry was noted beside it.

@@ -14,7 +14,7 @@ use crate::snapshot::decode_snapshot;
 use crate::storage::Storage;
 
 /// So much of the log is read at a time.
-const RUN_BYTES: u64 = 16 << 20;
+const RUN_BYTES: u64 = 4 << 20;
 
 /// The log was begun, and its process ended before the first state was beside it.
 const NO_STATE: &str = "it has no snapshot of the cluster's state";
@@ -64,8 +64,33 @@ impl Recovery {
     }
 }
 
-/// Reads what the log holds from its newest snapshot on; Err: why it is of no use.
-fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
+/// Entries that are read back one after the other. The payloads of the newest are kept, within a bound: they may have to be
+/// sent to others.
+struct Entries {
+    all: Vec<Entry>,
+    held_bytes: usize,
+    /// How many are without their payloads.
+    left: usize,
+}
+
+impl Entries {
+    fn push(&mut self, entry: Entry, held_bytes_max: usize) {
+        self.held_bytes += entry.payload_bytes();
+        self.all.push(entry);
+        while self.held_bytes > held_bytes_max && !planted(Mutant::RestartReadsAll) {
+            let oldest = &mut self.all[self.left]; // some of them have payloads
+            self.held_bytes -= oldest.payload_bytes();
+            oldest.drop_payload();
+            self.left += 1;
+        }
+    }
+}
+
+/// Reads what the log holds from its newest snapshot on, and of payloads keeps `held_bytes`; Err: why it is of no use.
+fn read(
+    log: &Log,
+    held_bytes: usize,
+) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
         return Ok(Err(NO_STATE));
     };
@@ -75,7 +100,11 @@ fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogErr
     if checkpoint.position != position {
         return Ok(Err("its snapshot is of another position"));
     }
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries = Entries {
+        all: Vec::new(),
+        held_bytes: 0,
+        left: 0,
+    };
     let mut next = position + 1;
     // Not that of the last entry: damage may have left a snapshot alone in a segment that begins far above it.
     let end = log.next_position().map_or(position, |next| next - 1);
@@ -87,7 +116,7 @@ fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogErr
         next = last.position + 1;
         for item in run {
             match decode_entry(Bytes::from(item.payload)) {
-                Ok(entry) if entry.position == item.position => entries.push(entry),
+                Ok(entry) if entry.position == item.position => entries.push(entry, held_bytes),
                 _ => return Ok(Err("an entry cannot be read")),
             }
         }
@@ -98,7 +127,8 @@ fn read(log: &Log) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogErr
     let recovered = RecoveredLog {
         commit: outcome.map_or(position, |at: Position| at.max(position)),
         checkpoint,
-        entries,
+        left: position + entries.left as Position,
+        entries: entries.all,
     };
     Ok(Ok((recovered, control)))
 }
@@ -165,8 +195,12 @@ impl Storage {
     }
 
     /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
-    /// history that the database is in, nil if it is not known.
-    pub fn recover(&mut self, database: Uuid) -> Result<Option<Recovery>, LogError> {
+    /// history that the database is in, nil if it is not known. Payloads beyond `held_bytes` are left in the log.
+    pub fn recover(
+        &mut self,
+        database: Uuid,
+        held_bytes: usize,
+    ) -> Result<Option<Recovery>, LogError> {
         let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
             return Ok(None);
         };
@@ -203,7 +237,7 @@ impl Storage {
             // acknowledged anew.
             log.flush()?;
         }
-        let (recovered, control) = match read(&log)? {
+        let (recovered, control) = match read(&log, held_bytes)? {
             Ok(read) => read,
             Err(reason) => {
                 let unspoken = reason == NO_STATE && found.damage.is_empty();
@@ -287,7 +321,7 @@ mod tests {
             log.reset(next).unwrap();
             log.put_snapshot(86, &encode_snapshot(&checkpoint, b"control"))
                 .unwrap();
-            assert_eq!(read(&log).unwrap().is_ok(), is_used, "{next}");
+            assert_eq!(read(&log, 1 << 20).unwrap().is_ok(), is_used, "{next}");
         }
     }
 }

@@ -148,7 +148,7 @@ impl Group {
     pub(crate) fn commit_to(&mut self, position: Position) {
         while self.committed.position < position {
             let next = self.committed.position + 1;
-            let entry = self.tail.get(next).cloned();
+            let entry = self.tail.head(next).cloned();
             let entry = entry.expect("entries above the commit point are never trimmed");
             self.deliver(entry);
         }
@@ -186,11 +186,25 @@ impl Group {
             _ => None,
         };
         self.committed.apply(&entry);
-        if let Some(delivery) = delivery {
-            self.out.push(Action::Deliver { position, delivery });
+        match delivery {
+            Some(Delivery::Submission { .. }) if position <= self.tail.left() => {
+                self.deliver_from_log(position);
+            }
+            Some(delivery) => self.out.push(Action::Deliver { position, delivery }),
+            None => {}
         }
         if let (Some(before), Body::Configuration(configuration)) = (before, entry.body) {
             self.configured(&before, &configuration);
+        }
+    }
+
+    fn deliver_from_log(&mut self, position: Position) {
+        match self.out.last_mut() {
+            Some(Action::DeliverFromLog { last, .. }) if *last + 1 == position => *last = position,
+            _ => self.out.push(Action::DeliverFromLog {
+                first: position,
+                last: position,
+            }),
         }
     }
 

@@ -48,6 +48,7 @@ impl Group {
 
     /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
     pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
+        self.read_left(log);
         self.take_payloads();
         self.fetch_logged();
         // Committing a configuration can unlock ordering, and ordering in a group of one commits.

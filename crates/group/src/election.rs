@@ -335,13 +335,11 @@ impl Group {
     }
 
     fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
-        let Role::Candidate(Candidacy {
-            promises: Some(promises),
-            missed,
-            ..
-        }) = std::mem::replace(&mut self.role, Role::Follower)
-        else {
+        let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
             return; // `count_promises` has just seen it
+        };
+        let Some(promises) = &candidacy.promises else {
+            return; // the same
         };
         let commit = promises.commit().max(self.committed.position);
         let withdrawn = promises.withdrawn();
@@ -353,6 +351,11 @@ impl Group {
             .map(|entry| entry.position)
             .filter(|position| promises.exclude_commit(*position, &required, &self.tail))
             .collect();
+        if let Some(first) = void.first().filter(|first| **first <= self.tail.left()) {
+            self.read_left_from = Some(*first);
+            self.role = Role::Candidate(candidacy);
+            return;
+        }
         // Payloads that came before their withdrawal are not ordered any more; only the number is.
         for id in &withdrawn {
             self.submissions.keep(id.incarnation, id.number, None);
@@ -368,7 +371,7 @@ impl Group {
         });
         self.gave_way_to = None;
         if let Role::Sequencer(office) = &mut self.role {
-            office.missed = missed;
+            office.missed = candidacy.missed;
         }
         for (replica, ..) in promises.all() {
             self.was_alive(replica);
@@ -379,7 +382,7 @@ impl Group {
             }
         }
         if let Some(override_id) = forced {
-            self.put_override(override_id, &promises, commit);
+            self.put_override(override_id, promises, commit);
         } else if self.standing == Standing::NonPrimary {
             self.wish_reform();
         }

@@ -57,4 +57,19 @@ impl Entry {
             Body::BallotStart | Body::Void { .. } => 0,
         }
     }
+
+    /// Bytes of a submission's payload, as far as it is here.
+    pub fn payload_bytes(&self) -> usize {
+        match &self.body {
+            Body::Submission { payload, .. } => payload.len(),
+            _ => 0,
+        }
+    }
+
+    /// The same without a submission's payload.
+    pub fn drop_payload(&mut self) {
+        if let Body::Submission { payload, .. } = &mut self.body {
+            *payload = Bytes::new();
+        }
+    }
 }

@@ -26,6 +26,9 @@ pub struct RecoveredLog {
     pub checkpoint: Checkpoint,
     /// All entries above it, in order.
     pub entries: Vec<Entry>,
+    /// Of submissions up to here the payloads were left in the log ([`Entry::drop_payload`]): they are read when their turn
+    /// comes. 0: of none.
+    pub left: Position,
     /// Everything up to here was committed; what lies beyond may never have been (rule 6).
     pub commit: Position,
 }
@@ -203,6 +206,14 @@ pub enum Action {
         position: Position,
         /// What.
         delivery: Delivery,
+    },
+    /// The next committed entries, one after the other, all of them submissions of members: their payloads were left in
+    /// the log ([`RecoveredLog::left`]).
+    DeliverFromLog {
+        /// Position of the first.
+        first: Position,
+        /// Position of the last.
+        last: Position,
     },
     /// No majority: the component as this node sees it (rule 20).
     NonPrimary {

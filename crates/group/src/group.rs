@@ -108,6 +108,8 @@ pub struct Group {
     pub(crate) hole_since: Option<TimeMs>,
     /// Where the own log ended when the sequencer's last heartbeat came in.
     pub(crate) end_at_status: Option<Position>,
+    /// From here on the log has to be read before the office can be taken.
+    pub(crate) read_left_from: Option<Position>,
     /// When this member was last asked to take the office.
     pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
@@ -185,6 +187,7 @@ impl Group {
             summary_sent_at: None,
             hole_since: None,
             end_at_status: None,
+            read_left_from: None,
             offered_at: None,
             election_at: 0,
             elections_failed: 0,
@@ -308,6 +311,11 @@ impl Group {
     /// Commit point.
     pub fn commit(&self) -> Position {
         self.committed.position
+    }
+
+    /// Bytes of the payloads at the log's end that are in memory. Counts them.
+    pub fn payload_bytes(&self) -> usize {
+        self.tail.payload_bytes()
     }
 
     /// Log end.

@@ -7,7 +7,7 @@ use crate::ids::Position;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotNow;
 
-/// The committed part of the log that the core no longer holds in memory.
+/// The part of the log that the core does not hold in memory.
 pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow>;

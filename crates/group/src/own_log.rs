@@ -4,9 +4,12 @@ use crate::entry::Entry;
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::Position;
+use crate::log_reader::LogReader;
 
 /// Entries dropped from memory at a time: the rest can wait for the next event.
 const TRIMMED_AT_ONCE: Position = 4096;
+/// So much of the log is read at a time.
+const READ_BYTES: usize = 4 << 20;
 
 impl Group {
     /// Appends to the own log.
@@ -39,6 +42,7 @@ impl Group {
     /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
     /// bounds.
     pub(crate) fn trim(&mut self) {
+        self.tail.trim_left(self.committed.position);
         let held = self.tail.end() + 1 - self.tail.first();
         let bytes = self.tail.size_bytes();
         if held <= 4096 && bytes <= self.config.tail_bytes {
@@ -52,5 +56,30 @@ impl Group {
         let upto = lacking.map_or(committed, |acked| acked.min(committed));
         self.tail
             .trim(upto.min(self.tail.first() + TRIMMED_AT_ONCE));
+    }
+
+    /// What is voided, and all that stands above it, is appended again: payloads of it that are in the log only are read
+    /// first.
+    pub(crate) fn read_left(&mut self, log: &dyn LogReader) {
+        let Some(from) = self.read_left_from.take() else {
+            return;
+        };
+        if !matches!(self.role, Role::Candidate(_)) {
+            return;
+        }
+        let (left, mut next, mut found) = (self.tail.left(), from, Vec::new());
+        while next <= left {
+            let Ok(run) = log.read_run(next, left, READ_BYTES) else {
+                return self.read_left_from = Some(from); // it is tried again
+            };
+            let Some(last) = run.last() else {
+                return; // it cannot be read: the attempt fails
+            };
+            next = last.position + 1;
+            found.extend(run);
+        }
+        if self.tail.restore(found) {
+            self.count_promises();
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! incarnation, in the seat of its replica (rules 4, 6, 14).
 
 use crate::configuration::{Configuration, Member};
+use crate::entry::Entry;
 use crate::event::RecoveredLog;
 use crate::group::Group;
 use crate::message::Standing;
@@ -10,17 +11,14 @@ use crate::tail::Tail;
 impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
-        self.tail = Tail::new(log.checkpoint.position, log.checkpoint.ballot);
+        let ids = log.entries.iter().filter_map(Entry::submission);
+        ids.for_each(|id| self.submissions.ordered(id));
+        let (base, ballot) = (log.checkpoint.position, log.checkpoint.ballot);
+        self.tail = Tail::recovered(base, ballot, log.entries, log.left);
         self.committed = log.checkpoint;
         self.configured_at = self.committed.position;
         self.standing = Standing::NonPrimary;
         self.resumed = true;
-        for entry in log.entries {
-            if let Some(id) = entry.submission() {
-                self.submissions.ordered(id);
-            }
-            self.tail.push(entry);
-        }
         self.durable = self.tail.end();
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
         if self.tail.end_ballot() > self.promised {

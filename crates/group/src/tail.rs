@@ -19,6 +19,8 @@ pub struct Tail {
     /// Positions of the configurations within `entries`.
     configurations: VecDeque<Position>,
     size_bytes: usize,
+    /// Submissions up to here are without their payloads, which are in the log only.
+    left: Position,
 }
 
 impl Tail {
@@ -31,6 +33,23 @@ impl Tail {
         }
     }
 
+    /// The end of a log that an earlier process left: its entries above the base, of which the submissions up to
+    /// `left` are without their payloads.
+    pub fn recovered(
+        base: Position,
+        base_ballot: Ballot,
+        entries: Vec<Entry>,
+        left: Position,
+    ) -> Tail {
+        let mut tail = Tail::new(base, base_ballot);
+        for (entry, position) in entries.iter().zip(base + 1..) {
+            tail.take_in(entry, position);
+        }
+        tail.entries = entries.into();
+        tail.left = left.min(tail.end());
+        tail
+    }
+
     /// Last position, 0 if there never was an entry.
     pub fn end(&self) -> Position {
         self.base + self.entries.len() as Position
@@ -41,9 +60,9 @@ impl Tail {
         self.runs.last().map_or(self.base_ballot, |run| run.0)
     }
 
-    /// First position in memory.
+    /// First position from which on entries are in memory as they are in the log.
     pub fn first(&self) -> Position {
-        self.base + 1
+        self.base.max(self.left) + 1
     }
 
     /// Memory held.
@@ -51,10 +70,47 @@ impl Tail {
         self.size_bytes
     }
 
-    /// The entry at `position`, if it is in memory.
+    /// What payloads take of it.
+    pub fn payload_bytes(&self) -> usize {
+        self.entries.iter().map(Entry::payload_bytes).sum()
+    }
+
+    /// The entry at `position`, if it is in memory as it is in the log.
     pub fn get(&self, position: Position) -> Option<&Entry> {
+        self.head(position).filter(|_| position >= self.first())
+    }
+
+    /// The entry at `position` above the base; up to [`Tail::left`] a submission is without its payload.
+    pub fn head(&self, position: Position) -> Option<&Entry> {
         let index = position.checked_sub(self.base + 1)?;
         self.entries.get(usize::try_from(index).ok()?)
+    }
+
+    /// Submissions up to here are without their payloads.
+    pub fn left(&self) -> Position {
+        self.left
+    }
+
+    /// Takes in what was read from the log: contiguous, and up to [`Tail::left`]. False if it is something else.
+    pub fn restore(&mut self, found: Vec<Entry>) -> bool {
+        let Some(first) = found.first().map(|entry| entry.position) else {
+            return false;
+        };
+        let reaches = found.last().is_some_and(|last| last.position == self.left);
+        let is_it = |(entry, position): (&Entry, Position)| {
+            let ballot = self.head(position).map(|head| head.ballot);
+            entry.position == position && ballot == Some(entry.ballot)
+        };
+        if !reaches || !found.iter().zip(first..).all(is_it) {
+            return false;
+        }
+        for entry in found {
+            let index = (entry.position - self.base - 1) as usize;
+            self.size_bytes += entry.payload_bytes();
+            self.entries[index] = entry;
+        }
+        self.left = first - 1;
+        true
     }
 
     /// Ballot of the entry at `position`, as far back as the base.
@@ -71,7 +127,13 @@ impl Tail {
 
     /// Adds the next entry.
     pub fn push(&mut self, entry: Entry) {
-        assert_eq!(entry.position, self.end() + 1, "the log is contiguous");
+        self.take_in(&entry, self.end() + 1);
+        self.entries.push_back(entry);
+    }
+
+    /// Notes what is to be known of the entry at `position`, the next one.
+    fn take_in(&mut self, entry: &Entry, position: Position) {
+        assert_eq!(entry.position, position, "the log is contiguous");
         assert!(
             entry.ballot >= self.end_ballot(),
             "ballots never fall within a log"
@@ -83,7 +145,6 @@ impl Tail {
             self.configurations.push_back(entry.position);
         }
         self.size_bytes += entry.size_bytes();
-        self.entries.push_back(entry);
     }
 
     /// Drops every entry above `after` and returns them, in order.
@@ -94,6 +155,7 @@ impl Tail {
         self.runs.retain(|run| run.1 <= after);
         self.configurations.retain(|position| *position <= after);
         self.size_bytes -= dropped.iter().map(Entry::size_bytes).sum::<usize>();
+        self.left = self.left.min(after);
         dropped
     }
 
@@ -119,7 +181,19 @@ impl Tail {
         }
     }
 
-    /// Entries above `from`, in order.
+    /// Forgets entries at or below `upto`, which must be committed, as far as their payloads are not here.
+    pub fn trim_left(&mut self, upto: Position) {
+        let upto = upto.min(self.left);
+        if self.base < upto {
+            self.trim(upto);
+            // Now and then: what stays is moved.
+            if self.entries.len() < self.entries.capacity() / 4 {
+                self.entries.shrink_to_fit();
+            }
+        }
+    }
+
+    /// Entries above `from`, in order; as by [`Tail::head`].
     pub fn above(&self, from: Position) -> impl Iterator<Item = &Entry> {
         let skip = from.saturating_sub(self.base) as usize;
         self.entries.iter().skip(skip)
@@ -134,7 +208,7 @@ impl Tail {
             .configurations
             .iter()
             .filter(move |position| **position > from);
-        above.filter_map(|position| match &self.get(*position)?.body {
+        above.filter_map(|position| match &self.head(*position)?.body {
             Body::Configuration(configuration) => Some((*position, configuration)),
             _ => None, // not reached: `configurations` holds the positions of such
         })

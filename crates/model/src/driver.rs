@@ -196,6 +196,10 @@ impl Run {
             }
             Action::Persist(state) => process.writing = Some(state.promised),
             Action::Deliver { position, delivery } => self.deliver(position, delivery),
+            Action::DeliverFromLog { .. } => {
+                let text = "delivers what was left in a log, and nothing was".to_owned();
+                self.facts.push(breach::ASSERTION.fact(text));
+            }
             Action::Failed { id, fate } => {
                 process.saying_joined = false;
                 if fate == Fate::Withdrawn {

@@ -71,6 +71,8 @@ mutants! {
         log_outranks_database: LogOutranksDatabase,
         damage_repaired_first: DamageRepairedFirst,
         pause_fills_all_logs: PauseFillsAllLogs,
+        restart_reads_all: RestartReadsAll,
+        left_is_overtaken: LeftIsOvertaken,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

@@ -75,6 +75,7 @@ fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered) {
         },
         commit,
         entries: cores.log_of(0),
+        left: 0,
     };
     let recovered = Recovered {
         log: Some(log),

@@ -128,10 +128,15 @@ impl Cores {
         self.start_with(Config::new(me), recovered)
     }
 
-    pub fn start_with(&mut self, config: Config, recovered: Recovered) -> usize {
+    /// What a recovered log leaves on disk is in it here; the group does not get it.
+    pub fn start_with(&mut self, config: Config, mut recovered: Recovered) -> usize {
         let node = self.nodes.len();
-        let log = recovered.log.as_ref();
-        let entries = log.map_or(Vec::new(), |log| log.entries.clone());
+        let mut entries = Vec::new();
+        if let Some(log) = &mut recovered.log {
+            entries = log.entries.clone();
+            let left = log.entries.iter_mut().filter(|e| e.position <= log.left);
+            left.for_each(Entry::drop_payload);
+        }
         self.nodes.push(Node {
             group: Group::new(config, recovered, self.now),
             log: Log {

@@ -6,6 +6,7 @@ mod cores;
 mod feeding;
 mod founding;
 mod large;
+mod left;
 mod moving;
 mod office;
 mod restarts;

@@ -23,6 +23,7 @@ fn recovered(cores: &Cores, lost: usize, amnesiac: bool) -> Recovered {
             },
             commit: entries.len() as u64 - 2,
             entries,
+            left: 0,
         }),
         ..Recovered::default()
     }

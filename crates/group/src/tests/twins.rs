@@ -24,6 +24,7 @@ fn with_log_of(cores: &Cores, node: usize) -> Recovered {
             },
             commit: entries.len() as u64,
             entries,
+            left: 0,
         }),
     }
 }

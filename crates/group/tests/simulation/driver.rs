@@ -1,7 +1,8 @@
 //! The driver's duties towards a core: batches of events, actions in their order, time, completions.
 
 use trireme_group::{
-    Action, Ballot, Body, Delivery, Event, Fate, Incarnation, Message, Position, Standing, encode,
+    Action, Ballot, Body, Delivery, Event, Fate, Incarnation, LogReader, Message, Position,
+    Standing, encode,
 };
 
 use crate::judge::{self, JOINED};
@@ -187,6 +188,18 @@ impl World {
                 }
                 None => process.deliveries.push((position, delivery)),
             },
+            Action::DeliverFromLog { first, last } => {
+                assert_eq!(process.entrance, None, "the log has begun anew");
+                for position in first..=last {
+                    let entry = process.log.read(position).ok().flatten();
+                    let Some(Body::Submission { id, payload }) = entry.map(|entry| entry.body)
+                    else {
+                        panic!("{} delivers {position}, which it has not", process.name);
+                    };
+                    let delivery = Delivery::Submission { id, payload };
+                    process.deliveries.push((position, delivery));
+                }
+            }
             Action::NonPrimary { component } => {
                 let sorted = component
                     .windows(2)

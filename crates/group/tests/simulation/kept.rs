@@ -21,6 +21,7 @@ impl Process {
     /// Begins with the log that an earlier process left.
     pub fn resume(&mut self, kept: &RecoveredLog) {
         self.log.reset(&kept.checkpoint);
+        self.log.left = kept.left;
         for entry in &kept.entries {
             self.log.append(entry.clone());
         }
@@ -58,10 +59,18 @@ impl Process {
             kept = random.within(view.unwrap_or(checkpoint.position)..=end);
         }
         entries.truncate((kept - checkpoint.position) as usize);
+        let mut held_bytes: usize = entries.iter().map(Entry::payload_bytes).sum();
+        let is_left = |entry: &&Entry| {
+            let is_beyond = held_bytes > plan.tail_bytes;
+            held_bytes -= entry.payload_bytes();
+            is_beyond
+        };
+        let left = entries.iter().take_while(is_left).count();
         let known = self.committed.clamp(checkpoint.position, kept);
         let commit = random.within(checkpoint.position..=known);
         Some(Kept {
             log: RecoveredLog {
+                left: checkpoint.position + left as Position,
                 checkpoint,
                 entries,
                 commit,

@@ -18,6 +18,8 @@ pub struct MemoryLog {
     writes: VecDeque<u64>,
     last_write: u64,
     retention: usize,
+    /// All that its process has left in it can be read.
+    pub left: Position,
 }
 
 impl MemoryLog {
@@ -70,7 +72,8 @@ impl MemoryLog {
 
 impl LogReader for MemoryLog {
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
-        let kept = position.saturating_add(self.retention as Position) > self.end();
+        let served = position.saturating_add(self.retention as Position) > self.end();
+        let kept = served || position <= self.left;
         Ok(self.get(position).filter(|_| kept).cloned())
     }
 }
@@ -134,7 +137,7 @@ impl Process {
         plan: &Plan,
         name: String,
         me: (ReplicaId, Incarnation, u8),
-        recovered: Recovered,
+        mut recovered: Recovered,
         now: TimeMs,
         clock_ms: TimeMs,
     ) -> Process {
@@ -155,6 +158,11 @@ impl Process {
         };
         let (persisted, intact) = (recovered.promised, !recovered.amnesiac);
         let kept = recovered.log.clone();
+        if let Some(log) = &mut recovered.log {
+            let left = log.entries.iter_mut();
+            let left = left.take_while(|entry| entry.position <= log.left);
+            left.for_each(Entry::drop_payload);
+        }
         let mut process = Process {
             name,
             incarnation,

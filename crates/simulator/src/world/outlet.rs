@@ -1,12 +1,12 @@
 //! What a node's engine asks of its surroundings.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside};
+use trireme_engine::{Channel, Outside, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
 use trireme_log::{FlushJob, Outcome};
-use trireme_replicator::{Action, ControlDigest, Gtid, Replicator};
+use trireme_replicator::{Action, ControlDigest, Gtid, History, Replicator};
 
 use super::control::{see_kept, see_taken_in};
 use crate::machine::Progress;
@@ -178,6 +178,13 @@ impl Outside for Outlet<'_> {
             position,
             delivery: delivery.clone(),
         });
+    }
+
+    fn delivered_from_log(&mut self, first: Position, last: Position, log: &Storage) {
+        let found = log.read_back(first, last, usize::MAX);
+        for (position, delivery) in found.into_iter().flatten() {
+            self.delivered(position, &delivery);
+        }
     }
 
     fn took_in(&mut self, node: &Replicator) {

@@ -173,7 +173,14 @@ impl World {
             self.coverage.resumed += 1;
         }
         let again = start > process.first_start;
+        let held_bytes = (process.engine.link()).map_or(0, |l| l.group.payload_bytes());
         machine.process = Some(process);
+        let size = Seen::Size {
+            name: "bytes of the log that a restart holds",
+            value: held_bytes as u64,
+            limit: self.plan.queue_bytes as u64,
+        };
+        self.watch.see(now, node, size);
         if let Some(trace) = &mut self.watch.trace {
             trace.name(node, start, replica, incarnation);
         }

@@ -1,0 +1,189 @@
+//! What the group has delivered and the replicator has not been told yet, because it begins with entries whose
+//! payloads were left in the log when the process began: they are read a slice at a time.
+
+use std::collections::VecDeque;
+
+use trireme_group::{Action, Delivery, Position};
+use trireme_mutants::{Mutant, planted};
+use trireme_replicator::{History, Unread};
+
+use crate::engine::{Engine, Failure};
+use crate::outside::Outside;
+
+/// So much is read at once ...
+const READ_BYTES: usize = 1 << 20;
+/// ... and so much is delivered in one go: the lock is held, and others wait for a sign of life.
+const SLICE_BYTES: usize = 4 << 20;
+/// When it is tried again where the log cannot be read at the moment.
+const RETRY_MS: u64 = 100;
+
+/// In order.
+pub(crate) struct Undelivered {
+    actions: VecDeque<Action>,
+    slice_bytes: usize,
+    /// When the next slice is due; None: nothing waits.
+    due_ms: Option<u64>,
+}
+
+impl Undelivered {
+    /// Nothing. `queue_bytes` is the bound of what waits in memory ([`trireme_replicator::Options::queue_bytes`]).
+    pub fn new(queue_bytes: usize) -> Undelivered {
+        Undelivered {
+            actions: VecDeque::new(),
+            slice_bytes: SLICE_BYTES.min(queue_bytes).max(1),
+            due_ms: None,
+        }
+    }
+
+    /// What may be delivered in one go.
+    pub fn slice_bytes(&self) -> usize {
+        self.slice_bytes
+    }
+
+    /// When the next slice is due.
+    pub fn due_ms(&self) -> Option<u64> {
+        self.due_ms
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// Takes what the replicator is to hear after what waits, and gives back anything else.
+    pub fn take_in(&mut self, action: Action) -> Option<Action> {
+        let is_left = matches!(action, Action::DeliverFromLog { .. });
+        let is_for_replicator = matches!(
+            action,
+            Action::Deliver { .. }
+                | Action::NonPrimary { .. }
+                | Action::Failed { .. }
+                | Action::Spread { .. }
+                | Action::ReadPoint { .. }
+                | Action::ReadFailed { .. }
+        );
+        let follows = is_for_replicator && !self.is_empty() && !planted(Mutant::LeftIsOvertaken);
+        if is_left || follows {
+            self.actions.push_back(action);
+            return None;
+        }
+        Some(action)
+    }
+}
+
+impl Engine {
+    /// Tells the replicator what waits, until `room_bytes` are used up; false if it has heard nothing.
+    pub(crate) fn deliver_waiting(
+        &mut self,
+        now_ms: u64,
+        outside: &mut dyn Outside,
+        room_bytes: &mut usize,
+    ) -> bool {
+        let mut any = false;
+        while *room_bytes > 0 && self.failed.is_none() {
+            let Some(link) = &mut self.link else { break };
+            let waiting = &mut link.undelivered;
+            if waiting.due_ms.is_some_and(|due_ms| due_ms > now_ms) {
+                return any; // the log cannot be read yet
+            }
+            let Some(next) = waiting.actions.pop_front() else {
+                break;
+            };
+            let bytes = match next {
+                Action::DeliverFromLog { first, last } => {
+                    match self.deliver_from_log(now_ms, first, last, outside) {
+                        Some(bytes) => bytes,
+                        None => return any,
+                    }
+                }
+                other => {
+                    let bytes = match &other {
+                        Action::Deliver { delivery, .. } => payload_bytes(delivery),
+                        _ => 0,
+                    };
+                    self.carry_out_group(now_ms, other, outside);
+                    bytes
+                }
+            };
+            *room_bytes = room_bytes.saturating_sub(bytes.max(1));
+            self.carry_out(now_ms, outside);
+            any = true;
+        }
+        if let Some(link) = &mut self.link {
+            let waits = !link.undelivered.is_empty();
+            link.undelivered.due_ms = waits.then_some(now_ms);
+        }
+        any
+    }
+
+    /// Delivers the first of these entries; gives how much that was, None if they cannot be read.
+    fn deliver_from_log(
+        &mut self,
+        now_ms: u64,
+        first: Position,
+        last: Position,
+        outside: &mut dyn Outside,
+    ) -> Option<usize> {
+        let link = self.link.as_mut()?;
+        let piece_bytes = READ_BYTES.min(link.undelivered.slice_bytes);
+        let found = link.storage.read_back(first, last, piece_bytes);
+        let found = found.and_then(|found| {
+            let at = found.iter().map(|(position, _)| *position);
+            let is_it = !found.is_empty() && at.eq((first..).take(found.len()));
+            let not_there = || Unread::Lost("it is not there".to_owned());
+            is_it.then_some(found).ok_or_else(not_there)
+        });
+        let found = match found {
+            Ok(found) => found,
+            Err(Unread::NotNow) => {
+                let again = Action::DeliverFromLog { first, last };
+                link.undelivered.actions.push_front(again);
+                link.undelivered.due_ms = Some(now_ms + RETRY_MS);
+                return None;
+            }
+            Err(Unread::Lost(error)) => {
+                self.failed.get_or_insert_with(|| Failure {
+                    text: format!("the write-set log cannot be read at position {first}: {error}"),
+                    of_flush: false,
+                });
+                return None;
+            }
+        };
+        let next = first + found.len() as Position;
+        if next <= last {
+            let rest = Action::DeliverFromLog { first: next, last };
+            link.undelivered.actions.push_front(rest);
+        }
+        let mut bytes = 0;
+        for (position, delivery) in found {
+            bytes += payload_bytes(&delivery);
+            self.deliver(now_ms, position, delivery, outside);
+            self.carry_out(now_ms, outside);
+        }
+        Some(bytes)
+    }
+
+    /// The log begins anew, or the group has let go: what waits to be delivered is not any more. The replicator
+    /// hears of all else that waits.
+    pub(crate) fn drop_deliveries(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        let Some(link) = &mut self.link else { return };
+        for action in std::mem::take(&mut link.undelivered.actions) {
+            let is_delivery = |action: &Action| {
+                matches!(
+                    action,
+                    Action::Deliver { .. } | Action::DeliverFromLog { .. }
+                )
+            };
+            if !is_delivery(&action) {
+                self.carry_out_group(now_ms, action, outside);
+                self.carry_out(now_ms, outside);
+            }
+        }
+    }
+}
+
+fn payload_bytes(delivery: &Delivery) -> usize {
+    match delivery {
+        Delivery::Submission { payload, .. } => payload.len(),
+        Delivery::Configuration(_) => 0,
+    }
+}
