@@ -21,7 +21,7 @@ const CATCH_UP_US: TimeUs = 120_000_000;
 const BUSY_US: TimeUs = 600_000;
 /// By then the office has left a bad seat: after a rest, and when that has been seen for long enough.
 const OFFICE_US: TimeUs = 16_000_000;
-/// By then every node's clients must have committed something.
+/// By then every node's clients must have committed something, or whoever is behind has come nearer.
 const SERVE_US: TimeUs = 5_000_000;
 /// Clients begin nothing more: by then nobody may wait any more, or whoever is behind has come nearer.
 const REST_US: TimeUs = 10_000_000;
@@ -128,7 +128,8 @@ fn recover(world: &mut World) -> Result<(), String> {
         let served: Vec<usize> = nodes.filter(|node| serves(world, *node)).collect();
         world.silence(&served);
     }
-    wait(world, SERVE_US, "after everybody has recovered", serve)?;
+    // Left out of flow control while it was slow: its clients wait until it has caught up.
+    wait_while_nearer(world, SERVE_US, "after everybody has recovered", serve)?;
     rest(world)?;
     for node in 0..world.machines.len() {
         world.show_control(node);
@@ -174,21 +175,31 @@ fn run_until(world: &mut World, end_us: TimeUs) {
 /// Clients begin nothing more: everything must come to rest.
 fn rest(world: &mut World) -> Result<(), String> {
     world.set_busy(false);
-    let deadline = world.now_us + CATCH_UP_US;
-    let quiet = loop {
-        let behind = world.behind();
-        let quiet = wait(world, REST_US, "while clients rest", |world| world.quiet());
-        // Large payloads through a window of 1,000 bytes: a far member gets a few in a round trip.
-        let comes_nearer = world.behind() < behind && world.now_us < deadline;
-        if quiet.is_ok() || !comes_nearer {
-            break quiet;
-        }
-    };
+    // Large payloads through a window of 1,000 bytes: a far member gets a few in a round trip.
+    let quiet = wait_while_nearer(world, REST_US, "while clients rest", |world| world.quiet());
     if let Err(what) = &quiet {
         let what = what.clone();
         world.watch.see(world.now_us, 0, Seen::Waiting { what });
     }
     quiet
+}
+
+/// As `wait`, again and again while whoever is behind comes nearer.
+fn wait_while_nearer(
+    world: &mut World,
+    within_us: TimeUs,
+    when: &str,
+    mut holds: impl FnMut(&mut World) -> Result<(), String>,
+) -> Result<(), String> {
+    let deadline = world.now_us + CATCH_UP_US;
+    loop {
+        let behind = world.behind();
+        let held = wait(world, within_us, when, &mut holds);
+        let comes_nearer = world.behind() < behind && world.now_us < deadline;
+        if held.is_ok() || !comes_nearer {
+            return held;
+        }
+    }
 }
 
 fn wait(
