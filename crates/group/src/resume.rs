@@ -32,7 +32,9 @@ impl Group {
             .find(|pair| pair[1].1.override_id.is_none())
             .map_or(0, |pair| pair[0].0);
         self.commit_to(proven.max(log.commit));
-        self.left_number = self.latest().number;
+        // No view seats this incarnation yet: the first that does is its way back, whatever number an uncommitted one in
+        // this log has.
+        self.left_number = self.committed.configuration.number;
     }
 
     /// This member's place in the newest configuration; that of the process before, if it was

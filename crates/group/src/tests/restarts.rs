@@ -165,6 +165,52 @@ fn a_restart_of_one_of_two_makes_one_view() {
     }
 }
 
+/// Its log ends with a view that those who have gone on do not know. The one that admits it may have the same number, and
+/// is enough (rule 2): it asks for admission once more before it has that, but for no further view.
+#[test]
+fn an_uncommitted_view_in_the_log_costs_no_further_one() {
+    let mut cores = Cores::of(5);
+    let admitted_in = cores.nodes[1].group.configuration().number + 1;
+    cores.part(&[0, 4], &[1, 2, 3]);
+    cores.event(4, Event::Leave);
+    let log = cores.log_of(0);
+    assert!(log.ends_with(&cores.log_of(4)));
+    let pending = log.iter().rev().find_map(|entry| match &entry.body {
+        Body::Configuration(configuration) => Some((entry.position, configuration.number)),
+        _ => None,
+    });
+    let (position, number) = pending.expect("its founder's at least");
+    assert_eq!(number, admitted_in, "the view without it is in its log");
+    assert!(cores.nodes[4].group.commit() < position);
+    cores.pass_for(&[0, 1, 2, 3], 1_000);
+    assert!(cores.nodes[1].group.is_sequencer());
+
+    cores.kill(4);
+    cores.cut.clear();
+    cores.part(&[0], &[1, 2, 3, 5]);
+    cores.lines_ms.insert((1, 5), 1_000);
+    let log = RecoveredLog {
+        checkpoint: Checkpoint {
+            history: HISTORY,
+            ..Checkpoint::default()
+        },
+        entries: log,
+        left: 0,
+        commit: position - 1,
+    };
+    let recovered = Recovered {
+        promised: cores.nodes[4].group.ballot(),
+        log: Some(log),
+        ..Recovered::default()
+    };
+    let back = cores.start(again(4), recovered);
+    cores.pass(3_000); // nobody has been silent for long enough to be left out
+    for node in [1, back] {
+        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.nodes[node].group.configuration().number, admitted_in);
+    }
+}
+
 /// A configuration, and data below it, may be pending when an override is put above it that nobody took up.
 #[test]
 fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
