@@ -3,6 +3,7 @@
 //! n3 fails to apply a write-set and is outvoted; what comes behind it is left out. Its server cannot take a
 //! snapshot under itself, so nothing may come of its connections: only a new process gets a database.
 
+use trireme_group::Standing;
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
@@ -32,7 +33,9 @@ fn play(stage: &mut Stage) -> Play {
             for_us: 100_000,
         });
         stage.write(N1, &[row(2)]);
-        stage.until("n3 connects again", |s| connection(s) == Some(next))?;
+        stage.until("n3 connects again", |s| {
+            connection(s) == Some(next) && s.standing(N3) == Standing::Primary
+        })?;
     }
     let joins = |s: &Stage| s.state(N3) == Some(LocalState::Synced);
     stage.until("its process has ended, or it serves", |s| {
