@@ -142,6 +142,7 @@ mutants! {
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,
         open_votes_not_kept: OpenVotesNotKept,
+        inconsistency_forgotten: InconsistencyForgotten,
     }
 }
 

@@ -16,11 +16,12 @@ use crate::submissions::Submissions;
 impl Replicator {
     /// connect(): everything of the connection before is forgotten but what was applied.
     pub(crate) fn connect(&mut self, connect: Connect) {
-        let applied = if self.inconsistent {
-            Gtid::UNDEFINED
-        } else {
-            self.last_committed()
-        };
+        if self.inconsistent && !planted(Mutant::InconsistencyForgotten) {
+            // The database does not count until a snapshot takes its place: neither for this connection nor,
+            // if the server refuses one, for the next.
+            self.applied_history = Uuid::NIL;
+        }
+        let applied = self.last_committed();
         self.doubt = Doubt::default();
         self.local = if connect.server_running && applied != Gtid::UNDEFINED {
             applied

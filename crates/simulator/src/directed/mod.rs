@@ -103,6 +103,7 @@ schedules! {
     no_descriptors,
     cut_off_while_held,
     rollback_given_up,
+    outvoted_connects_again,
 }
 
 /// The schedule with this name. Err: there is none.
