@@ -152,13 +152,12 @@ impl Engine {
         if self.link.is_none() || self.failed.is_some() {
             return;
         }
-        match &action {
+        let delivers = matches!(
+            action,
             Action::Deliver { .. } | Action::DeliverFromLog { .. }
-                if !self.write_before_delivery() =>
-            {
-                return;
-            }
-            _ => {}
+        );
+        if delivers && !self.write_before_delivery() {
+            return;
         }
         let Some(link) = &mut self.link else { return };
         match &action {

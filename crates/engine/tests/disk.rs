@@ -3,13 +3,10 @@
 mod common;
 
 use common::{HISTORY, Out};
-use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_engine::{Engine, Start};
 use trireme_group::Uuid;
 use trireme_log::{Disk, Durability, MemoryDisk};
-use trireme_replicator::{
-    Code, Event, Gtid, Options, Replicator, Task, Ticket, WriteSetDraft, flags,
-};
+use trireme_replicator::{Code, Event, Gtid, Options, Replicator, Ticket};
 
 /// The node, its server's appliers and its only client.
 struct Node {
@@ -57,24 +54,8 @@ impl Node {
         }
     }
 
-    /// Everything is carried out, the server's part included.
     fn settle(&mut self) {
-        for _ in 0..150 {
-            self.now_ms += 10;
-            self.engine.tick(self.now_ms);
-            self.engine.pump(self.now_ms, &mut self.out);
-            while let Some(work) = self.engine.replicator.take_work() {
-                if matches!(work.task, Task::Exit { .. }) {
-                    return; // as for every thread from here on
-                }
-                let done = Event::WorkDone {
-                    work: work.id,
-                    ok: true,
-                };
-                self.engine.node(self.now_ms, done);
-                self.engine.pump(self.now_ms, &mut self.out);
-            }
-        }
+        common::settle(&mut self.engine, &mut self.now_ms, &mut self.out);
     }
 
     fn flush_ends(&mut self) {
@@ -88,18 +69,7 @@ impl Node {
     fn certify(&mut self) -> Ticket {
         self.trx += 1;
         let trx = self.trx;
-        let mut keys = KeySetBuilder::new();
-        keys.append(
-            &[b"db", b"t", trx.to_string().as_bytes()],
-            KeyType::Exclusive,
-        );
-        let both = flags::TRX_START | flags::TRX_END;
-        let certify = Event::Certify {
-            ticket: trx,
-            trx,
-            conn: trx,
-            draft: WriteSetDraft::new(both, trx, trx, &keys, &[&[7; 300]]),
-        };
+        let certify = common::certify(trx, &[7; 300]);
         self.engine.node(self.now_ms, certify);
         self.engine.pump(self.now_ms, &mut self.out);
         trx

@@ -1,42 +1,16 @@
 //! A process that ends in a long pause: the next one leaves in the log what waits there, and reads it a slice at a time.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_engine::{Channel, Engine, Outside, Start};
-use trireme_group::{Ballot, Config, Incarnation, Member, Position, ReplicaId, Standing, Uuid};
-use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk, OsDisk};
-use trireme_replicator::{Action, Event, Gtid, Options, Replicator, Task, WriteSetDraft, flags};
+use common::{HISTORY, Out};
+use trireme_engine::{Engine, Start};
+use trireme_group::{Position, Standing};
+use trireme_log::{Disk, Durability, LogConfig, MemoryDisk, OsDisk};
+use trireme_replicator::{Event, Gtid, Options, Replicator};
 
-const HISTORY: Uuid = Uuid([9; 16]);
 const IST_BYTES: usize = 600;
-
-/// What comes out of the engine.
-#[derive(Default)]
-struct Out {
-    failures: Vec<String>,
-}
-
-impl Outside for Out {
-    fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
-        Ok(())
-    }
-    fn in_log(&mut self, _id: Uuid) -> Result<(), String> {
-        Ok(())
-    }
-    fn in_history(&mut self, _history: Uuid) {}
-    fn refused(&mut self, reason: String) {
-        panic!("{reason}")
-    }
-    fn note(&mut self, _text: &str) {}
-    fn flush(&mut self, _job: FlushJob) {}
-    fn fail(&mut self, text: &str) {
-        self.failures.push(text.to_owned());
-    }
-    fn act(&mut self, _action: Action) {}
-}
 
 /// Where the log is.
 #[derive(Clone)]
@@ -65,13 +39,6 @@ struct Process {
 impl Process {
     /// The first founds.
     fn begin(place: &Place, number: u8, local: Gtid, queue_bytes: usize) -> Process {
-        let me = Member {
-            replica: ReplicaId(Uuid([1; 16])),
-            incarnation: Incarnation(Uuid([number; 16])),
-            full_weight: 1,
-            app_protocol: 4,
-            ..Member::default()
-        };
         let disk = place.clone();
         let segment_bytes = match place {
             Place::Memory(_) => 128, // so many files that not all of them stay open
@@ -84,23 +51,15 @@ impl Process {
             ..Options::default()
         };
         let start = Start {
-            config: Config::new(me),
-            promised: Ballot::default(),
-            last_log: Uuid::NIL,
-            recover: true,
-            boot_id: [0; 16],
             log: LogConfig {
                 segment_bytes,
-                ..LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Os)
+                ..common::log_config(Durability::Os)
             },
             disk: Box::new(move || disk.open()),
-            flushes_apart: false,
-            local,
             bootstrap: (number == 1).then_some(HISTORY),
-            expect: None,
-            untouched: false,
             server_running: number > 1,
             options: options.clone(),
+            ..common::start(&MemoryDisk::new(), number, Durability::Os, local)
         };
         let mut process = Process {
             engine: Engine::new(Replicator::new(options)),
@@ -120,39 +79,15 @@ impl Process {
         self.engine.pump(self.now_ms, &mut self.out);
     }
 
-    /// Everything is carried out, the server's part included.
     fn settle(&mut self) {
-        for _ in 0..150 {
-            self.tick(10);
-            while let Some(work) = self.engine.replicator.take_work() {
-                if matches!(work.task, Task::Exit { .. }) {
-                    return; // as for every thread from here on
-                }
-                let done = Event::WorkDone {
-                    work: work.id,
-                    ok: true,
-                };
-                self.engine.node(self.now_ms, done);
-                self.engine.pump(self.now_ms, &mut self.out);
-            }
-        }
+        common::settle(&mut self.engine, &mut self.now_ms, &mut self.out);
     }
 
     /// A client asks for a commit, with so many bytes.
     fn certify(&mut self, bytes: usize) {
         self.trx += 1;
         let trx = self.trx;
-        let mut keys = KeySetBuilder::new();
-        let row = trx.to_string();
-        keys.append(&[b"db", b"t", row.as_bytes()], KeyType::Exclusive);
-        let both = flags::TRX_START | flags::TRX_END;
-        let data = vec![trx as u8; bytes];
-        let certify = Event::Certify {
-            ticket: trx,
-            trx,
-            conn: trx,
-            draft: WriteSetDraft::new(both, trx, trx, &keys, &[&data]),
-        };
+        let certify = common::certify(trx, &vec![trx as u8; bytes]);
         self.engine.node(self.now_ms, certify);
         self.engine.pump(self.now_ms, &mut self.out);
     }

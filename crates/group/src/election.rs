@@ -46,9 +46,8 @@ impl Group {
     }
 
     fn watch_attempt(&mut self) {
-        let waited = |candidacy: &Candidacy, ms| self.now >= candidacy.started_at + ms;
-        if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && waited(c, FORCED_WAIT_MS))
-        {
+        let has_waited = |c: &Candidacy| self.now >= c.started_at + FORCED_WAIT_MS;
+        if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && has_waited(c)) {
             self.count_promises();
         }
         let attempt_ms = ATTEMPT_MS << self.elections_failed.min(4);
@@ -94,30 +93,29 @@ impl Group {
     /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
     /// process seeks the office no more if it is one of the two, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
-        let Role::Candidate(Candidacy {
-            promises: Some(promises),
-            forced,
-            ..
-        }) = &self.role
-        else {
+        let Role::Candidate(candidacy) = &self.role else {
             return;
         };
-        let forced = forced.is_some();
-        let giver = promises.giver(replica);
+        let forced = candidacy.forced.is_some();
+        let giver = candidacy.promises.as_ref().and_then(|p| p.giver(replica));
         let doubtful = giver.is_some_and(|giver| self.has_twin(replica, giver));
         if !doubtful || planted(Mutant::TwinsVote) {
             return;
         }
-        if replica == self.my_replica() {
-            if !forced {
-                self.give_up();
+        if replica != self.my_replica() {
+            if let Some(promises) = self.promises_mut() {
+                promises.remove(replica);
             }
-        } else if let Role::Candidate(Candidacy {
-            promises: Some(promises),
-            ..
-        }) = &mut self.role
-        {
-            promises.remove(replica);
+        } else if !forced {
+            self.give_up();
+        }
+    }
+
+    /// What this candidate has been promised; None if it is none, or pre-votes.
+    fn promises_mut(&mut self) -> Option<&mut Promises> {
+        match &mut self.role {
+            Role::Candidate(candidacy) => candidacy.promises.as_mut(),
+            _ => None,
         }
     }
 
@@ -207,11 +205,7 @@ impl Group {
             let Some(promise) = self.as_evidence(from, promise) else {
                 return;
             };
-            if let Role::Candidate(Candidacy {
-                promises: Some(promises),
-                ..
-            }) = &mut self.role
-            {
+            if let Some(promises) = self.promises_mut() {
                 promises.insert(replica, from, promise);
                 self.count_promises();
             }

@@ -217,15 +217,11 @@ impl Group {
     /// With every heartbeat: asks again for what does not come.
     pub(crate) fn fetch_again(&mut self) {
         let now = self.now;
-        let parcels = self.fetching.parcels.iter();
-        let due = parcels.filter(|(_, f)| f.is_stuck(now));
-        let due: Vec<_> = due.map(|(id, _)| *id).collect();
-        for id in due {
-            if let Some(mut fetch) = self.fetching.parcels.remove(&id) {
-                self.ask_again(&mut fetch);
-                self.fetching.parcels.insert(id, fetch);
-            }
+        let mut parcels = std::mem::take(&mut self.fetching.parcels);
+        for fetch in parcels.values_mut().filter(|f| f.is_stuck(now)) {
+            self.ask_again(fetch);
         }
+        self.fetching.parcels = parcels;
     }
 
     /// Bytes of others' payloads that wait to be submitted, or are on their way, the missing ones included.

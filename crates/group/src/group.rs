@@ -110,7 +110,7 @@ pub struct Group {
     pub(crate) end_at_status: Option<Position>,
     /// From here on the log has to be read before the office can be taken.
     pub(crate) read_left_from: Option<Position>,
-    /// When this member was last asked to take the office.
+    /// When a sequencer last handed this member its office.
     pub(crate) offered_at: Option<TimeMs>,
     pub(crate) election_at: TimeMs,
     pub(crate) elections_failed: u32,

@@ -131,15 +131,11 @@ impl Group {
     /// With every heartbeat: asks again for what does not come.
     pub(crate) fn fetch_logged_again(&mut self) {
         let now = self.now;
-        let logged = self.fetching.logged.iter();
-        let due = logged.filter(|(_, f)| f.is_stuck(now));
-        let due: Vec<_> = due.map(|(at, _)| *at).collect();
-        for position in due {
-            if let Some(mut fetch) = self.fetching.logged.remove(&position) {
-                fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);
-                self.ask_again(&mut fetch);
-                self.fetching.logged.insert(position, fetch);
-            }
+        let mut logged = std::mem::take(&mut self.fetching.logged);
+        for fetch in logged.values_mut().filter(|f| f.is_stuck(now)) {
+            fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);
+            self.ask_again(fetch);
         }
+        self.fetching.logged = logged;
     }
 }

@@ -23,21 +23,21 @@ impl ControlDigest {
     /// Of a state as [`crate::Replicator::control_snapshot`] gave it: what a restart will go on with. None: nothing can.
     pub fn of_snapshot(control: &Bytes) -> Option<ControlDigest> {
         let decoded = Control::decode(control.clone()).ok()?;
-        Some(ControlDigest {
-            position: decoded.position,
-            brief: decoded.brief_digest(),
-            whole: xxh3_64(control),
-        })
+        Some(decoded.digest_with(control))
     }
 }
 
 impl Control {
     /// Equal for equal states. As costly as to encode them.
     pub(crate) fn digest(&self) -> ControlDigest {
+        self.digest_with(&self.encode())
+    }
+
+    fn digest_with(&self, encoded: &[u8]) -> ControlDigest {
         ControlDigest {
             position: self.position,
             brief: self.brief_digest(),
-            whole: xxh3_64(&self.encode()),
+            whole: xxh3_64(encoded),
         }
     }
 

@@ -2,10 +2,13 @@
 #![allow(dead_code)] // each takes its part
 
 use bytes::Bytes;
-use trireme_engine::{Channel, OpenDisk, Outside, Start, Storage};
+use trireme_certification::{KeySetBuilder, KeyType};
+use trireme_engine::{Channel, Engine, OpenDisk, Outside, Start, Storage};
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
-use trireme_replicator::{Action, Answer, Gtid, Options, Ticket};
+use trireme_replicator::{
+    Action, Answer, Event, Gtid, Options, Task, Ticket, TrxId, WriteSetDraft, flags,
+};
 
 pub const HISTORY: Uuid = Uuid([9; 16]);
 
@@ -125,5 +128,39 @@ pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: 
         untouched: false,
         server_running: false,
         options: Options::default(),
+    }
+}
+
+/// Everything is carried out, the server's part included.
+pub fn settle(engine: &mut Engine, now_ms: &mut u64, out: &mut Out) {
+    for _ in 0..150 {
+        *now_ms += 10;
+        engine.tick(*now_ms);
+        engine.pump(*now_ms, out);
+        while let Some(work) = engine.replicator.take_work() {
+            if matches!(work.task, Task::Exit { .. }) {
+                return; // as for every thread from here on
+            }
+            let done = Event::WorkDone {
+                work: work.id,
+                ok: true,
+            };
+            engine.node(*now_ms, done);
+            engine.pump(*now_ms, out);
+        }
+    }
+}
+
+/// A client asks for the commit of a transaction that has changed a row of its own; its ticket has the same number.
+pub fn certify(trx: TrxId, data: &[u8]) -> Event {
+    let mut keys = KeySetBuilder::new();
+    let row = trx.to_string();
+    keys.append(&[b"db", b"t", row.as_bytes()], KeyType::Exclusive);
+    let both = flags::TRX_START | flags::TRX_END;
+    Event::Certify {
+        ticket: trx,
+        trx,
+        conn: trx,
+        draft: WriteSetDraft::new(both, trx, trx, &keys, &[data]),
     }
 }

@@ -6,6 +6,23 @@ use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
 use crate::{Code, Event, Gtid, LocalState};
 
+/// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
+fn one_behind() -> (Cluster, usize, Gtid) {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.start();
+    let behind = copy(&mut cluster, joiner);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    (cluster, joiner, behind)
+}
+
+/// The logs of the two hold nothing any more.
+fn nobody_has_entries(cluster: &mut Cluster) {
+    for node in 0..2 {
+        cluster.nodes[node].records.first = i64::MAX;
+    }
+}
+
 #[test]
 fn a_restarted_node_gets_the_missing_entries() {
     let mut cluster = Cluster::of(2);
@@ -86,9 +103,7 @@ fn without_a_gap_nothing_is_pulled() {
     let mut cluster = Cluster::of(2);
     let joiner = cluster.start();
     let gtid = copy(&mut cluster, joiner);
-    for node in 0..2 {
-        cluster.nodes[node].records.first = i64::MAX;
-    }
+    nobody_has_entries(&mut cluster);
     cluster.join(joiner, gtid, false);
     cluster.settle();
     assert_eq!(
@@ -101,11 +116,7 @@ fn without_a_gap_nothing_is_pulled() {
 
 #[test]
 fn a_member_without_the_entries_is_passed_over() {
-    let mut cluster = Cluster::of(2);
-    let joiner = cluster.start();
-    let behind = copy(&mut cluster, joiner);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.settle();
+    let (mut cluster, joiner, behind) = one_behind();
     cluster.nodes[0].records.first = i64::MAX;
     cluster.join(joiner, behind, false);
     cluster.settle();
@@ -115,14 +126,8 @@ fn a_member_without_the_entries_is_passed_over() {
 
 #[test]
 fn if_nobody_has_them_a_snapshot_is_taken() {
-    let mut cluster = Cluster::of(2);
-    let joiner = cluster.start();
-    let behind = copy(&mut cluster, joiner);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.settle();
-    for node in 0..2 {
-        cluster.nodes[node].records.first = i64::MAX;
-    }
+    let (mut cluster, joiner, behind) = one_behind();
+    nobody_has_entries(&mut cluster);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.join(joiner, behind, false);
     cluster.settle();
@@ -139,14 +144,8 @@ fn if_nobody_has_them_a_snapshot_is_taken() {
 
 #[test]
 fn a_running_server_beyond_everybodys_log_leaves() {
-    let mut cluster = Cluster::of(2);
-    let joiner = cluster.start();
-    let behind = copy(&mut cluster, joiner);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.settle();
-    for node in 0..2 {
-        cluster.nodes[node].records.first = i64::MAX;
-    }
+    let (mut cluster, joiner, behind) = one_behind();
+    nobody_has_entries(&mut cluster);
     cluster.nodes[joiner].server.sst_request = Some(Vec::new());
     cluster.join(joiner, behind, true);
     cluster.settle();
@@ -241,11 +240,7 @@ fn a_database_beyond_an_unknown_fork_is_not_continued() {
 
 #[test]
 fn a_lost_answer_is_asked_for_again() {
-    let mut cluster = Cluster::of(2);
-    let joiner = cluster.start();
-    let behind = copy(&mut cluster, joiner);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.settle();
+    let (mut cluster, joiner, behind) = one_behind();
     cluster.join(joiner, behind, false);
     for _ in 0..4 {
         // Whatever was said so far is lost.

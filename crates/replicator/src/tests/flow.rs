@@ -17,16 +17,9 @@ fn stopped() -> Cluster {
     cluster.event(0, Event::SetOptions(options));
     cluster.nodes[0].threads = 0;
     cluster.certify(1, "a", KeyType::Exclusive);
-    wait_long(&mut cluster);
+    cluster.outlast_a_stumble();
     assert!(cluster.status(1).flow_control_active);
     cluster
-}
-
-/// Until who does not move is believed to be slow.
-fn wait_long(cluster: &mut Cluster) {
-    cluster.settle_now();
-    cluster.pass(60);
-    cluster.settle_now();
 }
 
 #[test]
@@ -105,7 +98,7 @@ fn with_a_single_writer_the_queues_limit_does_not_grow_with_the_cluster() {
         cluster.nodes[1].threads = 0;
         while !cluster.status(1).flow_control_requested {
             cluster.certify(0, &format!("k{count}"), KeyType::Exclusive);
-            wait_long(&mut cluster);
+            cluster.outlast_a_stumble();
             count += 1;
             assert!(count < 10, "never stopped");
         }
@@ -150,7 +143,7 @@ fn held_up_by_one(count: usize) -> (Cluster, u64) {
     for key in ["a", "b", "c", "d", "e"] {
         cluster.certify(0, key, KeyType::Exclusive);
     }
-    wait_long(&mut cluster);
+    cluster.outlast_a_stumble();
     assert!(cluster.status(0).flow_control_active);
     let held = cluster.certify(0, "f", KeyType::Exclusive);
     (cluster, held)

@@ -134,9 +134,7 @@ fn flow_control_holds_what_has_travelled() {
     cluster.nodes[0].threads = 0;
     set_large(&mut cluster, 1 << 20);
     cluster.certify(1, "b", KeyType::Exclusive);
-    cluster.settle_now();
-    cluster.pass(60);
-    cluster.settle_now();
+    cluster.outlast_a_stumble();
     assert!(cluster.status(1).flow_control_active);
     cluster.event(1, Event::Spread { parcel: 1 });
     assert!(cluster.nodes[1].parcels.contains_key(&1), "it is held");

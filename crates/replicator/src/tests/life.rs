@@ -261,9 +261,7 @@ fn a_stop_lapses_with_silence() {
     );
     cluster.nodes[1].threads = 0;
     cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.settle_now();
-    cluster.pass(60);
-    cluster.settle_now();
+    cluster.outlast_a_stumble();
     assert!(cluster.status(0).flow_control_active);
     let deadline = cluster.nodes[0].replicator.next_deadline_ms().unwrap();
     assert!(deadline <= cluster.now_ms + 200);

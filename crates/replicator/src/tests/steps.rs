@@ -135,6 +135,13 @@ impl Cluster {
         self.settle_now();
     }
 
+    /// Until who does not move is believed to be slow (flow control).
+    pub fn outlast_a_stumble(&mut self) {
+        self.settle_now();
+        self.pass(60);
+        self.settle_now();
+    }
+
     pub fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
         for node in 0..self.nodes.len() {
