@@ -56,6 +56,8 @@ pub struct Databases {
     places: Vec<Option<Place>>,
     /// Where a database stood before a crash took something of it.
     crashed: HashMap<NodeId, Place>,
+    /// Where a database stood that lacks what others have, or is lost.
+    diverged: HashMap<NodeId, Place>,
     writers: HashMap<ClientTrx, Place>,
     /// Each allows one fork.
     overrides: HashSet<Uuid>,
@@ -203,8 +205,10 @@ impl Databases {
 
     fn started(&mut self, node: NodeId, database: (Uuid, Seqno)) -> Result<(), String> {
         let (history, seqno) = database;
-        let known = self.place(node);
+        let known = self.place(node).or(self.diverged.get(&node).copied());
         if seqno < 0 || history.is_nil() {
+            // One that has diverged may come back from before that, if a crash takes what it had not flushed.
+            self.diverged.extend(known.map(|place| (node, place)));
             self.put(node, None);
             return Ok(());
         }

@@ -215,4 +215,13 @@ mod tests {
         let mut story = Story::databases();
         story.snapshot(1, 4, 4001).violates(NAME);
     }
+    #[test]
+    fn a_crash_takes_a_database_back_to_before_it_diverged() {
+        let mut story = Story::databases();
+        // It connects again while its server runs, with a write-set left out.
+        story.see(1, Seen::Started { database: NOWHERE });
+        let mut elsewhere = story.clone();
+        story.restart(1, 3).ordered(1, 4, 101, &[1]).is_clean();
+        elsewhere.restart(1, 5).violates(NAME);
+    }
 }
