@@ -17,7 +17,10 @@ impl Replicator {
                 self.answer_sync_wait(ticket, Code::TrxMissing);
             }
             Some(upto) => self.causal.wait(ticket, upto.seqno),
-            None if !self.primary || self.leaving => self.answer_sync_wait(ticket, Code::TrxFail),
+            // The order that counts may be of another branch than what this database still applies.
+            None if !self.primary || self.leaving || self.is_in_snapshot() => {
+                self.answer_sync_wait(ticket, Code::TrxFail);
+            }
             None => {
                 self.counters.causal_reads += 1;
                 self.causal.ask(ticket);

@@ -42,12 +42,16 @@ impl Replicator {
                 let Some(trx) = self.transactions.forget(id) else {
                     return; // what is in flight is in the table
                 };
+                // The server makes a deadlock of a victim's CONN_FAIL and may repeat the statement, but a withdrawal
+                // holds only while this process lives.
+                let is_victim = matches!(trx.phase, Phase::Replicating { aborted: true, .. });
                 if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
-                    let code = match unknown && !planted(Mutant::UnknownIsFailure) {
-                        true if trx.commits => Code::NodeFail,
+                    let unsure = unknown && !planted(Mutant::UnknownIsFailure);
+                    let code = match trx.commits {
+                        true if unsure || is_victim => Code::NodeFail,
                         // Only this makes the server send a rollback fragment, whatever came of it.
-                        true => Code::TrxFail,
-                        false => definite,
+                        false if unsure => Code::TrxFail,
+                        _ => definite,
                     };
                     self.answer(ticket, Answer::unordered(code));
                 }

@@ -244,6 +244,18 @@ fn a_withdrawn_write_set_fails_for_good() {
     );
 }
 
+/// The server would report a deadlock, and repeat the statement if it commits by itself.
+#[test]
+fn of_a_victim_that_was_withdrawn_nothing_is_known_for_good() {
+    let mut cluster = Cluster::of(2);
+    cluster.nodes[0].primary = false;
+    let trx = cluster.certify(0, "k", KeyType::Exclusive);
+    let bf_seqno = cluster.nodes[0].replicator.last_seqno().expect("in step") + 1;
+    assert_eq!(cluster.abort(0, trx, bf_seqno), Code::Ok);
+    cluster.step_session(0, trx);
+    assert_eq!(cluster.outcome(0, trx), Code::NodeFail);
+}
+
 #[test]
 fn a_read_sees_what_was_acknowledged_before() {
     let mut cluster = Cluster::of(2);

@@ -69,6 +69,16 @@ fn fatal(cluster: &Cluster, node: usize) -> &str {
     cluster.nodes[node].fatal.as_deref().expect("fatal")
 }
 
+/// Its server may have been ready before, and not know yet that the history that it still applies is dropped.
+#[test]
+fn a_read_of_a_node_that_awaits_a_snapshot_fails() {
+    let mut cluster = asking(Some(b"rsync"));
+    let ticket = 999;
+    cluster.event(1, Event::SyncWait { ticket, upto: None });
+    let answer = cluster.nodes[1].server.take(ticket).expect("at once");
+    assert_eq!(answer.code, Code::TrxFail);
+}
+
 #[test]
 fn members_that_never_answer_a_pull_are_given_up() {
     let (mut cluster, joiner, _) = pulling(1);

@@ -1,10 +1,11 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
 use trireme_group::{Configuration, Position, Standing, Uuid};
+use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
-use crate::machine::Process;
+use crate::machine::{Machine, Process};
 use crate::seen::{NodeId, Seen, TimeUs};
 
 /// A client was acknowledged not longer ago than this: there is load.
@@ -91,9 +92,14 @@ impl World {
             process.intact && stays && is_here && !inconsistent(process)
         };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
+        // With its donor it would lose what it has in memory.
+        let forgets_too = |machine: &Machine| {
+            self.plan.durability == Durability::Memory && machine.receives_from == Some(node)
+        };
         // A data directory from which nothing is missing counts, whether a process runs on it or not.
         let intact = || {
-            machines().filter_map(|(_, machine)| match machine.process.as_deref() {
+            let rest = machines().filter(|(_, machine)| !forgets_too(machine));
+            rest.filter_map(|(_, machine)| match machine.process.as_deref() {
                 Some(process) if process.engine.link().is_some() => {
                     intact(&process).then(|| (machine, commit(process)))
                 }
