@@ -83,11 +83,15 @@ impl Replicator {
         self.pauses > 0 && (self.pausing.is_empty() || !needed())
     }
 
-    /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones,
-    /// which nothing may delay.
+    /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones
+    /// if it waits for them itself. A donor's script takes back its pause only before them (simulator, seed 11019939).
     pub(crate) fn is_held_still(&self) -> bool {
-        let lasts = !matches!(self.stage, Stage::Final | Stage::Closed);
-        lasts && self.pauses as usize > self.pausing.len()
+        let may_wait = match self.stage {
+            Stage::Final => !self.disconnects && !planted(Mutant::NonPrimaryOvertakesPause),
+            Stage::Closed => false,
+            Stage::Admission(_) | Stage::Transfer(_) | Stage::Active => true,
+        };
+        may_wait && self.pauses as usize > self.pausing.len()
     }
 
     pub(crate) fn grant_pause(&mut self) {

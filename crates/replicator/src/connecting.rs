@@ -35,7 +35,7 @@ impl Replicator {
         self.last_override = None;
         self.founding = connect.bootstrap.is_some();
         (self.connected, self.primary, self.leaving) = (false, false, false);
-        self.excluded = false;
+        (self.excluded, self.disconnects) = (false, false);
         (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
         self.backlog.clear();
         self.positions.clear();

@@ -9,6 +9,7 @@ use crate::work::Task;
 impl Replicator {
     /// disconnect()
     pub(crate) fn disconnect(&mut self) {
+        self.disconnects = true;
         if matches!(self.stage, Stage::Closed | Stage::Final) {
             if self.is_at_rest() {
                 self.out.push(Action::Closed);

@@ -96,6 +96,8 @@ pub struct Replicator {
     pub(crate) primary: bool,
     /// disconnect() was called, or the node leaves by itself.
     pub(crate) leaving: bool,
+    /// The server disconnects, and waits for its last views.
+    pub(crate) disconnects: bool,
     /// The view by which it leaves was ordered: what follows is not for this node.
     pub(crate) excluded: bool,
     pub(crate) inconsistent: bool,
@@ -190,6 +192,7 @@ impl Replicator {
             connected: false,
             primary: false,
             leaving: false,
+            disconnects: false,
             excluded: false,
             inconsistent: false,
             synced_told: false,

@@ -248,10 +248,11 @@ fn a_withdrawn_write_set_fails_for_good() {
 #[test]
 fn of_a_victim_that_was_withdrawn_nothing_is_known_for_good() {
     let mut cluster = Cluster::of(2);
-    cluster.nodes[0].primary = false;
     let trx = cluster.certify(0, "k", KeyType::Exclusive);
     let bf_seqno = cluster.nodes[0].replicator.last_seqno().expect("in step") + 1;
     assert_eq!(cluster.abort(0, trx, bf_seqno), Code::Ok);
+    let (id, fate) = (cluster.last_submission(0), Fate::Withdrawn);
+    cluster.event(0, Event::Failed { id, fate });
     cluster.step_session(0, trx);
     assert_eq!(cluster.outcome(0, trx), Code::NodeFail);
 }

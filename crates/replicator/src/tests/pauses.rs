@@ -91,6 +91,23 @@ fn a_node_that_is_held_still_and_alone_leaves_at_once() {
     assert!(cluster.nodes[1].closed);
 }
 
+/// Its log has failed, say. A donor's script takes back its pause only while its server is a donor.
+#[test]
+fn a_node_that_must_leave_while_it_is_held_still_tells_its_server_afterwards() {
+    for disconnects in [false, true] {
+        let mut cluster = held(2);
+        cluster.event(1, Event::Left);
+        cluster.settle_now();
+        assert_eq!(next_task(&mut cluster), None);
+        match disconnects {
+            false => drop(cluster.call(1, |ticket| Event::Resume { ticket })),
+            true => cluster.event(1, Event::Disconnect),
+        }
+        cluster.settle_now();
+        assert!(cluster.nodes[1].closed, "disconnects: {disconnects}");
+    }
+}
+
 /// The view with which its incremental transfer begins is none of the order, and waits to be shown.
 #[test]
 fn a_joiner_that_is_found_inconsistent_at_once_leaves_in_order() {
