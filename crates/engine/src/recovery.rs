@@ -29,6 +29,8 @@ pub struct Recovery {
     pub control: Bytes,
     /// Lowest seqno in the log.
     pub first_seqno: Option<Seqno>,
+    /// What seqno 1 is, if the log goes back so far: the view of who founded the history.
+    pub first_view: Option<Configuration>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
     /// Entries that this replica once acknowledged may be missing (rule 4).
@@ -39,21 +41,12 @@ impl Recovery {
     /// True if this is the log of the replica that founded the history without any past, from the first
     /// entry on.
     pub fn was_founded_by(&self, replica: ReplicaId) -> bool {
-        let in_log = self
-            .log
-            .entries
-            .iter()
-            .filter_map(|entry| match &entry.body {
-                Body::Configuration(configuration) => Some(configuration),
-                _ => None,
-            });
-        let mut all = std::iter::once(&self.log.checkpoint.configuration).chain(in_log);
         let alone = |c: &Configuration| {
             c.number == 1
                 && c.override_id.is_none()
                 && matches!(&c.members[..], [member] if member.replica == replica)
         };
-        self.first_seqno == Some(1) && all.any(alone)
+        self.first_view.as_ref().is_some_and(alone)
     }
 
     /// True if a database at this seqno can be brought up to date from this log alone.
@@ -131,6 +124,16 @@ fn read(
         entries: entries.all,
     };
     Ok(Ok((recovered, control)))
+}
+
+/// The configuration that was ordered as seqno 1, if the log has it and it can be read; its newest snapshot may be far beyond.
+fn first_view(log: &Log) -> Option<Configuration> {
+    let run = log.read_run(log.position_of_seqno(1)?, 1).ok()?;
+    let payload = run.into_iter().next()?.payload;
+    match decode_entry(Bytes::from(payload)).ok()?.body {
+        Body::Configuration(configuration) => Some(configuration),
+        _ => None,
+    }
 }
 
 /// A line per damaged place.
@@ -269,6 +272,7 @@ impl Storage {
             history,
             control,
             first_seqno: log.first_seqno_kept(),
+            first_view: first_view(&log),
             last_seqno: log.last_seqno().unwrap_or(0),
             amnesiac: forgotten || damaged || is_other,
             log: recovered,

@@ -5,7 +5,7 @@ mod common;
 use common::Out;
 use trireme_engine::{Engine, Expected, Start};
 use trireme_group::{Event, Standing, Uuid};
-use trireme_log::{Durability, MemoryDisk};
+use trireme_log::{Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
 const FIRST: Uuid = Uuid([7; 16]);
@@ -24,6 +24,10 @@ fn process(
         last_log: out.log,
         untouched,
         expect: Some(Expected { nodes: 1, history }),
+        log: LogConfig {
+            segment_bytes: 128, // a snapshot after every few entries
+            ..common::log_config(Durability::Os)
+        },
         ..common::start(disk, number, Durability::Os, local)
     };
     let incarnation = start.config.me.incarnation;
@@ -67,6 +71,25 @@ fn a_founder_that_dies_at_once_goes_on_with_its_history() {
         assert_eq!(second.link().expect("connected").group.history(), FIRST);
     }
     assert_eq!(out.founded, [FIRST], "it has a history");
+}
+
+/// Nothing of what it has committed was in its database yet: all of it is in the log, from the first entry on.
+#[test]
+fn a_founder_that_dies_before_its_database_has_anything_applies_its_log() {
+    let disk = MemoryDisk::new();
+    let mut out = Out::default();
+    let mut first = process(&disk, 1, &mut out, (Gtid::UNDEFINED, false), FIRST);
+    passes(&mut first, &mut out);
+    for trx in 1..10 {
+        first.node(9_000, common::certify(trx, &[7; 300]));
+        first.pump(9_000, &mut out);
+    }
+    drop(first);
+    let at = |seqno| Gtid { uuid: FIRST, seqno };
+    let second = process(&disk, 2, &mut out, (at(-1), true), SECOND);
+    let checkpoint = second.link().expect("connected").group.checkpoint();
+    assert!(checkpoint.configuration.number == 1 && checkpoint.position > 2);
+    assert_eq!(second.replicator.local(), at(0));
 }
 
 #[test]
