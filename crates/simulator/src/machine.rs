@@ -54,8 +54,6 @@ pub struct Machine {
     pub doomed: bool,
     /// Was synced since the last fault.
     pub was_synced: bool,
-    /// From whom a database is on its way to it: its process ends if that one's does.
-    pub receives_from: Option<NodeId>,
 }
 
 /// What an ended process has left of its log.

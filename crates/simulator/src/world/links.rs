@@ -175,7 +175,6 @@ impl World {
         self.coverage.transfers += 1;
         let joiner = transfer.to;
         self.tell(|| format!("n{} sends its database to n{}", donor + 1, joiner + 1));
-        self.machines[joiner].receives_from = Some(donor);
         let at = self.now_us + transfer.takes_us.max(1);
         let start = self.machines[donor].starts();
         let happening = Happening::TransferEnds(donor, start, Box::new(transfer));
@@ -194,7 +193,6 @@ impl World {
             thread,
             ..
         } = transfer;
-        self.machines[to].receives_from = None;
         let cut = self.network.is_cut(donor, to) || self.network.is_cut(to, donor);
         let alive = self.machines[donor].alive(start).is_some();
         let ok = alive && !cut && self.machines[to].alive(to_start).is_some();

@@ -128,7 +128,6 @@ impl World {
                 slow: 1,
                 doomed: false,
                 was_synced: false,
-                receives_from: None,
             })
             .collect();
         let mut world = World {

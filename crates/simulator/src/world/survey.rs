@@ -5,7 +5,7 @@ use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
-use crate::machine::{Machine, Process};
+use crate::machine::Process;
 use crate::seen::{NodeId, Seen, TimeUs};
 
 /// A client was acknowledged not longer ago than this: there is load.
@@ -81,25 +81,23 @@ impl World {
             let machines = self.machines.iter().enumerate();
             machines.filter(move |(index, _)| *index != node && !self.is_astray(*index))
         };
-        let inconsistent = |process: &Process| {
+        let lasts = |process: &Process| {
             let status = process.engine.replicator.status(&NoHistory);
-            status.local_state == LocalState::Inconsistent
+            // Its process ends with its donor's, and what is in memory with it.
+            let is_at_risk = self.plan.durability == Durability::Memory
+                && status.local_state == LocalState::Joiner;
+            status.local_state != LocalState::Inconsistent && !is_at_risk
         };
         let intact = |process: &&Process| {
             let stays = process.leaving_us.is_none() && !process.server.has_failed();
             // What a branch without an override holds is lost.
             let is_here = is_past(&self.in_effect, process);
-            process.intact && stays && is_here && !inconsistent(process)
+            process.intact && stays && is_here && lasts(process)
         };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
-        // With its donor it would lose what it has in memory.
-        let forgets_too = |machine: &Machine| {
-            self.plan.durability == Durability::Memory && machine.receives_from == Some(node)
-        };
         // A data directory from which nothing is missing counts, whether a process runs on it or not.
         let intact = || {
-            let rest = machines().filter(|(_, machine)| !forgets_too(machine));
-            rest.filter_map(|(_, machine)| match machine.process.as_deref() {
+            machines().filter_map(|(_, machine)| match machine.process.as_deref() {
                 Some(process) if process.engine.link().is_some() => {
                     intact(&process).then(|| (machine, commit(process)))
                 }
