@@ -4,8 +4,8 @@
 const SHORTEST_MS: u64 = 1_000;
 /// Longer than that it would be missed; coming back and being left out again costs writers little.
 const LONGEST_MS: u64 = 8_000;
-/// Who is left out again within this time stays out twice as long.
-const RELAPSE_MS: u64 = 10_000;
+/// Who is left out again within this time stays out twice as long, and nobody waits for it first.
+const RELAPSE_MS: u64 = 30_000;
 
 /// Since when, and until when.
 #[derive(Debug, Default)]
@@ -17,8 +17,11 @@ pub(crate) struct Absence {
 impl Absence {
     /// It begins.
     pub(crate) fn begin(&mut self, now_ms: u64) {
-        let relapsed = now_ms < self.until_ms + RELAPSE_MS;
-        let twice = if relapsed { 2 * self.for_ms } else { 0 };
+        let twice = if self.is_remembered(now_ms) {
+            2 * self.for_ms
+        } else {
+            0
+        };
         self.for_ms = twice.clamp(SHORTEST_MS, LONGEST_MS);
         self.until_ms = now_ms + self.for_ms;
     }
@@ -31,6 +34,11 @@ impl Absence {
     /// It may come back, if it has caught up.
     pub(crate) fn is_over(&self, now_ms: u64) -> bool {
         now_ms >= self.until_ms
+    }
+
+    /// It was not long ago.
+    pub(crate) fn is_remembered(&self, now_ms: u64) -> bool {
+        self.for_ms > 0 && now_ms < self.until_ms + RELAPSE_MS
     }
 
     /// When that is.
@@ -48,7 +56,7 @@ mod tests {
         let mut absence = Absence::default();
         let mut now_ms = 100_000;
         let mut lasted = Vec::new();
-        for pause_ms in [0, 500, 9_000, 9_999, 10_000, 1] {
+        for pause_ms in [0, 500, 9_000, 29_999, 30_000, 1] {
             now_ms += pause_ms;
             absence.begin(now_ms);
             let begun_ms = now_ms;

@@ -25,6 +25,8 @@ pub(crate) enum Wish {
     /// To write so many write-sets per second, all together.
     Pace(f64),
     Stop,
+    /// To go on without it: it leaves flow control by itself.
+    StepOut,
 }
 
 /// What to tell the others.
@@ -39,6 +41,9 @@ pub(crate) enum Tell {
 pub(crate) enum Part {
     /// It is Synced: it may pace and stop the writers.
     InStep,
+    /// The same, but it was left out of late, and may be again: that it is slow is known, and nobody waits for it a
+    /// second time.
+    Relapsing,
     /// It catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
     /// It holds up nobody.
@@ -129,13 +134,16 @@ impl Asking {
             false => queue > limit,
         };
         let is_over = over(limits.pace, self.asked.is_some());
-        let is_stuck = match able {
-            Some(_) => over(limits.stop(), self.is_stopping()),
-            None => is_over, // nothing moves, or nobody knows how fast
+        let is_stuck = match part {
+            Part::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
+            // Nothing moves, or nobody knows how fast.
+            Part::InStep | Part::Relapsing => is_over,
+            Part::CatchingUp | Part::LeftOut => false,
         };
-        let stops = self.stops(now_ms, is_stuck && part == Part::InStep);
+        let stops = self.stops(now_ms, is_stuck);
         match part {
             Part::LeftOut => None,
+            Part::Relapsing => stops.then_some(Wish::StepOut),
             Part::CatchingUp => able.map(|rate| Wish::Pace(0.9 * rate)),
             Part::InStep if !is_over => None,
             Part::InStep if stops => Some(Wish::Stop),
@@ -165,7 +173,7 @@ impl Asking {
                 let differs = (rate - told).abs() > told / 4.0;
                 now_ms >= self.told_ms + if differs { CHANGE_MS } else { REFRESH_MS }
             }
-            (Some(Wish::Stop), Some(Wish::Stop)) => now_ms >= self.told_ms + REFRESH_MS,
+            (Some(told), Some(wish)) if told == wish => now_ms >= self.told_ms + REFRESH_MS,
             _ => true,
         }
     }
@@ -210,7 +218,7 @@ impl Asking {
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         let again = self.asked.map(|_| self.told_ms + REFRESH_MS);
         let stop = self.stuck_since_ms.map(|since| since + STUMBLE_MS);
-        let stop = stop.filter(|_| !self.is_stopping());
+        let stop = stop.filter(|_| !matches!(self.asked, Some(Wish::Stop | Wish::StepOut)));
         again.into_iter().chain(stop).min()
     }
 }

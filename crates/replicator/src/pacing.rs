@@ -49,25 +49,37 @@ impl Replicator {
 
     fn ask_writers(&mut self) {
         let part = match &self.control {
-            Some(control) if self.primary && !self.leaving => part_of(control, self.me),
+            Some(control) if self.primary && !self.leaving => match part_of(control, self.me) {
+                Part::InStep if self.relapses(control) => Part::Relapsing,
+                part => part,
+            },
             _ => Part::LeftOut,
         };
         let (queue, limits) = (self.queue(), self.limits());
         let Some(tell) = self.asking.watch(self.now_ms, queue, part, limits) else {
             return;
         };
-        let members = self.configuration().members;
         let me = self.me;
+        if tell == Tell::Ask(Wish::StepOut) {
+            return self.submit_once(Sent::LeaveOut(me), &Message::LeaveOut(me));
+        }
+        let members = self.configuration().members;
         for member in members.iter().filter(|m| m.incarnation != me) {
             let message = match tell {
-                Tell::Continue => Direct::FlowContinue,
                 Tell::Ask(Wish::Stop) => Direct::FlowStop,
                 Tell::Ask(Wish::Pace(all)) => Direct::FlowPace {
                     per_second: self.asking.share(member.incarnation, members.len(), all),
                 },
+                Tell::Continue | Tell::Ask(Wish::StepOut) => Direct::FlowContinue,
             };
             self.send(member.incarnation, &message);
         }
+    }
+
+    /// The group has left this node out of late, and may do so again.
+    fn relapses(&self, control: &Control) -> bool {
+        let may = self.options.fc_desync_after_ms > 0 && control.may_leave_out(self.me);
+        may && self.absence.is_remembered(self.now_ms)
     }
 
     /// Sends what waited here, as far as nobody asks to wait any more.
@@ -138,21 +150,23 @@ impl Replicator {
     /// The order has decided on a proposal to leave out a member.
     pub(crate) fn left_out(&mut self, id: SubmissionId, member: Option<Incarnation>) {
         let Some(member) = member else { return };
+        let why = match id.incarnation == member {
+            false => format!("writers at {} waited for it", self.name_of(id.incarnation)),
+            true => "as before".to_owned(),
+        };
         let text = if member == self.me {
             self.absence.begin(self.now_ms);
             format!(
-                "this node does not keep pace, writers at {} waited for it: the group has set it to desynced, out of \
-                 flow control, until it has caught up. {} write-sets wait to be applied here; look for a lock, a slow \
-                 disk or processor, or raise wsrep_slave_threads",
-                self.name_of(id.incarnation),
+                "this node does not keep pace, {why}: the group has set it to desynced, out of flow control, until it has \
+                 caught up. {} write-sets wait to be applied here; look for a lock, a slow disk or processor, or raise \
+                 wsrep_slave_threads",
                 self.queue()
             )
         } else {
             format!(
-                "member {} does not keep pace, writers at {} waited for it: the group has set it to desynced, out of \
-                 flow control, until it has caught up",
+                "member {} does not keep pace, {why}: the group has set it to desynced, out of flow control, until it has \
+                 caught up",
                 self.name_of(member),
-                self.name_of(id.incarnation)
             )
         };
         self.log(Level::Info, text);
@@ -222,7 +236,7 @@ fn part_of(control: &Control, member: Incarnation) -> Part {
 
 fn is_heeded(control: &Control, from: Incarnation, ask: Ask) -> bool {
     match part_of(control, from) {
-        Part::InStep => true,
+        Part::InStep | Part::Relapsing => true,
         Part::CatchingUp => ask != Ask::Stop,
         Part::LeftOut => false,
     }

@@ -195,6 +195,39 @@ fn who_alone_holds_up_the_writers_is_left_out_until_it_has_caught_up() {
     cluster.assert_settled();
 }
 
+/// That it is slow is known: the second time it leaves flow control before anybody has waited for it.
+#[test]
+fn who_falls_behind_again_steps_out_by_itself() {
+    let (mut cluster, _) = held_up_by_one(3);
+    pass(&mut cluster, 90);
+    cluster.nodes[2].threads = 4;
+    pass(&mut cluster, 1_000);
+    assert_eq!(cluster.comment(2), "Synced");
+    for (returns_after_ms, again_ms) in [(2_000, 3_000), (4_000, 29_000)] {
+        cluster.nodes[2].threads = 0;
+        for key in ["g", "h", "i", "j", "k", "l", "m"] {
+            cluster.certify(0, key, KeyType::Exclusive);
+        }
+        for _ in 0..10 {
+            pass(&mut cluster, 10);
+            assert!(!cluster.status(0).flow_control_active);
+        }
+        assert_eq!(cluster.status(1).left_out, ["node2"]);
+        cluster.nodes[2].threads = 4;
+        pass(&mut cluster, returns_after_ms);
+        assert_eq!(cluster.comment(2), "Synced");
+        pass(&mut cluster, again_ms);
+    }
+    // It is forgiven.
+    cluster.pass(1_000);
+    cluster.nodes[2].threads = 0;
+    for key in ["n", "o", "p", "q", "r", "s"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    cluster.outlast_a_stumble();
+    assert!(cluster.status(0).flow_control_active);
+}
+
 /// A flush that takes long, a processor that is busy elsewhere: nobody waits for who goes on soon. Who has stopped the others
 /// a moment ago does not get that credit again.
 #[test]

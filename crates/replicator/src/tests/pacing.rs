@@ -18,7 +18,7 @@ fn run(apply_ms: u64, write_ms: u64, for_ms: u64) -> (usize, u64, u64) {
         let most = 1.0 / write_ms as f64;
         owed += match pace {
             None => most,
-            Some(Wish::Stop) => 0.0,
+            Some(Wish::Stop | Wish::StepOut) => 0.0,
             Some(Wish::Pace(rate)) => most.min(rate / 1000.0),
         };
         stopped_ms += u64::from(pace == Some(Wish::Stop));
@@ -78,6 +78,25 @@ fn who_applies_nothing_stops_the_writers_at_the_limit() {
         tell,
         "it has stopped them less than a second before"
     );
+}
+
+#[test]
+fn who_relapses_holds_up_nobody_and_steps_out() {
+    for apply_ms in [4, u64::MAX] {
+        let mut asking = Asking::default();
+        for now_ms in 0..60 {
+            if now_ms % apply_ms == 0 {
+                asking.applied();
+            }
+            let tell = asking.watch(now_ms, 1_000, Part::Relapsing, LIMITS);
+            assert_eq!(tell, None, "at {now_ms} ms");
+        }
+        let tell = asking.watch(60, 1_000, Part::Relapsing, LIMITS);
+        assert_eq!(tell, Some(Tell::Ask(Wish::StepOut)));
+        assert_eq!(asking.deadline_ms(), Some(160), "it is said again");
+        assert_eq!(asking.watch(61, 1_000, Part::Relapsing, LIMITS), None);
+        assert_eq!(asking.watch(160, 1_000, Part::Relapsing, LIMITS), tell);
+    }
 }
 
 #[test]
