@@ -13,7 +13,7 @@
 //!
 //! An operator's override makes a history of its own, and so does a bootstrap (rule 11).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, Standing};
 
@@ -38,8 +38,8 @@ pub struct OnePrimary {
     memberships: HashMap<(LineId, u64), Vec<Incarnation>>,
     /// The last configuration of each line, and where it stands.
     latest: HashMap<LineId, (Position, Configuration)>,
-    /// Somebody has declared non-primary since the last view, or is so still.
-    was_lost: bool,
+    /// Lines on whose last view nobody has declared non-primary since, nor was so then.
+    calm: HashSet<LineId>,
     beliefs: Vec<Belief>,
 }
 
@@ -50,7 +50,7 @@ impl OnePrimary {
             logs: logs.clone(),
             memberships: HashMap::new(),
             latest: HashMap::new(),
-            was_lost: false,
+            calm: HashSet::new(),
             beliefs: Vec::new(),
         }
     }
@@ -118,19 +118,24 @@ impl OnePrimary {
         if configuration.number == before.number {
             return Ok(());
         }
-        if configuration.same_members(&before) && !self.was_lost {
+        if configuration.same_members(&before) && self.calm.contains(&line) {
             return Err(format!(
                 "rule 2: view {} has the members of the one before, and nobody had declared non-primary",
                 configuration.number
             ));
         }
         let is_lost = |belief: &Belief| belief.alive && !belief.primary && belief.lost.is_some();
-        self.was_lost = self.beliefs.iter().any(is_lost);
+        match self.beliefs.iter().any(is_lost) {
+            true => self.calm.remove(&line),
+            false => self.calm.insert(line),
+        };
         Ok(())
     }
 
     fn stands(&mut self, node: NodeId, standing: Standing, view: u64) -> Result<(), String> {
-        self.was_lost |= standing == Standing::NonPrimary;
+        if standing == Standing::NonPrimary {
+            self.calm.clear();
+        }
         let belief = self.of(node);
         let was_primary = belief.primary;
         belief.primary = standing == Standing::Primary;
