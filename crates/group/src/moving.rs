@@ -11,7 +11,7 @@ use crate::leaving::HANDOVER_MS;
 use crate::message::{Link, Standing, Wish};
 use crate::office::Office;
 use crate::placement::{Map, Site};
-use crate::round_trips::STALE_MS;
+use crate::round_trips::{SAMPLE_MAX_MS, STALE_MS};
 
 /// Who was handed the office keeps it for this long.
 const REST_MS: TimeMs = 10_000;
@@ -30,8 +30,10 @@ const LEAST_GAIN_US: u64 = 3_000;
 const CLEAR_GAIN_US: u64 = 10_000;
 /// Between two heartbeats no more time than this counts.
 const STEP_MAX_MS: TimeMs = 500;
-/// A successor's log lags by so many heartbeats at most.
+/// A successor's log lags by so many heartbeats at most ...
 const LAG_HEARTBEATS: usize = 3;
+/// ... and by so many round trips to it: what a full window keeps back is sent when the one before is acknowledged.
+const LAG_ROUND_TRIPS: TimeMs = 2;
 /// One submission, as it is counted.
 const ONE: u64 = 1 << 10;
 /// Of what was counted, one part of so many is forgotten with each heartbeat.
@@ -48,7 +50,7 @@ pub(crate) struct Moving {
     beat_at: Option<TimeMs>,
     /// Submissions ordered of late, by origin.
     origins: BTreeMap<Incarnation, u64>,
-    /// Where the log ended at the last heartbeats.
+    /// Where the log ended at the last heartbeats, the latest first.
     ends: VecDeque<Position>,
     handing: Option<Handing>,
     /// How often in a row it could not be handed over.
@@ -86,11 +88,10 @@ impl Moving {
     }
 
     /// A heartbeat later: how much time counts.
-    fn beat(&mut self, now: TimeMs, end: Position) -> TimeMs {
-        self.ends.push_back(end);
-        if self.ends.len() > LAG_HEARTBEATS {
-            self.ends.pop_front();
-        }
+    fn beat(&mut self, now: TimeMs, end: Position, heartbeat_ms: TimeMs) -> TimeMs {
+        self.ends.push_front(end);
+        self.ends
+            .truncate(lag_heartbeats(SAMPLE_MAX_MS, heartbeat_ms));
         self.origins.retain(|_, count| {
             *count -= count.div_ceil(FORGOTTEN);
             *count > 0
@@ -98,6 +99,11 @@ impl Moving {
         let last = self.beat_at.replace(now);
         now.saturating_sub(last.unwrap_or(now)).min(STEP_MAX_MS)
     }
+}
+
+/// How many heartbeats a successor's log may lag that is so far away.
+fn lag_heartbeats(round_trip_ms: TimeMs, heartbeat_ms: TimeMs) -> usize {
+    LAG_HEARTBEATS + (LAG_ROUND_TRIPS * round_trip_ms / heartbeat_ms.max(1)) as usize
 }
 
 impl Seat {
@@ -124,9 +130,11 @@ impl Group {
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let step_ms = office.moving.beat(now, end);
-        if let Some(handing) = &office.moving.handing {
-            if now >= handing.since + HANDOVER_MS && self.leaving.is_none() {
+        let step_ms = office.moving.beat(now, end, self.config.heartbeat_ms);
+        let handing = office.moving.handing.as_ref();
+        if let Some((to, since)) = handing.map(|handing| (handing.to, handing.since)) {
+            let patience_ms = HANDOVER_MS + self.round_trip_ms(to);
+            if now >= since + patience_ms && self.leaving.is_none() {
                 self.keep_office();
             }
             return;
@@ -204,16 +212,22 @@ impl Group {
         if planted(Mutant::OfficeToUnable) {
             return Some(outlook.wish);
         }
-        let ends = &office.moving.ends;
-        let behind = match ends.front() {
-            Some(end) if ends.len() == LAG_HEARTBEATS => office.acked(member.incarnation) < *end,
-            _ => true,
-        };
+        let round_trip_ms = self.round_trip_ms(member.incarnation);
+        let lag = lag_heartbeats(round_trip_ms, self.config.heartbeat_ms);
+        let due = office.moving.ends.get(lag - 1);
+        let behind = due.is_none_or(|end| office.acked(member.incarnation) < *end);
         let present = self.now < peer.heard_at + self.config.office_timeout_ms
             && status.standing == Standing::Primary
             && status.ballot == self.promised;
         let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
         (may && member.weight > 0 && !member.arbitrator).then_some(outlook.wish)
+    }
+
+    /// The way to a member and back, as measured here; 0 if nothing is known of it.
+    fn round_trip_ms(&self, member: Incarnation) -> TimeMs {
+        let peer = self.peers.get(&member);
+        let mean_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
+        TimeMs::from(mean_us.unwrap_or(0)).div_ceil(1_000)
     }
 
     /// Members in their order, and what they say of the ways between them.

@@ -13,7 +13,7 @@ const SAMPLES: usize = 10;
 /// With fewer nothing is known; so many are kept.
 const SAMPLES_MIN: usize = 3;
 /// A measurement counts as this at most; beyond ten times that it is a clock that jumped.
-const SAMPLE_MAX_MS: TimeMs = 1_000;
+pub(crate) const SAMPLE_MAX_MS: TimeMs = 1_000;
 /// What is older says nothing of now.
 pub(crate) const STALE_MS: TimeMs = 2_000;
 

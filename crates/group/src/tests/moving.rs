@@ -13,10 +13,15 @@ fn sequencer(cores: &Cores) -> usize {
 
 /// Node 0 has founded the group and is 100 ms away from the others, which are near one another.
 fn far_founder(count: usize) -> Cores {
+    founder_away(count, 50)
+}
+
+/// As far as that.
+fn founder_away(count: usize, line_ms: TimeMs) -> Cores {
     let mut cores = Cores::of(count);
     for near in 1..count {
-        cores.lines_ms.insert((0, near), 50);
-        cores.lines_ms.insert((near, 0), 50);
+        cores.lines_ms.insert((0, near), line_ms);
+        cores.lines_ms.insert((near, 0), line_ms);
     }
     cores
 }
@@ -59,6 +64,28 @@ fn what_is_submitted_meanwhile_is_delivered_once() {
     cores.pass(1_000);
     for node in 0..3 {
         assert_eq!(cores.delivered(node), 3 * number, "node {node}");
+    }
+}
+
+/// Who is far acknowledges late, the later the smaller the window: that is no lag but the reason to leave.
+#[test]
+fn it_leaves_a_member_at_the_other_end_of_the_world_under_a_steady_load() {
+    for (line_ms, window_bytes) in [(100, 1_000), (130, 8 << 20), (180, 8 << 20), (180, 1_000)] {
+        let mut cores = founder_away(4, line_ms);
+        cores.nodes[0].group.config_mut().window_bytes = window_bytes;
+        let mut number = 0;
+        while sequencer(&cores) == 0 {
+            number += 1;
+            for node in 1..4 {
+                cores.submit(node, number);
+            }
+            cores.pass(50);
+            assert!(number < 200, "{line_ms} ms, {window_bytes} bytes");
+        }
+        let kept = cores.nodes[0].group.counters().offices_kept;
+        assert_eq!(kept, 0, "{line_ms} ms, {window_bytes} bytes");
+        cores.pass(2_000);
+        assert_eq!(cores.delivered(0), 3 * number);
     }
 }
 
