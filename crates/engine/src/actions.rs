@@ -267,6 +267,9 @@ impl Engine {
                 self.deliver(now_ms, position, delivery, outside)
             }
             Action::DeliverFromLog { .. } => {} // waits: see `Undelivered::take_in`
+            Action::Passed { position } => {
+                self.node(now_ms, replicator::Event::Passed { position })
+            }
             Action::Found => self.found(now_ms, outside),
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })

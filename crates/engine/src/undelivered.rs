@@ -58,6 +58,7 @@ impl Undelivered {
                 | Action::NonPrimary { .. }
                 | Action::Failed { .. }
                 | Action::Spread { .. }
+                | Action::Passed { .. }
                 | Action::ReadPoint { .. }
                 | Action::ReadFailed { .. }
         );

@@ -146,15 +146,20 @@ impl Group {
     }
 
     pub(crate) fn commit_to(&mut self, position: Position) {
+        let mut delivers = true;
         while self.committed.position < position {
             let next = self.committed.position + 1;
             let entry = self.tail.head(next).cloned();
             let entry = entry.expect("entries above the commit point are never trimmed");
-            self.deliver(entry);
+            delivers = self.deliver(entry);
+        }
+        if !delivers {
+            self.out.push(Action::Passed { position });
         }
     }
 
-    fn deliver(&mut self, entry: Entry) {
+    /// False if it delivers nothing.
+    fn deliver(&mut self, entry: Entry) -> bool {
         // Entries above an uncommitted configuration wait for it, so the committed one is the one
         // in force at this position.
         let in_force = &self.committed.configuration;
@@ -186,6 +191,7 @@ impl Group {
             _ => None,
         };
         self.committed.apply(&entry);
+        let delivers = delivery.is_some();
         match delivery {
             Some(Delivery::Submission { .. }) if position <= self.tail.left() => {
                 self.deliver_from_log(position);
@@ -196,6 +202,7 @@ impl Group {
         if let (Some(before), Body::Configuration(configuration)) = (before, entry.body) {
             self.configured(&before, &configuration);
         }
+        delivers
     }
 
     fn deliver_from_log(&mut self, position: Position) {

@@ -215,6 +215,11 @@ pub enum Action {
         /// Position of the last.
         last: Position,
     },
+    /// What is committed beyond the last delivery, up to here, delivers nothing: the start of a ballot, voids.
+    Passed {
+        /// Position of the last.
+        position: Position,
+    },
     /// No majority: the component as this node sees it (rule 20).
     NonPrimary {
         /// Reachable non-primary members, this one included, sorted by incarnation.

@@ -208,6 +208,7 @@ impl Run {
             }
             Action::Refused { reason } => self.facts.push(breach::ASSERTION.fact(reason)),
             Action::NonPrimary { .. }
+            | Action::Passed { .. }
             | Action::Spread { .. }
             | Action::Stage { .. }
             | Action::Unstage { .. }

@@ -56,8 +56,20 @@ impl Replicator {
             match self.backlog.pop() {
                 Some((position, Entry::Delivered(delivery))) => self.process(position, delivery),
                 Some((_, Entry::NonPrimary(component))) => self.show_non_primary(component),
-                None => break,
+                None => return self.keep_up(),
             }
+        }
+    }
+
+    /// All that was delivered is processed: so is what lies beyond it and delivers nothing. A reader may wait for it, or a
+    /// joiner whose log begins above it, and in a cluster where nobody writes nothing else may come (simulator, seed
+    /// 15101331).
+    fn keep_up(&mut self) {
+        if matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded {
+            return;
+        }
+        if let Some(control) = &mut self.control {
+            control.position = control.position.max(self.delivered_to);
         }
     }
 

@@ -37,6 +37,7 @@ impl Replicator {
             Event::Tick => {}
 
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
+            Event::Passed { position } => self.delivered_to = position,
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.failed(id, fate),
             Event::Spread { parcel } => self.is_spread(parcel),

@@ -69,6 +69,11 @@ pub enum Event {
         /// Its number.
         parcel: u64,
     },
+    /// What the group has beyond the last delivery, up to here, delivers nothing.
+    Passed {
+        /// Position of the last.
+        position: Position,
+    },
     /// Answer to [`crate::Action::Read`].
     ReadPoint {
         /// The reader's token.

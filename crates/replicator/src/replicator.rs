@@ -117,7 +117,7 @@ pub struct Replicator {
     pub(crate) read_back_count: u64,
     /// The own log could not be read: not to be tried before.
     pub(crate) log_again_ms: Option<u64>,
-    /// What the group has delivered here; the control state of a peer may be ahead of it.
+    /// What the group has delivered here, or passed over; the control state of a peer may be ahead of it.
     pub(crate) delivered_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,

@@ -188,6 +188,10 @@ impl World {
                 }
                 None => process.deliveries.push((position, delivery)),
             },
+            Action::Passed { position } => {
+                let last = process.deliveries.last().map_or(0, |(last, _)| *last);
+                assert!(position > last, "{} has delivered {last}", process.name);
+            }
             Action::DeliverFromLog { first, last } => {
                 assert_eq!(process.entrance, None, "the log has begun anew");
                 for position in first..=last {

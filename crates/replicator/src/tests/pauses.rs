@@ -136,3 +136,23 @@ fn a_joiner_that_is_found_inconsistent_at_once_leaves_in_order() {
     cluster.settle();
     assert!(cluster.nodes[node].closed);
 }
+
+/// The start of a ballot, say: a reader, or a joiner whose log begins above it, waits for it.
+#[test]
+fn what_delivers_nothing_is_passed_in_its_turn() {
+    let mut cluster = held(2);
+    cluster.certify(0, "a", KeyType::Exclusive);
+    while cluster.deliver(0) || cluster.deliver(1) {}
+    let at = |cluster: &Cluster, node: usize| {
+        let position = cluster.nodes[node].replicator.control_position();
+        position.expect("in step")
+    };
+    let (before, last) = (at(&cluster, 1), at(&cluster, 0));
+    for node in 0..2 {
+        let position = last + 2;
+        cluster.event(node, Event::Passed { position });
+    }
+    assert_eq!((at(&cluster, 0), at(&cluster, 1)), (last + 2, before));
+    cluster.call(1, |ticket| Event::Resume { ticket });
+    assert_eq!(at(&cluster, 1), last + 2);
+}
