@@ -23,7 +23,7 @@ impl Replicator {
     /// An entry came: its turn comes in [`Self::process_backlog`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
         self.delivered_to = position;
-        if matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded {
+        if self.takes_nothing_in() {
             return;
         }
         // A peer's control state may be ahead of what the group has delivered here.
@@ -65,12 +65,17 @@ impl Replicator {
     /// joiner whose log begins above it, and in a cluster where nobody writes nothing else may come (simulator, seed
     /// 15101331).
     fn keep_up(&mut self) {
-        if matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded {
+        if self.takes_nothing_in() {
             return;
         }
         if let Some(control) = &mut self.control {
             control.position = control.position.max(self.delivered_to);
         }
+    }
+
+    /// What the group delivers is not for this node any more: its control state stays that of then.
+    pub(crate) fn takes_nothing_in(&self) -> bool {
+        matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded
     }
 
     /// A node that is held still goes on to count desyncs, votes and what else is said of members, as

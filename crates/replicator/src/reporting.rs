@@ -159,8 +159,7 @@ impl Replicator {
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // What was delivered behind the view that it leaves by was not even queued.
-        let is_over = self.excluded || matches!(self.stage, Stage::Closed | Stage::Final);
-        let in_step = self.backlog.is_empty() && !is_over;
+        let in_step = self.backlog.is_empty() && !self.takes_nothing_in();
         let control = self.control.as_ref().filter(|_| in_step);
         control.map(Control::encode)
     }

@@ -38,11 +38,8 @@ impl World {
             | Fault::FullDisk { node, .. }
             | Fault::FlushFails { node, .. }
             | Fault::Rot { node, .. } => {
-                let mut others = (0..self.machines.len()).filter(|other| *other != node);
                 runs(node) && self.may_go_while_founding(fault, node)
-                    || runs(node)
-                        && self.survivable(node)
-                        && others.any(|other| self.has_state(other))
+                    || runs(node) && self.survivable(node) && self.others_have_state(node)
             }
             Fault::Astray { node, .. } => {
                 let has_database = !self.plan.nodes[node].arbitrator;

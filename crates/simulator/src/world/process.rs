@@ -183,10 +183,9 @@ impl World {
     fn step(&mut self, node: NodeId, thread: usize, at: TimeUs) {
         let (now_us, now_ms) = (self.now_us, self.now_ms(node));
         let process = self.machines[node].process.as_ref();
-        let mut others = (0..self.machines.len()).filter(|other| *other != node);
         let may_fail = process.is_some_and(|p| p.server.may_fail())
             && self.survivable(node)
-            && others.any(|other| self.has_state(other));
+            && self.others_have_state(node);
         let Some(process) = &mut self.machines[node].process else {
             return;
         };

@@ -82,7 +82,7 @@ impl World {
         bootstrap: bool,
     ) {
         // The last one with a database does not throw it away for want of a number.
-        let served = (0..self.machines.len()).any(|other| other != node && self.has_state(other));
+        let served = self.others_have_state(node);
         let (now, plan) = (self.now_us, &self.plan);
         let incarnation = Incarnation(self.random.uuid());
         let fresh = self.random.uuid();

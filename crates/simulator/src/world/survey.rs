@@ -163,6 +163,11 @@ impl World {
         })
     }
 
+    /// The same, somewhere else.
+    pub(crate) fn others_have_state(&self, node: NodeId) -> bool {
+        (0..self.machines.len()).any(|other| other != node && self.has_state(other))
+    }
+
     /// The data directory of a node that does not run: its database is of use, on the branch that counts,
     /// if perhaps only when nobody has one that is beyond doubt (rule 13).
     pub(crate) fn is_clear(&self, node: NodeId) -> bool {
