@@ -158,9 +158,14 @@ impl Group {
         self.out.push(Action::Unstage { parcel });
     }
 
-    /// The majority is lost.
+    /// The majority is lost. The others are told: what they hold of it would take up their room until
+    /// the next offer, and keep other origins waiting (seed 16021361).
     pub(crate) fn give_up_spreading(&mut self) {
-        for (parcel, told) in self.spreading.give_up() {
+        let given_up = self.spreading.give_up();
+        if !given_up.is_empty() {
+            self.offer_to(self.others());
+        }
+        for (parcel, told) in given_up {
             self.unstage_own(parcel);
             if !told {
                 self.out.push(Action::Spread { parcel });

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::cores::Cores;
 use crate::event::{Action, Delivery, Fate};
-use crate::message::{Message, Parcel, Source, WireBody};
+use crate::message::{Message, Parcel, Source, Standing, WireBody};
 
 const HEAD: &[u8] = b"told at last:";
 
@@ -247,6 +247,19 @@ fn without_a_majority_its_submission_fails() {
 fn spread_unheard(cores: &mut Cores, node: usize, parcel: u64) {
     cores.part(&[0], &[1]);
     spread(cores, node, parcel);
+}
+
+/// Seed 16021361: nobody was told, and what the others held kept the next origin's waiting for ever.
+#[test]
+fn what_is_given_up_with_the_majority_takes_up_nobodys_room() {
+    let mut cores = cores(3);
+    spread(&mut cores, 0, 1);
+    let len = |cores: &Cores, node: usize| cores.nodes[node].group.parcels_len();
+    assert_eq!((len(&cores, 1), len(&cores, 2)), (1_000, 1_000));
+    cores.lost = |message| !matches!(message, Message::Offer { .. });
+    cores.pass(12_000);
+    assert_ne!(cores.standing(0), Standing::Primary);
+    assert_eq!((len(&cores, 1), len(&cores, 2)), (0, 0));
 }
 
 #[test]
