@@ -96,6 +96,7 @@ schedules! {
     overrides_meet,
     override_survivor_meets_rest,
     override_returns_beside_rest,
+    override_returns_beside_minority,
     repair_broken_off,
     wiped_in_pending_view,
     laggard_beyond_the_floor,
