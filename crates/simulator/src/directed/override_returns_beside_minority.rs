@@ -1,0 +1,49 @@
+//! Two that an operator made primary die; one comes back, and meets a sequencer without a majority (rule 11).
+//!
+//! n1 and n4 are half of the last view, and n1 holds the office still. n2 asks it for admission, with an override that n1
+//! lacks. n1 must not send it away: an operator who does what a refusal says drops the branch that n1 and n4 are to give way
+//! to, and nobody has gone on with theirs. n3 comes back, too: it is primary again with n2, and takes them in.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::MinorityRefuses],
+    plan: |seed| {
+        let mut plan = cluster(4, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+const ALL: [usize; 4] = [N1, N2, N3, N4];
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let stand = |standing: Standing, nodes: &'static [usize]| {
+        move |s: &Stage| nodes.iter().all(|node| s.standing(*node) == standing)
+    };
+    stage.part(&[N1, N4], &[N2, N3]);
+    stage.until("nobody is primary", stand(Standing::NonPrimary, &ALL))?;
+    stage.strike(Fault::Override { node: N2 });
+    stage.until("n2 and n3 are primary", stand(Standing::Primary, &[N2, N3]))?;
+    let x = stage.write(N2, &[row(1)]);
+    stage.until("they go on", |s| s.acknowledged(x) && s.has_committed(N3, x))?;
+    stage.crash(N2, false);
+    stage.crash(N3, false);
+    stage.join(&ALL, &ALL);
+    stage.start(N2);
+    stage.pass_ms(5_000);
+    stage.must("n2 has kept its log", stage.holds(N2, x).is_some());
+    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("it waits", stand(Standing::NonPrimary, &[N1, N2, N4])(stage))?;
+    stage.start(N3);
+    stage.until("the others have joined n2", |s| {
+        stand(Standing::Primary, &ALL)(s) && ALL.iter().all(|node| s.view(*node) == s.view(N2))
+    })
+}
