@@ -1,6 +1,6 @@
 //! What every node computes alike from the log, and nothing else: equal at equal positions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use trireme_certification::{Certification, Outcome, Request, Seqno, Verdict};
 use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
@@ -34,6 +34,8 @@ pub(crate) struct Control {
     pub views: Views,
     /// On apply errors.
     pub votes: Votes,
+    /// The last joiners whose donors failed or left: one that was not there to hear of it waits for ever else.
+    pub failed: VecDeque<Incarnation>,
 }
 
 impl Control {
@@ -55,6 +57,7 @@ impl Control {
             runs: SeqnoRuns::default(),
             views: Views::default(),
             votes: Votes::default(),
+            failed: VecDeque::new(),
         }
     }
 
@@ -182,7 +185,7 @@ impl Control {
             },
             Message::Donated { rcode } => Effect::Donated {
                 id,
-                joiner: self.has_donated(from),
+                joiner: self.has_donated(from, rcode),
                 rcode,
             },
             Message::Cut(cut) => {

@@ -1,6 +1,6 @@
 //! The control state as bytes: for joiners and for the log (format: `docs/wire-replicator.md`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use trireme_certification::Certification;
@@ -9,14 +9,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
 use crate::member_state::{MemberState, NodeState};
-use crate::message::{MessageError, VERSION};
+use crate::message::MessageError;
+use crate::seats::FAILED_MAX;
 use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
+
+/// 1: without the joiners whose snapshot has failed.
+const CONTROL_VERSION: u8 = 2;
 
 impl Control {
     /// Equal states give equal bytes: version, digest of what follows, state.
     pub(crate) fn encode(&self) -> Bytes {
-        let mut out = vec![VERSION];
+        let mut out = vec![CONTROL_VERSION];
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(&self.history.0);
         out.extend_from_slice(&self.position.to_le_bytes());
@@ -50,6 +54,10 @@ impl Control {
             out.extend_from_slice(&seqno.to_le_bytes());
             put_configuration(&mut out, configuration);
         }
+        put_count(&mut out, self.failed.len());
+        for joiner in &self.failed {
+            out.extend_from_slice(&joiner.0.0);
+        }
         self.votes.encode(&mut out);
         self.certification.encode(&mut out);
         let digest = xxh3_64(&out[9..]);
@@ -60,9 +68,9 @@ impl Control {
     /// The state that was encoded.
     pub(crate) fn decode(bytes: Bytes) -> Result<Control, MessageError> {
         let mut reader = Reader::new(bytes.clone());
-        match reader.u8()? {
-            VERSION => {}
-            other => return Err(MessageError::Version(other)),
+        let version = reader.u8()?;
+        if !(1..=CONTROL_VERSION).contains(&version) {
+            return Err(MessageError::Version(version, CONTROL_VERSION));
         }
         if reader.u64()? != xxh3_64(&bytes[9..]) {
             return Err(MessageError::Digest);
@@ -89,6 +97,14 @@ impl Control {
         for _ in 0..reader.count(21)? {
             views.push((reader.i64()?, reader.configuration()?));
         }
+        let mut failed = VecDeque::new();
+        let count = if version > 1 { reader.count(16)? } else { 0 };
+        if count > FAILED_MAX {
+            return Err(MessageError::Value("number of joiners", count as u64));
+        }
+        for _ in 0..count {
+            failed.push_back(reader.incarnation()?);
+        }
         let votes = crate::votes::Votes::decode(&mut reader)?;
         let certification = Certification::decode(&reader.rest())?;
         Ok(Control {
@@ -101,6 +117,7 @@ impl Control {
             runs,
             views: views.into_iter().collect(),
             votes,
+            failed,
         })
     }
 }

@@ -55,9 +55,10 @@ impl Control {
             runs,
             views,
             votes,
+            failed,
         } = self;
         let mut hasher = Rolling(0);
-        (history, position, members, forks, votes).hash(&mut hasher);
+        (history, position, members, forks, votes, failed).hash(&mut hasher);
         // The names and addresses come with the numbers.
         configuration.number.hash(&mut hasher);
         for member in &configuration.members {

@@ -88,7 +88,7 @@ impl Direct {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {
             VERSION => {}
-            other => return Err(MessageError::Version(other)),
+            other => return Err(MessageError::Version(other, VERSION)),
         }
         let message = match reader.u8()? {
             1 => Direct::SnapshotRequest {

@@ -26,8 +26,8 @@ const KIND_DOUBT: u8 = 12;
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MessageError {
-    #[error("format version {0}, this node knows version {VERSION}")]
-    Version(u8),
+    #[error("format version {0}, this node knows version {1}")]
+    Version(u8, u8),
     #[error("unknown kind {0}")]
     Kind(u8),
     #[error("ends too early")]
@@ -157,7 +157,7 @@ impl Message {
         let mut reader = Reader::new(payload.clone());
         match reader.u8()? {
             VERSION => {}
-            other => return Err(MessageError::Version(other)),
+            other => return Err(MessageError::Version(other, VERSION)),
         }
         let message = match reader.u8()? {
             KIND_WRITE_SET => return WriteSet::parse(payload).map(Message::WriteSet),

@@ -8,6 +8,9 @@ use crate::effect::Lost;
 use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
 
+/// So many joiners whose snapshot has failed are remembered.
+pub(crate) const FAILED_MAX: usize = 64;
+
 impl Control {
     /// Makes `members` follow the configuration.
     pub(crate) fn reseat(&mut self, first: bool) -> Vec<Lost> {
@@ -27,7 +30,8 @@ impl Control {
         for (donor, seat) in before {
             match seat.donates_to {
                 Some(joiner) if !self.members.contains_key(&donor) => {
-                    lost.push(Lost { donor, joiner })
+                    lost.push(Lost { donor, joiner });
+                    self.note_failed(joiner);
                 }
                 _ => {}
             }
@@ -56,6 +60,7 @@ impl Control {
         if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
             seat.enter(NodeState::Donor);
             seat.donates_to = Some(from);
+            self.failed.retain(|joiner| *joiner != from);
         } else {
             self.doubts(from, -1);
         }
@@ -63,13 +68,24 @@ impl Control {
     }
 
     /// A donor is done; gives its joiner.
-    pub(crate) fn has_donated(&mut self, donor: Incarnation) -> Option<Incarnation> {
+    pub(crate) fn has_donated(&mut self, donor: Incarnation, rcode: i32) -> Option<Incarnation> {
         let seat = self.members.get_mut(&donor)?;
         let joiner = seat.donates_to.take()?;
         if !seat.is_desynced() {
             seat.enter(NodeState::Joined);
         }
+        if rcode < 0 {
+            self.note_failed(joiner);
+        }
         Some(joiner)
+    }
+
+    /// This joiner's snapshot will not come, whether or not it hears of that now.
+    fn note_failed(&mut self, joiner: Incarnation) {
+        if self.failed.len() == FAILED_MAX {
+            self.failed.pop_front();
+        }
+        self.failed.push_back(joiner);
     }
 
     /// Data members that keep pace with the writers.

@@ -235,12 +235,16 @@ impl Replicator {
     }
 
     fn donor_lost(&mut self, donor: Incarnation) {
+        self.give_up_snapshot(&format!(
+            "Donor {donor} is no longer in the group. State transfer cannot be completed."
+        ));
+    }
+
+    fn give_up_snapshot(&mut self, why: &str) {
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = TransferPhase::GivenUp;
         }
-        self.fatal(format!(
-            "Donor {donor} is no longer in the group. State transfer cannot be completed. {NEVER}"
-        ));
+        self.fatal(format!("{why} {NEVER}"));
     }
 
     /// sst_received()
@@ -331,6 +335,8 @@ impl Replicator {
             return self.forked_in_transfer();
         }
         let is_member = |donor: Incarnation| control.members.contains_key(&donor);
+        let receives = matches!(phase, TransferPhase::Receiving { .. });
+        let failed = receives && control.failed.contains(&me);
         let (mut lost, mut prepared, mut brought) = (None, None, None);
         let phase = match phase {
             TransferPhase::Retry { request, .. } | TransferPhase::Submitted { request } => {
@@ -371,6 +377,10 @@ impl Replicator {
         });
         if let Some(donor) = lost {
             self.donor_lost(donor);
+        } else if failed {
+            self.give_up_snapshot(
+                "State transfer failed while this node was cut off from the group.",
+            );
         }
         if let Some(request) = prepared {
             self.prepared(request);

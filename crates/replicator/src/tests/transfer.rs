@@ -306,6 +306,32 @@ fn a_donor_that_is_gone_when_the_joiner_is_back_in_step_is_lost() {
     assert!(fatal(&cluster, joiner).contains("is no longer in the group"));
 }
 
+/// Seed 16045093: who was cut off had not heard of it, and waited for ever.
+#[test]
+fn a_donor_that_has_failed_when_the_joiner_is_back_in_step_is_not_waited_for() {
+    for rcode in [0, -5] {
+        let mut cluster = Cluster::of(2);
+        let joiner = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        cluster.settle();
+        let all = cluster.configuration.members.clone();
+        cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(joiner)));
+        while cluster.deliver(0) | cluster.deliver(1) {}
+        let gtid = cluster.nodes[0].replicator.last_committed();
+        cluster.call(0, |ticket| Event::SstSent {
+            ticket,
+            gtid,
+            rcode,
+        });
+        while cluster.deliver(0) | cluster.deliver(1) {}
+        cluster.reset(joiner);
+        cluster.reconfigure(|c| c.members = all);
+        cluster.settle();
+        let gave_up = cluster.nodes[joiner].fatal.is_some();
+        assert_eq!(gave_up, rcode < 0, "{rcode}");
+    }
+}
+
 /// The server has been told to give up: a log that begins anew does not revive the transfer.
 #[test]
 fn a_transfer_that_was_given_up_stays_so() {

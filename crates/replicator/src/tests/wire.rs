@@ -137,6 +137,16 @@ fn golden_bytes() {
     assert_eq!(text.lines().count(), golden.lines().count());
 }
 
+/// Version 1 did not know whose snapshots have failed.
+#[test]
+fn a_control_state_of_the_last_version_is_read() {
+    let digits = include_str!("../../tests/golden/control-1.txt");
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex");
+    let bytes: Bytes = (0..digits.len()).step_by(2).map(byte).collect();
+    let now = Cluster::of(2).nodes[0].replicator.control_snapshot();
+    assert_eq!(Control::decode(bytes).unwrap().encode(), now.unwrap());
+}
+
 #[test]
 fn what_was_written_is_read() {
     let Message::WriteSet(read) = Message::decode(&write_set()).unwrap() else {
@@ -199,7 +209,8 @@ fn full_control() -> Control {
     cluster.certify(0, "k", KeyType::Exclusive);
     cluster.settle();
     let control = cluster.nodes[0].replicator.control.take();
-    let control = control.expect("in step");
+    let mut control = control.expect("in step");
+    control.failed.push_back(incarnation(7));
     assert!(!control.forks.is_empty() && control.votes.result(seqno + 1).is_some());
     assert!(control.votes.open().next().is_some());
     assert!(control.members.values().any(|m| m.donates_to.is_some()));
