@@ -36,7 +36,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("n1's clients wait on", waits);
     let in_step = stage.state(N2) == Some(LocalState::Synced);
     stage.must("n2 stays in flow control", in_step);
-    stage.pass_ms(4_000);
+    stage.pass_ms(8_000);
     let done = writes.iter().all(|write| stage.acknowledged(*write));
     stage.must("n1's clients go on when n2 has caught up", done);
     Ok(())
