@@ -104,6 +104,8 @@ schedules! {
     cut_off_while_held,
     rollback_given_up,
     outvoted_connects_again,
+    donor_owes_rollback,
+    repeated_view_missed,
 }
 
 /// The schedule with this name. Err: there is none.
