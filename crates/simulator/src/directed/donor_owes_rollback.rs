@@ -25,8 +25,9 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 1_000;
         plan.sst_donor = "n3,";
         for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it.
+            // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
             node.server.load.streaming_percent = 1;
+            node.server.load.ddl_per_mille = 0;
         }
         plan.nodes[N3].server.speed.ddl_us = Span(DDL_US, DDL_US);
         plan

@@ -18,8 +18,9 @@ pub(super) const SCHEDULE: Directed = Directed {
         let mut plan = cluster(3, seed);
         plan.suspect_timeout_ms = 1_000;
         for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it.
+            // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
             node.server.load.streaming_percent = 1;
+            node.server.load.ddl_per_mille = 0;
         }
         let speed = &mut plan.nodes[N2].server.speed;
         // Half a second for a statement, ten seconds of thought.
