@@ -11,7 +11,9 @@ use trireme_group::{Standing, Wish};
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::plan::Plan;
+use crate::seen::ClientTrx;
 use crate::server::Errand;
 
 /// How many write-sets n3 lacks.
@@ -19,29 +21,42 @@ const LACKS: u32 = 200;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::RollbackLeftToServer],
-    plan: |seed| {
-        let mut plan = cluster(5, seed);
-        plan.suspect_timeout_ms = 1_000;
-        plan.sst_donor = "n3,";
-        // One entry, and twenty milliseconds, at a time.
-        plan.ist_chunk_bytes = 1;
-        plan.delay_us = vec![vec![10_000; 5]; 5];
-        plan.tail_bytes = 1;
-        plan.nodes[N1].server.load.clients = 20;
-        for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
-            node.server.load.streaming_percent = 1;
-            node.server.load.ddl_per_mille = 0;
-        }
-        for node in [N1, N3, N4, N5] {
-            plan.nodes[node].wish = Wish::Never;
-        }
-        plan
-    },
+    plan,
     play,
 };
 
+/// Five nodes; n3 is who is asked for a database.
+pub(super) fn plan(seed: u64) -> Plan {
+    let mut plan = cluster(5, seed);
+    plan.suspect_timeout_ms = 1_000;
+    plan.sst_donor = "n3,";
+    // One entry, and twenty milliseconds, at a time.
+    plan.ist_chunk_bytes = 1;
+    plan.delay_us = vec![vec![10_000; 5]; 5];
+    plan.tail_bytes = 1;
+    plan.nodes[N1].server.load.clients = 20;
+    for node in &mut plan.nodes {
+        // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
+        node.server.load.streaming_percent = 1;
+        node.server.load.ddl_per_mille = 0;
+    }
+    for node in [N1, N3, N4, N5] {
+        plan.nodes[node].wish = Wish::Never;
+    }
+    plan
+}
+
 fn play(stage: &mut Stage) -> Play {
+    let written = until_it_pulls(stage)?;
+    let donates = |s: &Stage| s.state(N3) == Some(LocalState::Donor);
+    stage.until("n3 is chosen", donates)?;
+    stage.until("n3 is done", |s| !donates(s))?;
+    stage.cut(&[N3], &[N1, N2, N5]);
+    stage.until("n4 writes", |s| s.told(written).is_some())
+}
+
+/// Up to where n3 pulls what it lacks, and n4 is about to ask for a database. What n4's client is to write.
+pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     let all = [N1, N2, N3, N4, N5];
     let others = [N1, N2, N4, N5];
     stage.formed()?;
@@ -68,8 +83,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(1_000);
     stage.join(&[N1, N2, N5], &[N1, N2, N5]);
     stage.until("n1 is primary", |s| is_primary(s, N1))?;
-    let lacked = (0..LACKS).map(|at| stage.write(N1, &[row(10 + at)]));
-    let lacked: Vec<_> = lacked.collect();
+    let lacked: Vec<ClientTrx> = (0..LACKS)
+        .map(|at| stage.write(N1, &[row(10 + at)]))
+        .collect();
     stage.until("n1 goes on", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
     stage.leave(N2);
     stage.until("n2 has left", |s| s.process(N2).is_none())?;
@@ -82,11 +98,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n4 is a member", |s| is_primary(s, N4))?;
     stage.cut(&[N4], &others);
     stage.join(&[N3], &[N1, N2, N5]);
-    let is = |s: &Stage, node, state| s.state(node) == Some(state);
-    stage.until("n3 joins", |s| is(s, N3, LocalState::Joiner))?;
+    let joins = |s: &Stage| s.state(N3) == Some(LocalState::Joiner);
+    stage.until("n3 joins", joins)?;
     stage.join(&all, &all);
-    stage.until("n3 is chosen", |s| is(s, N3, LocalState::Donor))?;
-    stage.until("n3 is done", |s| !is(s, N3, LocalState::Donor))?;
-    stage.cut(&[N3], &[N1, N2, N5]);
-    stage.until("n4 writes", |s| s.told(written).is_some())
+    Ok(written)
 }
