@@ -143,6 +143,7 @@ mutants! {
         pause_after_donors_loss: PauseAfterDonorsLoss,
         open_votes_not_kept: OpenVotesNotKept,
         inconsistency_forgotten: InconsistencyForgotten,
+        rollback_left_to_server: RollbackLeftToServer,
     }
 }
 

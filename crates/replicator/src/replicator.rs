@@ -150,7 +150,7 @@ pub struct Replicator {
     pub(crate) asking: Asking,
     /// Reads that ask for their point when this submission is ordered.
     pub(crate) held_reads: Vec<(u64, Ticket)>,
-    /// Rollback fragments that the group has let go of: to be sent again before any write-set.
+    /// Rollback fragments that could not be sent, or that the group has let go of: to be sent before any write-set.
     pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow: Flow,
     pub(crate) patience: Patience,

@@ -21,10 +21,15 @@ impl Replicator {
     /// submissions of a node in sequence, so it comes behind all fragments of its transaction (rule 9).
     pub(crate) fn rollback(&mut self, ticket: Ticket, trx: TrxId) {
         self.transactions.end_stream(trx, &mut self.order);
-        if !self.may_write() {
+        if self.may_write() {
+            self.send_rollback(trx);
+        } else if planted(Mutant::RollbackLeftToServer) {
             return self.answer(ticket, Answer::unordered(Code::TrxFail));
+        } else {
+            // A server that is told TRX_FAIL sends it when it is synced. That is too late for a donor, who may be
+            // one before it was told so: a joiner writes behind the donor's word (rule 7).
+            self.lost_rollbacks.push(trx);
         }
-        self.send_rollback(trx);
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
@@ -37,7 +42,7 @@ impl Replicator {
         }
     }
 
-    /// What was let go of with the majority, whatever became of it: the view that follows need not
+    /// What could not be sent, or was let go of with the majority, whatever became of it: the view that follows need not
     /// close its transaction, and one rollback too many does no harm. Before any write-set, which may
     /// hold the locks of these transactions.
     pub(crate) fn send_lost_rollbacks(&mut self) {

@@ -62,6 +62,8 @@ pub struct Plan {
     pub queue_bytes: usize,
     /// Restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
+    /// `wsrep_sst_donor`, of all nodes.
+    pub sst_donor: &'static str,
     /// Faults, by the time at which they begin.
     pub faults: Vec<(TimeUs, Fault)>,
     /// From here on everything works.
@@ -169,6 +171,7 @@ impl Plan {
             recovers: Random::new(seed, 5).percent(80),
             flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
             unrecovered_percent: 10,
+            sst_donor: "",
             faults,
             calm_us,
             office_moves: true,

@@ -1,7 +1,10 @@
 //! Streaming transactions in step: fragments, their rollback, their victims.
 
+use trireme_group::Delivery;
+
 use super::driver::*;
 use super::fragments::*;
+use crate::message::Message;
 use crate::{Action, Code, Event, Gtid, Owner, flags};
 
 #[test]
@@ -93,15 +96,25 @@ fn a_rollback_comes_behind_the_fragments_and_to_the_origin_too() {
 }
 
 #[test]
-fn a_rollback_that_cannot_be_sent_is_refused() {
+fn a_rollback_that_cannot_be_sent_yet_is_kept() {
     let mut cluster = cluster_of(1);
     fragment(&mut cluster, 0, FIRST, "a");
     let component = vec![member(0)];
     cluster.event(0, Event::NonPrimary { component });
-    assert_eq!(rollback(&mut cluster, 0), Code::TrxFail);
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
     assert_eq!(cluster.status(0).open_transactions, 0);
     let released = release(&mut cluster, 0);
     assert_eq!((released.code, released.lives_on), (Code::Ok, false));
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    let sent = cluster.order.iter().any(|(_, delivery)| match delivery {
+        Delivery::Submission { payload, .. } => matches!(
+            Message::decode(payload),
+            Ok(Message::WriteSet(ws)) if ws.flags & flags::ROLLBACK != 0
+        ),
+        Delivery::Configuration(_) => false,
+    });
+    assert!(sent, "when the node is primary again");
 }
 
 #[test]

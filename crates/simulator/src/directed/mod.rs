@@ -106,6 +106,9 @@ schedules! {
     donor_cut_off,
     rollback_given_up,
     outvoted_connects_again,
+    donor_owes_rollback,
+    repeated_view_missed,
+    donor_not_told_synced,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -121,6 +121,7 @@ impl World {
             ist_chunk_bytes: plan.ist_chunk_bytes,
             large_bytes: plan.large_bytes,
             queue_bytes: plan.queue_bytes,
+            sst_donor: plan.sst_donor.to_owned(),
             ..Options::default()
         };
         let expect = (plan.founding.as_ref()).map(|founding| {

@@ -1,0 +1,105 @@
+//! A donor is chosen, and done, before its server was told that it is synced (rule 7).
+//!
+//! n3's client streams; the others apply its first fragment, but no word comes back to n3 before nobody has
+//! the majority: its client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again; they hear n3,
+//! which hears nothing, and keep it as a member that is synced. The office goes to n2, whose log begins later than n3's
+//! ends: n3 hears them again, pulls what its database lacks, entry by entry, and in the middle of that is
+//! chosen to send it to n4. n4 waits for n3's word that it is done, and writes the row that the others hold for
+//! n3's client: the rollback fragment must have come before.
+
+use trireme_group::{Standing, Wish};
+use trireme_mutants::Mutant;
+use trireme_replicator::LocalState;
+
+use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use crate::plan::Plan;
+use crate::seen::ClientTrx;
+use crate::server::Errand;
+
+/// How many write-sets n3 lacks.
+const LACKS: u32 = 200;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::RollbackLeftToServer],
+    plan,
+    play,
+};
+
+/// Five nodes; n3 is who is asked for a database.
+pub(super) fn plan(seed: u64) -> Plan {
+    let mut plan = cluster(5, seed);
+    plan.suspect_timeout_ms = 1_000;
+    plan.sst_donor = "n3,";
+    // One entry, and twenty milliseconds, at a time.
+    plan.ist_chunk_bytes = 1;
+    plan.delay_us = vec![vec![10_000; 5]; 5];
+    plan.tail_bytes = 1;
+    plan.nodes[N1].server.load.clients = 20;
+    for node in &mut plan.nodes {
+        // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
+        node.server.load.streaming_percent = 1;
+        node.server.load.ddl_per_mille = 0;
+    }
+    for node in [N1, N3, N4, N5] {
+        plan.nodes[node].wish = Wish::Never;
+    }
+    plan
+}
+
+fn play(stage: &mut Stage) -> Play {
+    let written = until_it_pulls(stage)?;
+    let donates = |s: &Stage| s.state(N3) == Some(LocalState::Donor);
+    stage.until("n3 is chosen", donates)?;
+    stage.until("n3 is done", |s| !donates(s))?;
+    stage.cut(&[N3], &[N1, N2, N5]);
+    stage.until("n4 writes", |s| s.told(written).is_some())
+}
+
+/// Up to where n3 pulls what it lacks, and n4 is about to ask for a database. What n4's client is to write.
+pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
+    let all = [N1, N2, N3, N4, N5];
+    let others = [N1, N2, N4, N5];
+    stage.formed()?;
+    stage.cut(&others, &[N3]);
+    let streamed = stage.errand(
+        N3,
+        Errand {
+            writes: vec![row(1)],
+            locks: vec![row(2)],
+            streams: true,
+            ..Errand::default()
+        },
+    );
+    stage.until("the others have its fragment", |s| {
+        others.iter().all(|node| s.has_committed(*node, streamed))
+    })?;
+    stage.part(&all, &all);
+    let is_primary = |s: &Stage, node| s.standing(node) == Standing::Primary;
+    stage.until("nobody is primary", |s| {
+        !all.iter().any(|node| is_primary(s, *node))
+    })?;
+    stage.check("n3's client has failed", stage.told(streamed).is_some())?;
+    stage.heal(&[N3], &[N1, N2, N5]);
+    stage.pass_ms(1_000);
+    stage.join(&[N1, N2, N5], &[N1, N2, N5]);
+    stage.until("n1 is primary", |s| is_primary(s, N1))?;
+    let lacked: Vec<ClientTrx> = (0..LACKS)
+        .map(|at| stage.write(N1, &[row(10 + at)]))
+        .collect();
+    stage.until("n1 goes on", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
+    stage.leave(N2);
+    stage.until("n2 has left", |s| s.process(N2).is_none())?;
+    stage.start(N2);
+    stage.until("n2 has the office", |s| s.in_office(N2))?;
+    stage.wipe(N4);
+    stage.join(&[N4], &[N1, N2, N5]);
+    stage.start(N4);
+    let written = stage.write(N4, &[row(1)]);
+    stage.until("n4 is a member", |s| is_primary(s, N4))?;
+    stage.cut(&[N4], &others);
+    stage.join(&[N3], &[N1, N2, N5]);
+    let joins = |s: &Stage| s.state(N3) == Some(LocalState::Joiner);
+    stage.until("n3 joins", joins)?;
+    stage.join(&all, &all);
+    Ok(written)
+}

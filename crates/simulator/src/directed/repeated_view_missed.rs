@@ -1,0 +1,69 @@
+//! A server that connects anew has missed a view that repeats the one before (rule 6).
+//!
+//! n2's client streams, and all have its first fragment. n3 hears nothing any more and says that it has lost
+//! the majority: the others meet it in a view with the same members, at which all servers undo what is
+//! streamed. n3 hears nothing of that either, and its server connects anew, under another name. A row of that
+//! transaction was written meanwhile: to apply that, n3's server must see that this view is like the one
+//! it was in.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::fault::Fault;
+use crate::server::{Errand, Span};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::RepeatedViewHidden],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 1_000;
+        for node in &mut plan.nodes {
+            // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
+            node.server.load.streaming_percent = 1;
+            node.server.load.ddl_per_mille = 0;
+        }
+        let speed = &mut plan.nodes[N2].server.speed;
+        // Half a second for a statement, ten seconds of thought.
+        speed.statement_us = Span(500_000, 100_000);
+        // Its rollback fragment comes late.
+        speed.view_us = Span(1_000_000, 1_000_000);
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let streamed = stage.errand(
+        N2,
+        Errand {
+            writes: vec![row(1)],
+            locks: vec![row(2)],
+            streams: true,
+            long: true,
+            ..Errand::default()
+        },
+    );
+    stage.until("its fragment is everywhere", |s| {
+        let nodes = [N1, N2, N3];
+        nodes.iter().all(|node| s.has_committed(*node, streamed))
+    })?;
+    stage.pass_ms(50);
+    stage.cut(&[N1, N2], &[N3]);
+    let other = stage.write(N1, &[row(3)]);
+    stage.until("n1 goes on", |s| s.acknowledged(other))?;
+    let view = stage.view(N1);
+    stage.until("a view repeats the one before", |s| s.view(N1) > view)?;
+    stage.check("n3 misses it", stage.view(N3) == view)?;
+    let next = stage.write(N1, &[row(1)]);
+    stage.until("the row is free", |s| s.acknowledged(next))?;
+    stage.check("n2 has not undone it yet", stage.told(streamed).is_none())?;
+    stage.strike(Fault::Reconnect {
+        node: N3,
+        for_us: 100_000,
+    });
+    let is_anew = |s: &Stage| s.process(N3).is_some_and(|p| p.start > p.first_start);
+    stage.until("n3 connects anew", is_anew)?;
+    stage.heal(&[N1, N2], &[N3]);
+    stage.until("n3 has it, too", |s| s.has_applied(N3, next))
+}
