@@ -60,6 +60,12 @@ impl World {
     /// A sane operator makes a node primary that has a database and knows of all earlier overrides,
     /// and only if none is primary: two forks refuse each other for good (rule 11).
     fn operator_would(&self, node: NodeId) -> bool {
+        let process = self.machines[node].process.as_deref();
+        self.may_override(node) && process.is_some_and(|process| process.voter)
+    }
+
+    /// The same, of a node that need not be a voter.
+    fn may_override(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
         let nodes = || 0..self.machines.len();
         let knows = |node: NodeId, id: &Uuid| {
@@ -76,7 +82,7 @@ impl World {
         let history = |node| process(node).map(|p| p.progress.history);
         let anywhere = nodes().any(|other| primary(other) && history(other) == history(node));
         let has_database = !self.plan.nodes[node].arbitrator;
-        has_database && knows_all && !anywhere && process(node).is_some_and(|process| process.voter)
+        has_database && knows_all && !anywhere && process(node).is_some()
     }
 
     /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
@@ -105,7 +111,15 @@ impl World {
             process.progress.advised.filter(|_| waits)?.checked_sub(1)
         };
         let advised = self.machines.iter().filter_map(advised);
-        let node = advised.clone().find(|node| self.operator_would(*node));
+        // Alone in its view, and back, it has no vote, and says that it is the one all the same (seed 16095675).
+        let names_itself = |node: NodeId| {
+            let process = self.machines[node].process.as_deref();
+            process.is_some_and(|process| process.progress.advised == Some(node + 1))
+        };
+        let takes = |node: &NodeId| {
+            self.operator_would(*node) || names_itself(*node) && self.may_override(*node)
+        };
+        let node = advised.clone().find(takes);
         if let Some(node) = node {
             self.strike(&Fault::Override { node });
         }
