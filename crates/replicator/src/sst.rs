@@ -53,12 +53,7 @@ impl Replicator {
         }
         let upto = transfer.upto;
         match request {
-            None => {
-                transfer.phase = TransferPhase::GivenUp;
-                self.fatal(format!(
-                    "the server could not prepare for a state transfer. {NEVER}"
-                ));
-            }
+            None => self.give_up_snapshot("the server could not prepare for a state transfer."),
             Some(request) if request.is_empty() => self.needs_restart(),
             // Whoever set wsrep_sst_method=skip says that the database is right as it is.
             Some(request) if request.starts_with(b"trivial\0") => {
@@ -209,11 +204,8 @@ impl Replicator {
         }
         *donor = None;
         if rcode < 0 {
-            transfer.phase = TransferPhase::GivenUp;
             let name = self.name_of(id.incarnation);
-            self.fatal(format!(
-                "State transfer from {name} failed: {rcode}. {NEVER}"
-            ));
+            self.give_up_snapshot(&format!("State transfer from {name} failed: {rcode}."));
         }
     }
 
@@ -240,6 +232,7 @@ impl Replicator {
         ));
     }
 
+    /// The server awaits what will never come.
     fn give_up_snapshot(&mut self, why: &str) {
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = TransferPhase::GivenUp;
@@ -301,18 +294,16 @@ impl Replicator {
     /// A donor was, or may have been, chosen on another branch: the snapshot may hold what is dropped here, or never
     /// come (rule 11).
     fn forked_in_transfer(&mut self) {
-        let text = format!("An override has forked the history during a state transfer. {NEVER}");
-        self.fatal(text);
+        self.give_up_snapshot("An override has forked the history during a state transfer.");
     }
 
     /// An override has made this node primary while its server awaits a snapshot.
     pub(crate) fn overridden_in_transfer(&mut self) {
-        let Stage::Transfer(transfer) = &mut self.stage else {
+        let Stage::Transfer(transfer) = &self.stage else {
             return;
         };
         // A donor that is known sends what this branch has, or is lost.
         if matches!(transfer.phase, TransferPhase::Retry { given_up: true, .. }) {
-            transfer.phase = TransferPhase::GivenUp;
             self.forked_in_transfer();
         }
     }
