@@ -5,7 +5,7 @@ use trireme_log::MemoryDisk;
 
 use super::{Happening, World};
 use crate::fault::Fault;
-use crate::machine::{Input, Left, Machine};
+use crate::machine::{Input, Left, Machine, Process};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Datadir;
@@ -82,7 +82,7 @@ impl World {
         let history = |node| process(node).map(|p| p.progress.history);
         let anywhere = nodes().any(|other| primary(other) && history(other) == history(node));
         let has_database = !self.plan.nodes[node].arbitrator;
-        has_database && knows_all && !anywhere && process(node).is_some()
+        has_database && knows_all && !anywhere
     }
 
     /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
@@ -112,12 +112,10 @@ impl World {
         };
         let advised = self.machines.iter().filter_map(advised);
         // Alone in its view, and back, it has no vote, and says that it is the one all the same (seed 16095675).
-        let names_itself = |node: NodeId| {
-            let process = self.machines[node].process.as_deref();
-            process.is_some_and(|process| process.progress.advised == Some(node + 1))
-        };
         let takes = |node: &NodeId| {
-            self.operator_would(*node) || names_itself(*node) && self.may_override(*node)
+            let process = self.machines[*node].process.as_deref();
+            let is_one = |p: &Process| p.voter || p.progress.advised == Some(node + 1);
+            self.may_override(*node) && process.is_some_and(is_one)
         };
         let node = advised.clone().find(takes);
         if let Some(node) = node {
