@@ -63,6 +63,16 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
     plan
 }
 
+/// The same, with clients that may stream.
+pub fn streaming(size: usize, seed: u64) -> Plan {
+    let mut plan = cluster(size, seed);
+    for node in &mut plan.nodes {
+        // Not 0: what is modelled of streaming depends on it.
+        node.server.load.streaming_percent = 1;
+    }
+    plan
+}
+
 /// Three of four found the cluster without being told who; see [`replaces`].
 pub fn founding(seed: u64) -> Plan {
     let mut plan = cluster(4, seed);

@@ -31,8 +31,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     let donors = [N1, N2, N3];
-    let synced = |s: &Stage, node| s.state(node) == Some(LocalState::Synced) && s.has_vote(node);
-    stage.until("three nodes serve", |s| donors.iter().all(|node| synced(s, *node)))?;
+    stage.until("three nodes serve", |s| donors.iter().all(|node| s.serves(*node)))?;
     stage.start(N4);
     let donates = |s: &Stage, node| s.state(node) == Some(LocalState::Donor);
     let donor = stage.until_one("a donor is chosen", &donors, donates)?;
@@ -55,5 +54,5 @@ fn play(stage: &mut Stage) -> Play {
         s.standing(donor) == Standing::Primary && s.has_committed(donor, y)
     })?;
     stage.check("it is at X still", !stage.has_applied(donor, x))?;
-    stage.until("it serves again", |s| synced(s, donor) && s.has_applied(donor, y))
+    stage.until("it serves again", |s| s.serves(donor) && s.has_applied(donor, y))
 }

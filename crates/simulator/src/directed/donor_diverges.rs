@@ -29,8 +29,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
-    let synced = |s: &Stage, node| s.state(node) == Some(LocalState::Synced) && s.has_vote(node);
-    stage.until("n1 and n2 serve", |s| synced(s, N1) && synced(s, N2))?;
+    stage.until("n1 and n2 serve", |s| s.serves(N1) && s.serves(N2))?;
     stage.start(N3);
     let donates = |s: &Stage, node| s.state(node) == Some(LocalState::Donor);
     let donor = stage.until_one("a donor is chosen", &[N1, N2], donates)?;

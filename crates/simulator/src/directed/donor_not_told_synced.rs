@@ -11,7 +11,8 @@ use trireme_group::{Standing, Wish};
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use super::cluster::streaming;
+use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, row};
 use crate::plan::Plan;
 use crate::seen::ClientTrx;
 use crate::server::Errand;
@@ -27,7 +28,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 /// Five nodes; n3 is who is asked for a database.
 pub(super) fn plan(seed: u64) -> Plan {
-    let mut plan = cluster(5, seed);
+    let mut plan = streaming(5, seed);
     plan.suspect_timeout_ms = 1_000;
     plan.sst_donor = "n3,";
     // One entry, and twenty milliseconds, at a time.
@@ -36,8 +37,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     plan.tail_bytes = 1;
     plan.nodes[N1].server.load.clients = 20;
     for node in &mut plan.nodes {
-        // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
-        node.server.load.streaming_percent = 1;
+        // DDL beside streaming is not modelled.
         node.server.load.ddl_per_mille = 0;
     }
     for node in [N1, N3, N4, N5] {

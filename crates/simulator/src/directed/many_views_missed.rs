@@ -6,7 +6,6 @@
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
-use trireme_replicator::LocalState;
 
 use super::replayed_stream::{fragments, plan, position, stream};
 use super::{Directed, N1, N2, N3, Play, Stage};
@@ -37,14 +36,12 @@ fn play(stage: &mut Stage) -> Play {
         stage.until("it has left", |s| s.process(node).is_none())?;
         stage.start(node);
         stage.until("it is back", |s| {
-            let synced = s.state(node) == Some(LocalState::Synced);
-            synced && s.has_vote(node) && s.standing(N1) == Standing::Primary
+            s.serves(node) && s.standing(N1) == Standing::Primary
         })?;
     }
     stage.check("the view is forgotten", stage.view(N1) > before + 64)?;
     stage.start(N3);
-    let synced = |s: &Stage| s.state(N3) == Some(LocalState::Synced) && s.has_vote(N3);
-    stage.until("n3 is back", synced)?;
+    stage.until("n3 is back", |s| s.serves(N3))?;
     stage.must("n3 has replayed A's end", stage.has_applied(N3, a));
     Ok(())
 }

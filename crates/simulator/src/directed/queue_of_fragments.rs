@@ -7,7 +7,8 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::cluster::streaming;
+use super::{Directed, N1, N2, N3, Play, Stage, row};
 use crate::fault::Fault;
 use crate::server::Errand;
 
@@ -19,12 +20,8 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::FirstFragmentRepeated,
     ],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = streaming(3, seed);
         plan.nodes[N1].server.load.rollback_percent = 100;
-        for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it.
-            node.server.load.streaming_percent = 1;
-        }
         plan.nodes[N3].server.appliers = 4;
         plan
     },

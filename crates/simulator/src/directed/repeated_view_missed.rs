@@ -8,18 +8,18 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::cluster::streaming;
+use super::{Directed, N1, N2, N3, Play, Stage, row};
 use crate::fault::Fault;
 use crate::server::{Errand, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::RepeatedViewHidden],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = streaming(3, seed);
         plan.suspect_timeout_ms = 1_000;
         for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it. DDL beside it is not modelled.
-            node.server.load.streaming_percent = 1;
+            // DDL beside streaming is not modelled.
             node.server.load.ddl_per_mille = 0;
         }
         let speed = &mut plan.nodes[N2].server.speed;

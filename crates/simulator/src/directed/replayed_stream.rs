@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 
 use trireme_group::{Body, Entry};
 use trireme_mutants::Mutant;
-use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::cluster::streaming;
+use super::{Directed, N1, N2, N3, Play, Stage, row};
 use crate::fault::Fault;
 use crate::seen::{ClientTrx, NodeId};
 use crate::server::{Errand, Span};
@@ -25,13 +25,9 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 /// Three nodes; a streaming client of n1's takes a while for each row.
 pub(super) fn plan(seed: u64) -> crate::plan::Plan {
-    let mut plan = cluster(3, seed);
+    let mut plan = streaming(3, seed);
     plan.suspect_timeout_ms = 1_000;
     plan.recovers = true;
-    for node in &mut plan.nodes {
-        // Not 0: what is modelled of streaming depends on it.
-        node.server.load.streaming_percent = 1;
-    }
     let server = &mut plan.nodes[N1].server;
     server.load.clients = 4;
     server.speed.statement_us = Span(20_000, 40_000);
@@ -64,10 +60,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("B and C are committed", done)?;
     stage.crash(N1, false);
     stage.start(N1);
-    let synced = |s: &Stage, node| s.state(node) == Some(LocalState::Synced) && s.has_vote(node);
-    stage.until("n1 is back", |s| synced(s, N1))?;
+    stage.until("n1 is back", |s| s.serves(N1))?;
     stage.start(N3);
-    stage.until("n3 is back", |s| synced(s, N3))?;
+    stage.until("n3 is back", |s| s.serves(N3))?;
     let has_all = [a, b, c].iter().all(|trx| stage.has_applied(N3, *trx));
     stage.must("n3 has replayed them", has_all);
     Ok(())

@@ -10,7 +10,8 @@ use trireme_group::Standing;
 use trireme_mutants::Mutant;
 use trireme_replicator::Code;
 
-use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use super::cluster::streaming;
+use super::{Directed, N1, N2, N3, N4, Play, Stage, row};
 use crate::server::{Errand, Span};
 
 /// A statement of n2's takes so long.
@@ -19,12 +20,8 @@ const STATEMENT_US: u64 = 600_000;
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::VoidedOneByOne],
     plan: |seed| {
-        let mut plan = cluster(4, seed);
+        let mut plan = streaming(4, seed);
         plan.suspect_timeout_ms = 1_000;
-        for node in &mut plan.nodes {
-            // Not 0: what is modelled of streaming depends on it.
-            node.server.load.streaming_percent = 1;
-        }
         plan.nodes[N2].server.speed.statement_us = Span(STATEMENT_US, STATEMENT_US);
         plan
     },

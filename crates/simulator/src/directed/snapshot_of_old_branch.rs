@@ -29,8 +29,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     let rest = [N2, N3, N4];
-    let synced = |s: &Stage, node| s.state(node) == Some(LocalState::Synced) && s.has_vote(node);
-    stage.until("four nodes serve", |s| (N1..N5).all(|node| synced(s, node)))?;
+    stage.until("four nodes serve", |s| (N1..N5).all(|node| s.serves(node)))?;
     stage.part(&[N1], &[N2, N3, N4, N5]);
     stage.until("n1 is alone", |s| s.standing(N1) == Standing::NonPrimary)?;
     let write = stage.write(N2, &[row(1)]);
