@@ -10,6 +10,29 @@ use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
 
+/// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
+/// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
+/// commits/s).
+const WRITE_BACK_BYTES: u64 = 4 << 20;
+
+impl Link {
+    /// Sees to it that not too much waits to be flushed.
+    fn write_back(&mut self, outside: &mut dyn Outside) -> Result<(), LogError> {
+        let enough = self.storage.unflushed_bytes() >= WRITE_BACK_BYTES;
+        if self.flush_appends || self.writing_back || !enough {
+            return Ok(());
+        }
+        if !self.flushes_apart {
+            return self.storage.flush();
+        }
+        if let Some(job) = self.storage.begin_write_back()? {
+            self.writing_back = true;
+            outside.flush(job);
+        }
+        Ok(())
+    }
+}
+
 impl Engine {
     /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
     pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
@@ -39,7 +62,10 @@ impl Engine {
                 link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
             })
         } else {
-            link.storage.write_out().map(|()| None)
+            let written = link.storage.write_out();
+            written
+                .and_then(|()| link.write_back(outside))
+                .map(|()| None)
         };
         match result {
             Ok(Some(position)) => {
@@ -241,7 +267,7 @@ impl Engine {
                 }
                 let Some(link) = &mut self.link else { return };
                 let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
-                (link.unflushed, link.flushing) = (None, None);
+                (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
                 self.must_write(result);
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));

@@ -5,7 +5,7 @@ use trireme_group::{
     self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered,
     Reminder, Uuid,
 };
-use trireme_log::{Durability, FlushDone, LogConfig};
+use trireme_log::{Durability, FlushDone, FlushJob, LogConfig};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
@@ -32,8 +32,8 @@ pub struct Start {
     pub log: LogConfig,
     /// Where the log lies.
     pub disk: OpenDisk,
-    /// The flushes that acknowledgements wait for (`repl.durability=disk`) are handed to
-    /// [`Outside::flush`], so that everything else goes on meanwhile.
+    /// Flushes that acknowledgements wait for (`repl.durability=disk`), or that nothing waits for, are handed
+    /// to [`Outside::flush`], so that everything else goes on meanwhile.
     pub flushes_apart: bool,
     /// Position of the database.
     pub local: Gtid,
@@ -76,6 +76,8 @@ pub struct Link {
     pub(crate) unflushed: Option<Position>,
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
+    /// A flush is under way that nothing waits for.
+    pub(crate) writing_back: bool,
     pub(crate) history_told: bool,
     pub(crate) log_told: bool,
     /// The history that this node founds, if the others support it.
@@ -232,6 +234,7 @@ impl Engine {
             unwritten: false,
             unflushed: None,
             flushing: None,
+            writing_back: false,
             history_told: false,
             log_told: false,
             to_found: expect.map(|expected| expected.history),
@@ -281,6 +284,27 @@ impl Engine {
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
     }
 
+    /// A flush that [`Outside::flush`] was given, and that has not begun, is to cover what was appended since. `None`: it
+    /// has become needless.
+    pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
+        let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
+        if link.unflushed.is_none() {
+            return Some(job);
+        }
+        match link.storage.renew_flush(job) {
+            Ok(renewed) => {
+                if renewed.is_some() {
+                    link.flushing = link.unflushed.take();
+                }
+                renewed
+            }
+            Err(error) => {
+                self.log_failed(&error);
+                None
+            }
+        }
+    }
+
     /// A flush that [`Outside::flush`] was given has ended.
     pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
@@ -288,6 +312,7 @@ impl Engine {
         };
         match link.storage.end_flush(done) {
             Ok(true) => {
+                link.writing_back = false;
                 if let Some(position) = link.flushing.take() {
                     self.group(now_ms, group::Event::Appended { position });
                 }

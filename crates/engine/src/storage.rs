@@ -166,6 +166,24 @@ impl Storage {
         self.log.as_mut().map(Log::begin_flush).transpose()
     }
 
+    /// What is left to do of a flush that was handed out and not begun, with what was appended since; `None`: it was one
+    /// of an earlier log.
+    pub fn renew_flush(&mut self, job: FlushJob) -> Result<Option<FlushJob>, LogError> {
+        self.log
+            .as_mut()
+            .map_or(Ok(None), |log| log.renew_flush(job))
+    }
+
+    /// Bytes that no flush covers.
+    pub fn unflushed_bytes(&self) -> u64 {
+        self.log.as_ref().map_or(0, Log::unflushed_bytes)
+    }
+
+    /// A flush that nothing waits for, if it can be made now.
+    pub fn begin_write_back(&mut self) -> Result<Option<FlushJob>, LogError> {
+        self.log.as_mut().map_or(Ok(None), Log::begin_write_back)
+    }
+
     /// A flush has ended; false if it was one of an earlier log.
     pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
         self.log

@@ -147,9 +147,16 @@ fn on_a_full_disk_nothing_is_acknowledged_and_the_node_leaves() {
         let mut node = Node::new(durability, false);
         node.commit();
         node.commit();
-        let committed = node.engine.replicator.last_committed().seqno;
         node.disk.set_room(Some(50));
-        let ticket = node.certify();
+        // With `disk` some more fit into what the file has grown ahead.
+        let (committed, ticket) = loop {
+            let committed = node.engine.replicator.last_committed().seqno;
+            let ticket = node.certify();
+            match node.answer(ticket) {
+                Some(Code::Ok) => node.commits(),
+                _ => break (committed, ticket),
+            }
+        };
         assert_eq!(
             node.answer(ticket),
             Some(Code::NodeFail),
@@ -209,6 +216,59 @@ fn one_flush_serves_all_that_wait() {
     assert!(node.out.flushes.is_empty());
 }
 
+/// What comes before a flush has begun shares it.
+#[test]
+fn a_flush_put_off_serves_what_came_meanwhile() {
+    let mut node = Node::new(Durability::Disk, true);
+    let tickets: Vec<_> = (0..3).map(|_| node.certify()).collect();
+    let job = node.out.flushes.pop().expect("the first one's");
+    let renewed = node.engine.renew_flush(job).expect("needed still");
+    let again = node.engine.renew_flush(renewed).expect("needed still");
+    node.out.flushes.push(again);
+    node.flush_ends();
+    assert!(
+        tickets
+            .iter()
+            .all(|ticket| node.answer(*ticket) == Some(Code::Ok))
+    );
+    assert!(node.out.flushes.is_empty());
+    // Nobody waits for a flush of a log that was given up.
+    node.certify();
+    let job = node.out.flushes.pop().expect("its own");
+    node.engine.drop_link();
+    assert!(node.engine.renew_flush(job).is_none());
+}
+
+/// Where acknowledgements wait for no flush, what is written is flushed beside them from time to time.
+#[test]
+fn a_view_change_does_not_find_everything_unflushed() {
+    let unflushed = |node: &Node| {
+        let link = node.engine.link().expect("connected");
+        link.storage.unflushed_bytes()
+    };
+    for (durability, flushes_apart) in [(Durability::Os, true), (Durability::Memory, false)] {
+        let mut node = Node::new(durability, flushes_apart);
+        let mut flushes = 0;
+        for _ in 0..12_000 {
+            node.commit();
+            flushes += node.out.flushes.len();
+            assert!(node.out.flushes.iter().all(|job| !job.is_awaited()));
+            assert!(unflushed(&node) <= (4 << 20) + 1_000);
+            node.flush_ends();
+        }
+        assert_eq!(flushes > 0, flushes_apart);
+    }
+    // One at a time; if it fails, the node may have lost what it acknowledged.
+    let mut node = Node::new(Durability::Os, true);
+    while unflushed(&node) < 5 << 20 {
+        node.commit();
+    }
+    assert_eq!(node.out.flushes.len(), 1);
+    node.disk.set_fail_syncs(true);
+    node.flush_ends();
+    node.must_have_left(&["cannot flush", "trireme-0"]);
+}
+
 /// In `os` mode acknowledgements rely on pages that a failed flush may have given up.
 #[test]
 fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
@@ -250,7 +310,11 @@ fn a_damaged_log_is_remembered_if_its_repair_breaks_off() {
         newest.expect("there is a log")
     };
     let name = segment(&node);
-    let length = |node: &Node| node.disk.contents(&name).map_or(0, |bytes| bytes.len());
+    let length = |node: &Node| {
+        let bytes = node.disk.contents(&name).unwrap_or_default();
+        let used = bytes.iter().rposition(|byte| *byte != 0);
+        used.map_or(0, |last| last + 1)
+    };
     let end = length(&node);
     node.commit();
     node.commit();

@@ -57,16 +57,18 @@ impl Examined {
         for step in repair {
             step.carry_out(disk)?;
         }
-        let active = recovery::open(disk, active)?.into_file();
+        let active = recovery::open(disk, active)?;
+        let length = active.length();
         let mut log = Log::with(
             self.disk.into(),
             self.config,
             self.state,
             index,
-            active.into(),
+            active.into_file().into(),
             found.flushed,
         );
         log.buffer_at = log.active_len();
+        log.grown_to = length;
         log.open_closed()?;
         log.remove_staged()?;
         Ok((log, found))

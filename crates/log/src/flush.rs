@@ -16,6 +16,8 @@ pub struct FlushJob {
     /// Address of the log's end when the flush began.
     pub(crate) upto: u64,
     pub(crate) token: Arc<()>,
+    /// Something waits for it.
+    pub(crate) awaited: bool,
 }
 
 /// What came of it, for [`Log::end_flush`](crate::Log::end_flush).
@@ -26,6 +28,11 @@ pub struct FlushDone {
 }
 
 impl FlushJob {
+    /// False for one that only leaves less to do to later ones ([`Log::begin_write_back`](crate::Log::begin_write_back)).
+    pub fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
     /// Waits for the disk; a matter of milliseconds.
     pub fn run(self) -> FlushDone {
         FlushDone {

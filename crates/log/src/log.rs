@@ -33,6 +33,8 @@ pub struct Log {
     /// Bytes for the last segment that are not written yet, and their offset there.
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_at: u64,
+    /// The last segment's file has been made so long, for records to come.
+    pub(crate) grown_to: u64,
     /// Everything below this address is on stable storage.
     pub(crate) flushed: u64,
     pub(crate) directory_changed: bool,
@@ -160,6 +162,7 @@ impl Log {
             closed: BTreeMap::new(),
             buffer: Vec::new(),
             buffer_at: 0,
+            grown_to: 0,
             flushed,
             directory_changed: true,
             token: Arc::new(()),

@@ -124,6 +124,7 @@ impl Log {
             last.len += record.record_bytes();
         }
         self.buffer_at = self.active_len();
+        self.grown_to = self.buffer_at;
         Ok(())
     }
 

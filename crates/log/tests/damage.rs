@@ -2,11 +2,9 @@
 
 mod common;
 
-use trireme_log::{
-    Disk, Durability, Log, LogConfig, LogError, Lost, MemoryDisk, Outcome, Recovered,
-};
+use trireme_log::{Disk, Durability, Log, LogConfig, LogError, Lost, MemoryDisk, Recovered};
 
-use common::{change, contents, segments};
+use common::{change, contents, fill, payload, segments, verify};
 
 const SEGMENT_BYTES: u64 = 1024;
 
@@ -23,36 +21,6 @@ fn create(disk: &MemoryDisk) -> Log {
 
 fn open(disk: &MemoryDisk) -> Result<(Log, Recovered), LogError> {
     Log::open_on(Box::new(disk.clone()), config(Durability::Os))
-}
-
-fn payload(position: u64) -> Vec<u8> {
-    vec![position as u8; 100]
-}
-
-/// Appends with outcomes; seqno = position.
-fn fill(log: &mut Log, positions: std::ops::RangeInclusive<u64>) {
-    for position in positions {
-        log.append(position, &[&payload(position)]).unwrap();
-        log.set_outcome(
-            position,
-            Outcome {
-                seqno: position as i64,
-                flags: 0,
-                depends_on: 0,
-            },
-        )
-        .unwrap();
-    }
-    log.write_out().unwrap();
-}
-
-/// Everything that the log claims to hold is what was appended.
-fn verify(log: &Log) {
-    if let (Some(first), Some(last)) = (log.first_position(), log.last_position()) {
-        for position in first..=last {
-            assert_eq!(log.read(position).unwrap().unwrap(), payload(position));
-        }
-    }
 }
 
 #[test]
@@ -375,68 +343,6 @@ fn a_full_disk_poisons_the_log_but_not_its_past() {
         fill(&mut log, reached + 1..=reached + 10);
         verify(&log);
     }
-}
-
-#[test]
-fn a_failed_flush_poisons_the_log() {
-    let disk = MemoryDisk::new();
-    let mut log = create(&disk);
-    fill(&mut log, 1..=5);
-    log.flush().unwrap();
-    fill(&mut log, 6..=9);
-    let positions = log.last_position();
-    disk.set_fail_syncs(true);
-    assert!(matches!(
-        log.flush(),
-        Err(LogError::Io {
-            action: "flush",
-            ..
-        })
-    ));
-    disk.set_fail_syncs(false);
-    assert!(
-        matches!(log.flush(), Err(LogError::Poisoned { .. })),
-        "never tried again"
-    );
-    assert!(matches!(
-        log.append(10, &[]),
-        Err(LogError::Poisoned { .. })
-    ));
-    assert!(matches!(log.reset(6), Err(LogError::Poisoned { .. })));
-    assert_eq!(log.last_position(), positions);
-    // What had been flushed before is there.
-    let (log, recovered) = open(&disk).unwrap();
-    assert!(recovered.last_position >= Some(5));
-    assert!(!recovered.may_have_forgotten());
-    verify(&log);
-}
-
-/// A flush that runs beside the log covers what was appended before it began, and nothing else.
-#[test]
-fn a_flush_apart_covers_what_was_there_when_it_began() {
-    let disk = MemoryDisk::new();
-    let mut log = Log::create_on(Box::new(disk.clone()), config(Durability::Disk)).unwrap();
-    fill(&mut log, 1..=30); // several segments
-    let job = log.begin_flush().unwrap();
-    fill(&mut log, 31..=32);
-    let done = job.run();
-    disk.lose_power(|| false);
-    let (kept, recovered) = open(&disk).unwrap();
-    assert!(recovered.last_position >= Some(30));
-    verify(&kept);
-    assert!(log.end_flush(done).unwrap());
-    // One of another log says nothing.
-    let stranger = create(&MemoryDisk::new()).begin_flush().unwrap().run();
-    assert!(!log.end_flush(stranger).unwrap());
-    // One that has failed poisons it.
-    disk.set_fail_syncs(true);
-    fill(&mut log, 33..=33);
-    let done = log.begin_flush().unwrap().run();
-    assert!(log.end_flush(done).is_err());
-    assert!(matches!(
-        log.append(34, &[]),
-        Err(LogError::Poisoned { .. })
-    ));
 }
 
 /// Any subset of the unflushed pages may survive a power loss; what was flushed stays, and no damage is seen in it.

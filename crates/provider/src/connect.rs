@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
 use trireme_group::Member;
-use trireme_log::Durability;
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
@@ -100,18 +99,14 @@ pub fn connect(
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
-    let flusher = (start
-        .flushes_apart
-        .then(|| Flusher::start(node))
-        .transpose())
-    .map_err(ConnectError::Thread)?;
+    let flusher = Flusher::start(node).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    node.with(|core| core.flusher = flusher);
+    node.with(|core| core.flusher = Some(flusher));
     let started = begin(node, Line::new(mesh, votes), start, donor)
         .and_then(|()| check_expected(node, &cluster, &options))
         .and_then(|()| wait_for_view(node, &cluster, &options));
@@ -153,7 +148,7 @@ fn engine_start(
     }
     let start = setup::start(options, votes, me);
     Ok(Start {
-        flushes_apart: start.log.durability == Durability::Disk,
+        flushes_apart: true,
         local,
         untouched,
         bootstrap: bootstrap.then(random_uuid).transpose()?,

@@ -1,13 +1,15 @@
 //! The node under its lock: the engine, the mesh that it speaks through, and its files. Events go
 //! in through [`Core`]'s methods; [`Station::pump`] carries out what follows (`outlet.rs`).
 
+use std::time::{Duration, Instant};
+
 use trireme_engine::Engine;
 use trireme_group as group;
-use trireme_log::FlushDone;
+use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
-use crate::flusher::Flusher;
+use crate::flusher::{Flusher, Pace};
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
@@ -17,8 +19,12 @@ use crate::waiting::Waiting;
 pub struct Core {
     pub engine: Engine,
     pub line: Option<Line>,
-    /// With `repl.durability=disk`, while connected.
+    /// While connected.
     pub flusher: Option<Flusher>,
+    /// A flush that the engine has asked for, and nobody has begun.
+    pub flush_due: Option<FlushJob>,
+    /// How long flushes take.
+    pub flush_pace: Pace,
     pub waiting: Waiting,
     pub progress: Progress,
     pub grastate: Grastate,
@@ -38,6 +44,8 @@ impl Core {
             engine,
             line: None,
             flusher: None,
+            flush_due: None,
+            flush_pace: Pace::default(),
             waiting: Waiting::default(),
             progress: Progress::default(),
             grastate,
@@ -59,8 +67,24 @@ impl Core {
     }
 
     /// A flush of the log has ended.
-    pub fn flushed(&mut self, done: FlushDone) {
+    pub fn flushed(&mut self, done: FlushDone, took: Duration) {
+        self.flush_pace.note(Instant::now(), took);
         self.engine.flushed(now_ms(), done);
+    }
+
+    /// The flush that is due, if the calling thread is to do it itself. `put_off` is one that it was given before, and has
+    /// not begun.
+    pub fn take_quick_flush(&mut self, put_off: Option<FlushJob>) -> Option<FlushJob> {
+        let put_off = put_off.and_then(|job| self.engine.renew_flush(job));
+        let is_quick = self.flush_pace.is_quick();
+        put_off.or_else(|| (self.flush_due).take_if(|job| job.is_awaited() && is_quick))
+    }
+
+    /// Hands the flush that is due to the flusher.
+    pub fn hand_over_flush(&mut self) {
+        if let (Some(flusher), Some(job)) = (&self.flusher, self.flush_due.take()) {
+            flusher.flush(job);
+        }
     }
 
     /// True while a node that began with a log waits for the view that it was in to form again.
@@ -108,7 +132,7 @@ impl Station for Core {
     fn parts(&mut self) -> (&mut Engine, Outlet<'_>) {
         let outlet = Outlet {
             line: &mut self.line,
-            flusher: &self.flusher,
+            flush_due: &mut self.flush_due,
             waiting: &mut self.waiting,
             progress: &mut self.progress,
             grastate: &mut self.grastate,

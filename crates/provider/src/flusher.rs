@@ -1,14 +1,23 @@
-//! The thread that flushes the log (`repl.durability=disk`), without the node's lock: others commit meanwhile,
-//! and what they append shares the next flush.
+//! The thread that flushes the log without the node's lock: others commit meanwhile, and what they append shares the
+//! next flush. Where flushes are quick the reactor does most of those itself that acknowledgements wait for
+//! (`repl.durability=disk`).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use trireme_log::FlushJob;
 
 use crate::node::Node;
 use crate::reactor::{guard, with_signals_blocked};
+
+/// Flushes are quick if they take less. Waking a thread takes a tenth of this, several times that if the processors are
+/// busy.
+const QUICK: Duration = Duration::from_micros(300);
+/// A flush that took this long is remembered: the reactor, which hears the others, must not be kept so long again.
+const STALL: Duration = Duration::from_millis(10);
+const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// Handle on the thread; stops and joins it when dropped.
 pub struct Flusher {
@@ -49,10 +58,63 @@ impl Drop for Flusher {
     }
 }
 
+/// How long flushes take.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// The longest, each counting for less with every one since; none before the first.
+    longest: Option<Duration>,
+    stalled_at: Option<Instant>,
+}
+
+impl Pace {
+    /// A flush that has ended now took so long.
+    pub fn note(&mut self, now: Instant, took: Duration) {
+        let before = self.longest.unwrap_or_default();
+        self.longest = Some(took.max(before * 31 / 32));
+        let stalled = (took >= STALL).then_some(now);
+        let is_recent = |at: &Instant| now.duration_since(*at) < REMEMBERED;
+        self.stalled_at = stalled.or(self.stalled_at.filter(is_recent));
+    }
+
+    /// True if the next one probably takes no longer than waking another thread may.
+    pub fn is_quick(&self) -> bool {
+        self.stalled_at.is_none() && self.longest.is_some_and(|longest| longest < QUICK)
+    }
+}
+
 fn run(node: &Weak<Node>, jobs: &Receiver<FlushJob>) {
     while let Ok(job) = jobs.recv() {
-        let done = job.run();
         let Some(node) = node.upgrade() else { return };
-        node.with(|core| core.flushed(done));
+        let mut due = Some(job);
+        while let Some(job) = due {
+            due = node.flush(job);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_flush_counts_for_a_while_a_stall_for_a_minute() {
+        let (start, quick) = (Instant::now(), Duration::from_micros(60));
+        let mut pace = Pace::default();
+        assert!(!pace.is_quick(), "nothing is known yet");
+        pace.note(start, quick);
+        assert!(pace.is_quick());
+        let mut until_quick = |at: Instant, slow: Duration| {
+            pace.note(at, slow);
+            assert!(!pace.is_quick());
+            let mut flushes = 0;
+            while !pace.is_quick() {
+                flushes += 1;
+                pace.note(at + flushes * Duration::from_millis(1), quick);
+            }
+            flushes
+        };
+        assert!((60..100).contains(&until_quick(start, Duration::from_millis(3))));
+        let later = start + REMEMBERED;
+        assert_eq!(until_quick(later, STALL), 60_000);
     }
 }

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use trireme_handover::{Handover, UnderLock};
+use trireme_log::FlushJob;
 use trireme_node::Station;
 use trireme_replicator::{Answer, Event, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
@@ -48,6 +50,17 @@ impl Node {
         }
     }
 
+    /// Does a flush of the log, and tells the core. What has become due meanwhile, if the calling thread is to do it.
+    pub fn flush(&self, job: FlushJob) -> Option<FlushJob> {
+        let began = Instant::now();
+        let done = job.run();
+        self.with(|core| {
+            core.flushed(done, began.elapsed());
+            Station::pump(core);
+            core.take_quick_flush(None)
+        })
+    }
+
     /// Makes the connection's thread look at its deadlines again.
     pub fn wake_reactor(&self) {
         if let Some(reactor) = self
@@ -81,6 +94,7 @@ impl UnderLock for Core {
 
     fn pump(&mut self) {
         Station::pump(self);
+        self.hand_over_flush();
     }
 
     fn take_work(&mut self) -> Option<Work> {

@@ -10,7 +10,6 @@ use trireme_node::{Line, Progress};
 use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
-use crate::flusher::Flusher;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
 use crate::waiting::Waiting;
@@ -18,7 +17,7 @@ use crate::waiting::Waiting;
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
-    pub flusher: &'a Option<Flusher>,
+    pub flush_due: &'a mut Option<FlushJob>,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
@@ -73,9 +72,8 @@ impl Outside for Outlet<'_> {
     }
 
     fn flush(&mut self, job: FlushJob) {
-        if let Some(flusher) = self.flusher {
-            flusher.flush(job);
-        }
+        // Whoever holds the lock sees to it before he lets go.
+        *self.flush_due = Some(job);
     }
 
     fn fail(&mut self, text: &str) {

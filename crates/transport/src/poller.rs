@@ -40,6 +40,13 @@ pub struct Ready {
     pub(crate) accept_error: Option<io::Error>,
 }
 
+impl Ready {
+    /// True if nothing has happened.
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.accepted.is_empty() && self.accept_error.is_none()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct ReadyConnection {
     pub token: usize,

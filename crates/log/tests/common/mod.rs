@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trireme_log::{Disk, MemoryDisk};
+use trireme_log::{Disk, Log, MemoryDisk, Outcome};
 
 /// Names of the segments, in their order.
 pub fn segments(disk: &MemoryDisk) -> Vec<String> {
@@ -24,4 +24,35 @@ pub fn change(disk: &MemoryDisk, name: &str, change: impl FnOnce(&mut Vec<u8>)) 
     let mut bytes = disk.contents(name).unwrap();
     change(&mut bytes);
     disk.set_contents(name, bytes);
+}
+
+/// What [`fill`] appends at a position.
+pub fn payload(position: u64) -> Vec<u8> {
+    vec![position as u8; 100]
+}
+
+/// Appends with outcomes; seqno = position.
+pub fn fill(log: &mut Log, positions: std::ops::RangeInclusive<u64>) {
+    for position in positions {
+        log.append(position, &[&payload(position)]).unwrap();
+        log.set_outcome(
+            position,
+            Outcome {
+                seqno: position as i64,
+                flags: 0,
+                depends_on: 0,
+            },
+        )
+        .unwrap();
+    }
+    log.write_out().unwrap();
+}
+
+/// Everything that the log claims to hold is what was appended.
+pub fn verify(log: &Log) {
+    if let (Some(first), Some(last)) = (log.first_position(), log.last_position()) {
+        for position in first..=last {
+            assert_eq!(log.read(position).unwrap().unwrap(), payload(position));
+        }
+    }
 }
