@@ -15,6 +15,8 @@ pub struct FlushJob {
     pub(crate) directory: bool,
     /// Address of the log's end when the flush began.
     pub(crate) upto: u64,
+    /// So much of it was not flushed.
+    pub(crate) bytes: u64,
     pub(crate) token: Arc<()>,
     /// Something waits for it.
     pub(crate) awaited: bool,
@@ -31,6 +33,11 @@ impl FlushJob {
     /// False for one that only leaves less to do to later ones ([`Log::begin_write_back`](crate::Log::begin_write_back)).
     pub fn is_awaited(&self) -> bool {
         self.awaited
+    }
+
+    /// How much it flushes, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Waits for the disk; a matter of milliseconds.

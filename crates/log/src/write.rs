@@ -99,6 +99,7 @@ impl Log {
             files,
             directory: std::mem::take(&mut self.directory_changed),
             upto: self.index.end(),
+            bytes: self.unflushed_bytes(),
             token: self.token.clone(),
             awaited,
         }

@@ -66,9 +66,9 @@ impl Core {
         (self.line.as_ref()).is_some_and(|line| line.mesh.is_closed())
     }
 
-    /// A flush of the log has ended.
-    pub fn flushed(&mut self, done: FlushDone, took: Duration) {
-        self.flush_pace.note(Instant::now(), took);
+    /// A flush of so many bytes of the log has ended.
+    pub fn flushed(&mut self, done: FlushDone, bytes: u64, took: Duration) {
+        self.flush_pace.note(Instant::now(), bytes, took);
         self.engine.flushed(now_ms(), done);
     }
 
@@ -76,8 +76,8 @@ impl Core {
     /// not begun.
     pub fn take_quick_flush(&mut self, put_off: Option<FlushJob>) -> Option<FlushJob> {
         let put_off = put_off.and_then(|job| self.engine.renew_flush(job));
-        let is_quick = self.flush_pace.is_quick();
-        put_off.or_else(|| (self.flush_due).take_if(|job| job.is_awaited() && is_quick))
+        let is_own = |job: &mut FlushJob| job.is_awaited() && self.flush_pace.is_quick(job.bytes());
+        put_off.or_else(|| self.flush_due.take_if(is_own))
     }
 
     /// Hands the flush that is due to the flusher.

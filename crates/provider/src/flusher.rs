@@ -17,7 +17,9 @@ use crate::reactor::{guard, with_signals_blocked};
 const QUICK: Duration = Duration::from_micros(300);
 /// A flush that took this long is remembered: the reactor, which hears the others, must not be kept so long again.
 const STALL: Duration = Duration::from_millis(10);
-const REMEMBERED: Duration = Duration::from_secs(60);
+const REMEMBERED: Duration = Duration::from_secs(10);
+/// Larger flushes take the longer the larger they are: they say nothing of small ones.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// Handle on the thread; stops and joins it when dropped.
 pub struct Flusher {
@@ -58,7 +60,7 @@ impl Drop for Flusher {
     }
 }
 
-/// How long flushes take.
+/// How long small flushes take.
 #[derive(Debug, Default)]
 pub struct Pace {
     /// The longest, each counting for less with every one since; none before the first.
@@ -67,8 +69,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A flush that has ended now took so long.
-    pub fn note(&mut self, now: Instant, took: Duration) {
+    /// A flush of so many bytes that has ended now took so long.
+    pub fn note(&mut self, now: Instant, bytes: u64, took: Duration) {
+        if bytes > SMALL_BYTES {
+            return;
+        }
         let before = self.longest.unwrap_or_default();
         self.longest = Some(took.max(before * 31 / 32));
         let stalled = (took >= STALL).then_some(now);
@@ -76,9 +81,10 @@ impl Pace {
         self.stalled_at = stalled.or(self.stalled_at.filter(is_recent));
     }
 
-    /// True if the next one probably takes no longer than waking another thread may.
-    pub fn is_quick(&self) -> bool {
-        self.stalled_at.is_none() && self.longest.is_some_and(|longest| longest < QUICK)
+    /// True if a flush of so many bytes probably takes no longer than waking another thread may.
+    pub fn is_quick(&self, bytes: u64) -> bool {
+        let is_quick = self.longest.is_some_and(|longest| longest < QUICK);
+        is_quick && self.stalled_at.is_none() && bytes <= SMALL_BYTES
     }
 }
 
@@ -97,24 +103,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_slow_flush_counts_for_a_while_a_stall_for_a_minute() {
+    fn one_slow_flush_counts_for_a_while_a_stall_for_seconds() {
         let (start, quick) = (Instant::now(), Duration::from_micros(60));
         let mut pace = Pace::default();
-        assert!(!pace.is_quick(), "nothing is known yet");
-        pace.note(start, quick);
-        assert!(pace.is_quick());
+        assert!(!pace.is_quick(100), "nothing is known yet");
+        pace.note(start, 100, quick);
+        assert!(pace.is_quick(100) && !pace.is_quick(1 << 20));
+        pace.note(start, 1 << 20, STALL);
+        assert!(pace.is_quick(100), "it was large");
         let mut until_quick = |at: Instant, slow: Duration| {
-            pace.note(at, slow);
-            assert!(!pace.is_quick());
+            pace.note(at, 100, slow);
+            assert!(!pace.is_quick(100));
             let mut flushes = 0;
-            while !pace.is_quick() {
+            while !pace.is_quick(100) {
                 flushes += 1;
-                pace.note(at + flushes * Duration::from_millis(1), quick);
+                pace.note(at + flushes * Duration::from_millis(1), 100, quick);
             }
             flushes
         };
         assert!((60..100).contains(&until_quick(start, Duration::from_millis(3))));
         let later = start + REMEMBERED;
-        assert_eq!(until_quick(later, STALL), 60_000);
+        assert_eq!(until_quick(later, STALL), 10_000);
     }
 }

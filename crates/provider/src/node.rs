@@ -52,10 +52,10 @@ impl Node {
 
     /// Does a flush of the log, and tells the core. What has become due meanwhile, if the calling thread is to do it.
     pub fn flush(&self, job: FlushJob) -> Option<FlushJob> {
-        let began = Instant::now();
+        let (began, bytes) = (Instant::now(), job.bytes());
         let done = job.run();
         self.with(|core| {
-            core.flushed(done, began.elapsed());
+            core.flushed(done, bytes, began.elapsed());
             Station::pump(core);
             core.take_quick_flush(None)
         })
