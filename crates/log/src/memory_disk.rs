@@ -307,7 +307,11 @@ impl DiskFile for MemoryFile {
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
+        let mut files = locked(&self.files);
         let mut content = locked(&self.content);
+        if let Some(room) = &mut files.room {
+            *room += (content.bytes.len() as u64).saturating_sub(length);
+        }
         let change = Change::Truncate(length);
         Content::apply(&mut content.bytes, &change);
         content.pending.push(change);

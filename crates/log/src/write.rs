@@ -36,7 +36,7 @@ impl Log {
 
     /// With `disk` the last segment grows in steps, zero bytes ahead of the records: a flush within a step finds no new
     /// length to write, which a journaling file system does with a transaction of its own (measured: ext4, three nodes
-    /// on one disk, 59 us instead of 85). Without room for it the file grows with its records.
+    /// on one disk, 59 us instead of 85). Without room for it the file grows with its records, and what there is is left to these.
     fn grow_ahead(&mut self) {
         if self.config.durability != Durability::Disk || self.buffer_at <= self.grown_to {
             return;
@@ -45,7 +45,9 @@ impl Log {
         let end = (self.buffer_at + step).min(self.config.segment_bytes);
         self.grown_to = end.max(self.buffer_at);
         let zeros = vec![0; (self.grown_to - self.buffer_at) as usize];
-        let _ = self.active.write_all_at(&zeros, self.buffer_at);
+        if self.active.write_all_at(&zeros, self.buffer_at).is_err() {
+            let _ = self.active.truncate(self.buffer_at);
+        }
     }
 
     /// Writes out and flushes to stable storage everything appended: it then survives power loss.

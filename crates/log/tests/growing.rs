@@ -2,7 +2,7 @@
 
 mod common;
 
-use trireme_log::{Durability, Log, LogConfig, LogError, MemoryDisk};
+use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk};
 
 use common::segments;
 
@@ -103,4 +103,21 @@ fn the_last_bytes_of_a_disk_are_used() {
     disk.set_room(None);
     let (_, found) = Log::open_on(Box::new(disk.clone()), config(Durability::Disk)).unwrap();
     assert_eq!(found.last_position, Some(position));
+}
+
+/// Else a log that begins anew on a small disk finds no room for its next segment.
+#[test]
+fn what_does_not_fit_ahead_takes_no_room() {
+    let disk = MemoryDisk::new();
+    let mut log = create(&disk, Durability::Disk);
+    let grown = newest(&disk).0;
+    disk.set_room(Some(600));
+    let mut position = 0;
+    while newest(&disk).0 <= grown {
+        position += 1;
+        log.append(position, &[&[1; 88]]).unwrap();
+        log.flush().unwrap();
+    }
+    let other = disk.create("other").unwrap();
+    other.write_all_at(&[1; 480], 0).unwrap();
 }
