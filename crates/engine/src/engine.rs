@@ -5,7 +5,7 @@ use trireme_group::{
     self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered,
     Reminder, Uuid,
 };
-use trireme_log::{Durability, FlushDone, FlushJob, LogConfig};
+use trireme_log::{Durability, LogConfig};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
@@ -282,44 +282,6 @@ impl Engine {
             None => ended(&self.failed_log, &self.closed_log),
         };
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
-    }
-
-    /// A flush that [`Outside::flush`] was given, and that has not begun, is to cover what was appended since. `None`: it
-    /// has become needless.
-    pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
-        let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
-        if link.unflushed.is_none() {
-            return Some(job);
-        }
-        match link.storage.renew_flush(job) {
-            Ok(renewed) => {
-                if renewed.is_some() {
-                    link.flushing = link.unflushed.take();
-                }
-                renewed
-            }
-            Err(error) => {
-                self.log_failed(&error);
-                None
-            }
-        }
-    }
-
-    /// A flush that [`Outside::flush`] was given has ended.
-    pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
-        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
-            return;
-        };
-        match link.storage.end_flush(done) {
-            Ok(true) => {
-                link.writing_back = false;
-                if let Some(position) = link.flushing.take() {
-                    self.group(now_ms, group::Event::Appended { position });
-                }
-            }
-            Ok(false) => {} // of a log that was given up since
-            Err(error) => self.log_failed(&error),
-        }
     }
 
     /// Counters and states of the node. Cheap.

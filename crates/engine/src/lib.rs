@@ -19,6 +19,7 @@ mod staging;
 mod start_error;
 mod storage;
 mod undelivered;
+mod writing;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};

@@ -1,5 +1,5 @@
 //! The write-set log, as the engine writes it. How it is read: reading; how it is taken up again: recovery; what is noted
-//! beside it: noting.
+//! beside it: noting; when it is written and flushed: writing.
 
 use std::cell::{Cell, RefCell};
 

@@ -32,8 +32,7 @@ impl Log {
         self.closed.insert(number, before);
     }
 
-    /// Closes the oldest files beyond the bound. They must be flushed: so this is also how often a log is flushed at least
-    /// whose acknowledgements wait for no flush.
+    /// Closes the oldest files beyond the bound. They must be flushed.
     pub(crate) fn limit_closed(&mut self) -> Result<(), LogError> {
         if self.closed.len() <= OPEN_MAX {
             return Ok(());

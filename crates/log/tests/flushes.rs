@@ -20,6 +20,15 @@ fn create(disk: &MemoryDisk) -> Log {
 fn open(disk: &MemoryDisk) -> Result<(Log, Recovered), LogError> {
     Log::open_on(Box::new(disk.clone()), config())
 }
+
+/// A power loss that takes whatever was not flushed leaves all up to this position.
+fn survives(disk: &MemoryDisk, position: u64) {
+    disk.lose_power(|| false);
+    let (kept, recovered) = open(disk).unwrap();
+    assert!(recovered.last_position >= Some(position));
+    verify(&kept);
+}
+
 #[test]
 fn a_failed_flush_poisons_the_log() {
     let disk = MemoryDisk::new();
@@ -63,10 +72,7 @@ fn a_flush_apart_covers_what_was_there_when_it_began() {
     let job = log.begin_flush().unwrap();
     fill(&mut log, 31..=32);
     let done = job.run();
-    disk.lose_power(|| false);
-    let (kept, recovered) = open(&disk).unwrap();
-    assert!(recovered.last_position >= Some(30));
-    verify(&kept);
+    survives(&disk, 30);
     assert!(log.end_flush(done).unwrap());
     // One of another log says nothing.
     let stranger = create(&MemoryDisk::new()).begin_flush().unwrap().run();
@@ -92,10 +98,7 @@ fn a_flush_put_off_covers_what_was_there_when_it_was_renewed() {
     fill(&mut log, 31..=60);
     let done = log.renew_flush(put_off).unwrap().unwrap().run();
     assert!(log.end_flush(done).unwrap());
-    disk.lose_power(|| false);
-    let (kept, recovered) = open(&disk).unwrap();
-    assert!(recovered.last_position >= Some(60));
-    verify(&kept);
+    survives(&disk, 60);
     // One of another log is of no use.
     let stranger = create(&MemoryDisk::new()).begin_flush().unwrap();
     assert!(log.renew_flush(stranger).unwrap().is_none());
@@ -115,10 +118,7 @@ fn what_was_written_back_is_flushed() {
     assert!(log.end_flush(job.run()).unwrap());
     assert_eq!(log.unflushed_bytes(), 0);
     assert!(log.end_flush(awaited.run()).unwrap());
-    disk.lose_power(|| false);
-    let (kept, recovered) = open(&disk).unwrap();
-    assert!(recovered.last_position >= Some(30));
-    verify(&kept);
+    survives(&disk, 30);
 }
 
 /// Without a free descriptor, or on a disk that fails.

@@ -1,0 +1,175 @@
+//! How the log is written and flushed, and what comes of a failure.
+
+use trireme_group as group;
+use trireme_log::{FlushDone, FlushJob, LogError};
+use trireme_mutants::{Mutant, planted};
+use trireme_replicator as replicator;
+
+use crate::engine::{Engine, Failure, Link};
+use crate::outside::Outside;
+
+/// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
+/// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
+/// commits/s).
+const WRITE_BACK_BYTES: u64 = 4 << 20;
+
+impl Link {
+    /// Sees to it that not too much waits to be flushed.
+    fn write_back(&mut self, outside: &mut dyn Outside) -> Result<(), LogError> {
+        let enough = self.storage.unflushed_bytes() >= WRITE_BACK_BYTES;
+        if self.flush_appends || self.writing_back || !enough {
+            return Ok(());
+        }
+        if !self.flushes_apart {
+            return self.storage.flush();
+        }
+        if let Some(job) = self.storage.begin_write_back()? {
+            self.writing_back = true;
+            outside.flush(job);
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
+    pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
+        let Some(link) = &mut self.link else {
+            return false;
+        };
+        link.unwritten = false;
+        let waits = link.unflushed.is_some();
+        // One at a time: two would take each other's evidence, since a file's error is told once; what is
+        // appended meanwhile shares the next.
+        let result = if link.flushing.is_some() {
+            link.storage.write_out().map(|()| None)
+        } else if link.flush_now || waits && !link.flushes_apart {
+            link.flush_now = false;
+            let flushed = link.storage.flush();
+            match planted(Mutant::FlushNotAwaited) {
+                true => Ok(link.unflushed.take()),
+                false => flushed.map(|()| link.unflushed.take()),
+            }
+        } else if waits {
+            let begun = link.storage.begin_flush();
+            begun.map(|job| {
+                link.flushing = link.unflushed.take();
+                if let Some(job) = job {
+                    outside.flush(job);
+                }
+                link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
+            })
+        } else {
+            let written = link.storage.write_out();
+            written
+                .and_then(|()| link.write_back(outside))
+                .map(|()| None)
+        };
+        match result {
+            Ok(Some(position)) => {
+                self.group(now_ms, group::Event::Appended { position });
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.log_failed(&error);
+                false
+            }
+        }
+    }
+
+    /// A flush that [`Outside::flush`] was given, and that has not begun, is to cover what was appended since. `None`: it
+    /// has become needless.
+    pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
+        let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
+        if link.unflushed.is_none() {
+            return Some(job);
+        }
+        match link.storage.renew_flush(job) {
+            Ok(renewed) => {
+                if renewed.is_some() {
+                    link.flushing = link.unflushed.take();
+                }
+                renewed
+            }
+            Err(error) => {
+                self.log_failed(&error);
+                None
+            }
+        }
+    }
+
+    /// A flush that [`Outside::flush`] was given has ended.
+    pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
+        let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
+            return;
+        };
+        match link.storage.end_flush(done) {
+            Ok(true) => {
+                link.writing_back = false;
+                if let Some(position) = link.flushing.take() {
+                    self.group(now_ms, group::Event::Appended { position });
+                }
+            }
+            Ok(false) => {} // of a log that was given up since
+            Err(error) => self.log_failed(&error),
+        }
+    }
+
+    /// What this node counts as its own vote for an entry is written before anything comes of the
+    /// entry (rule 4): before it is sent, by [`Engine::pump`], and before it is delivered.
+    pub(crate) fn write_before_delivery(&mut self) -> bool {
+        let Some(link) = &mut self.link else {
+            return true;
+        };
+        if link.flush_appends || !link.unwritten || planted(Mutant::DeliveredBeforeWritten) {
+            return true; // what waits for a flush is not counted before
+        }
+        link.unwritten = false;
+        let result = link.storage.write_out();
+        self.must_write(result);
+        self.failed.is_none()
+    }
+
+    /// A log that cannot be written ends this node's part in the cluster: going on would acknowledge
+    /// what is not kept (rule 23: a failed write is never retried).
+    pub(crate) fn must_write(&mut self, result: Result<(), LogError>) {
+        if let Err(error) = result {
+            self.log_failed(&error);
+        }
+    }
+
+    pub(crate) fn log_failed(&mut self, error: &LogError) {
+        self.failed.get_or_insert_with(|| Failure {
+            text: format!("the write-set log cannot be written: {error}"),
+            of_flush: error.is_of_flush(),
+        });
+    }
+
+    /// After a failure the node is on its own: nothing more is said to the others, who go on without it;
+    /// nothing more is delivered; waiting clients are answered, and the server gets its last view.
+    pub(crate) fn end_if_failed(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        let Some(Failure { text, of_flush }) = self.failed.take() else {
+            return;
+        };
+        let Some(Link { mut storage, .. }) = self.link.take() else {
+            return;
+        };
+        outside.fail(&format!(
+            "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
+             statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
+        ));
+        if of_flush {
+            if let Err(error) = storage.note_failed_flush() {
+                outside.warn(&format!(
+                    "it cannot be noted that this node may miss what it acknowledged: {error}"
+                ));
+            }
+        }
+        self.failed_log = Some(storage);
+        self.group_dirty = false;
+        self.group_actions.clear();
+        self.node(now_ms, replicator::Event::Left);
+        self.carry_out(now_ms, outside);
+    }
+}
