@@ -73,11 +73,14 @@ impl Core {
     }
 
     /// The flush that is due, if the calling thread is to do it itself. `put_off` is one that it was given before, and has
-    /// not begun.
+    /// not begun; it may have become too large for that.
     pub fn take_quick_flush(&mut self, put_off: Option<FlushJob>) -> Option<FlushJob> {
-        let put_off = put_off.and_then(|job| self.engine.renew_flush(job));
+        // If another is due, the log has begun anew since.
+        if self.flush_due.is_none() {
+            self.flush_due = put_off.and_then(|job| self.engine.renew_flush(job));
+        }
         let is_own = |job: &mut FlushJob| job.is_awaited() && self.flush_pace.is_quick(job.bytes());
-        put_off.or_else(|| self.flush_due.take_if(is_own))
+        self.flush_due.take_if(is_own)
     }
 
     /// Hands the flush that is due to the flusher.
