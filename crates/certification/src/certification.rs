@@ -265,6 +265,7 @@ impl Certification {
 
     /// Enters what was decided for the position.
     pub(crate) fn enter(&mut self, record: Record) {
+        self.index.make_room(record.keys().len());
         for key in record.keys().iter() {
             self.index
                 .insert(key, self.position, record.source, &self.window);

@@ -50,6 +50,11 @@ impl Index {
         self.entries.len()
     }
 
+    /// So many keys are about to be entered: the index grows at most once.
+    pub fn make_room(&mut self, keys: usize) {
+        self.entries.reserve(keys);
+    }
+
     /// Adds to `findings` what the index says on one key of a write-set from `source` that had seen `last_seen`.
     pub fn test(
         &self,

@@ -9,6 +9,7 @@ mod actions;
 mod beginning;
 mod engine;
 mod laggard;
+mod large_reads;
 mod noting;
 mod outside;
 mod reading;

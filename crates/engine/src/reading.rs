@@ -1,7 +1,9 @@
 //! The write-set log, as the group and the replicator read it.
 
 use bytes::Bytes;
-use trireme_group::{Body, Delivery, Entry, LogReader, NotNow, Position, decode_entry};
+use trireme_group::{
+    Body, Delivery, Entry, EntryHead, LogReader, NotNow, Position, SubmissionId, decode_entry,
+};
 use trireme_log::{LogError, Outcome};
 use trireme_replicator::{History, Recorded, Seqno, Unread};
 
@@ -14,7 +16,10 @@ impl Storage {
     }
 
     /// Notes why something was not read. Inner Err: it cannot be read, now or later.
-    fn unless_short<T>(&self, read: Result<T, LogError>) -> Result<Result<T, String>, NotNow> {
+    pub(crate) fn unless_short<T>(
+        &self,
+        read: Result<T, LogError>,
+    ) -> Result<Result<T, String>, NotNow> {
         let error = match read {
             Ok(read) => return Ok(Ok(read)),
             Err(error) => error,
@@ -53,6 +58,20 @@ impl LogReader for Storage {
         let bytes = self.unless_short(log.read(position))?;
         let bytes = bytes.ok().flatten().map(Bytes::from);
         Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
+    }
+
+    fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
+        self.head_at(position)
+    }
+
+    fn read_part(
+        &self,
+        position: Position,
+        id: SubmissionId,
+        offset: u32,
+        len: u32,
+    ) -> Result<Option<Bytes>, NotNow> {
+        self.part_at(position, id, offset, len)
     }
 
     fn read_run(

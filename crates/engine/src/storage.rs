@@ -9,6 +9,7 @@ use trireme_group::{
 use trireme_log::{Disk, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::Seqno;
 
+use crate::large_reads::LargeReads;
 use crate::session::Session;
 use crate::snapshot::encode_snapshot;
 use crate::staging::Staging;
@@ -38,6 +39,8 @@ pub struct Storage {
     pub(crate) resumed: Option<Checkpoint>,
     /// What could not be read.
     pub(crate) read_error: RefCell<Option<LogError>>,
+    /// Large entries that are read in parts.
+    pub(crate) large_reads: RefCell<LargeReads>,
     /// The history of the log that lies there, if it was begun and never spoken of to anybody.
     pub(crate) unspoken: Option<Uuid>,
     /// Nothing up to here is served to others: it cannot be read.
@@ -61,6 +64,7 @@ impl Storage {
             notes: Vec::new(),
             resumed: None,
             read_error: RefCell::new(None),
+            large_reads: RefCell::default(),
             unspoken: None,
             unreadable: Cell::new(0),
             last_log: Uuid::NIL,
@@ -97,6 +101,7 @@ impl Storage {
         self.log = None;
         (self.snapshot, self.resumed) = (None, None);
         self.unreadable.set(0);
+        self.large_reads = RefCell::default();
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
@@ -193,6 +198,7 @@ impl Storage {
 
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
+        self.large_reads.get_mut().truncate(after);
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.truncate_after(after))

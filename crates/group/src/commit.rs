@@ -183,6 +183,9 @@ impl Group {
             self.submissions.ordered(id);
             self.forget_parcels_upto(id);
             if id.incarnation == self.me() {
+                if let Some(parcel) = self.submissions.parcel_of(id.number) {
+                    self.note_ordered(parcel, position, id);
+                }
                 self.submissions.delivered(id.number);
             }
         }

@@ -66,10 +66,27 @@ impl Entry {
         }
     }
 
+    /// These bytes of this submission's payload, as far as there are any; None: it is another entry.
+    pub fn payload_part(&self, id: SubmissionId, offset: u32, len: u32) -> Option<Bytes> {
+        match &self.body {
+            Body::Submission { id: found, payload } if *found == id => {
+                Some(part_of(payload, offset, len))
+            }
+            _ => None,
+        }
+    }
+
     /// The same without a submission's payload.
     pub fn drop_payload(&mut self) {
         if let Body::Submission { payload, .. } = &mut self.body {
             *payload = Bytes::new();
         }
     }
+}
+
+/// These bytes of a payload, as far as there are any; not a copy.
+pub(crate) fn part_of(payload: &Bytes, offset: u32, len: u32) -> Bytes {
+    let from = (offset as usize).min(payload.len());
+    let until = (from + len as usize).min(payload.len());
+    payload.slice(from..until)
 }

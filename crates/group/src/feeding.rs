@@ -6,7 +6,7 @@ use crate::entry::{Body, Entry};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
 use crate::log_reader::{LogReader, NotNow};
-use crate::message::{Append, Message, Summary, WireBody, WireEntry};
+use crate::message::{Append, Message, Summary, WireEntry};
 
 /// Entries and bytes of one order record at most.
 const APPEND_ENTRIES_MAX: usize = 512;
@@ -271,6 +271,13 @@ impl Group {
         let most = next + APPEND_ENTRIES_MAX as Position - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);
+            if let Some(large) = log
+                .head(next)?
+                .filter(|head| self.is_large(head.len as usize))
+            {
+                let wire = WireEntry::by_reference(&large.entry, large.len, large.digest);
+                return Ok((vec![wire], WIRE_OVERHEAD_BYTES));
+            }
             let entries = log.read_run(next, last, LOG_SLICE_BYTES)?;
             let (wires, bytes): (_, Vec<usize>) =
                 entries.iter().map(|entry| self.wire(entry, false)).unzip();
@@ -296,15 +303,8 @@ impl Group {
             Body::Submission { id, payload }
                 if fresh && id.incarnation != self.me() || self.is_large(payload.len()) =>
             {
-                let wire = WireEntry {
-                    position: entry.position,
-                    ballot: entry.ballot,
-                    body: WireBody::Reference {
-                        id: *id,
-                        len: payload.len() as u32,
-                        digest: self.submissions.digest(*id, payload),
-                    },
-                };
+                let digest = self.submissions.digest(*id, payload);
+                let wire = WireEntry::by_reference(entry, payload.len() as u32, digest);
                 (wire, WIRE_OVERHEAD_BYTES)
             }
             _ => (
@@ -320,7 +320,7 @@ impl Group {
         }
         match self.tail.ballot_at(position) {
             Some(ballot) => Ok(Some(ballot)),
-            None => Ok(log.read(position)?.map(|entry| entry.ballot)),
+            None => Ok(log.head(position)?.map(|head| head.entry.ballot)),
         }
     }
 

@@ -76,7 +76,8 @@ impl Group {
     /// A configuration is committed: nobody else submits anything any more.
     pub(crate) fn forget_parcels_beside(&mut self, members: Vec<Incarnation>) {
         self.forget_parcels(|id, _| !members.contains(&id.origin));
-        if self.counters.parcels > 0 || self.spreading.has_spread() {
+        let fetched = self.counters.parcels + self.counters.logged > 0;
+        if fetched || self.spreading.has_spread() {
             self.out.push(Action::KeepStaged { origins: members });
         }
     }

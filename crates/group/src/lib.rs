@@ -68,8 +68,8 @@ mod tests;
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};
 pub use checkpoint::{Checkpoint, Numbers};
 pub use codec::{
-    DecodeError, ENTRY_HEAD_BYTES, decode, decode_checkpoint, decode_entry, encode,
-    encode_checkpoint, encode_entry, encode_entry_parts,
+    DecodeError, ENTRY_HEAD_BYTES, decode, decode_checkpoint, decode_entry, decode_entry_head,
+    encode, encode_checkpoint, encode_entry, encode_entry_parts,
 };
 pub use complaints::Complaints;
 pub use config::Config;
@@ -82,7 +82,7 @@ pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
-pub use log_reader::{LogReader, NotNow};
+pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,

@@ -2,15 +2,27 @@
 
 use bytes::Bytes;
 
+use crate::event::Action;
 use crate::fetch::{Fetch, PATIENCE_MS};
 use crate::follower::HOLE_PATIENCE_MS;
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, SubmissionId};
+use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
 use crate::message::{Parcel, Source, WireBody, WireEntry};
 use crate::peer::Peer;
 
 /// Payloads that order records lack are fetched from a log together as far as they do not exceed this.
 const LOGGED_BYTES: u64 = 8 << 20;
+
+/// Numbers of parcels above this are not believed: payloads out of a log are staged under them.
+pub(crate) const PARCEL_NUMBER_MAX: u64 = u64::MAX >> 1;
+
+/// The name under which such a payload is staged.
+fn staged_as(id: SubmissionId) -> ParcelId {
+    ParcelId {
+        origin: id.incarnation,
+        number: !PARCEL_NUMBER_MAX | id.number,
+    }
+}
 
 impl Group {
     /// True if the first order record waits for a large payload, which is not fed but fetched.
@@ -39,7 +51,17 @@ impl Group {
     pub(crate) fn fetch_logged(&mut self) {
         let first = self.tail.end() + 1;
         let last = first + self.incoming.len() as Position;
-        (self.fetching.logged).retain(|position, _| (first..last).contains(position));
+        let out = &mut self.out;
+        self.fetching.logged.retain(|position, fetch| {
+            let is_lacking = (first..last).contains(position);
+            if let Source::Logged { id, .. } = fetch.source {
+                if !is_lacking {
+                    let parcel = staged_as(id);
+                    out.push(Action::Unstage { parcel });
+                }
+            }
+            is_lacking
+        });
         if !self.awaits_large() {
             return;
         }
@@ -115,17 +137,34 @@ impl Group {
         };
         if bytes.is_empty() {
             // A checkpoint may be all that is left.
+            let parcel = staged_as(id);
+            self.out.push(Action::Unstage { parcel });
             self.incoming.clear();
             return self.ask_catch_up(from);
         }
-        if self.take_part(&mut fetch, offset, &bytes) && fetch.is_complete() {
-            self.counters.logged += 1;
-            let payload = fetch.bytes.freeze();
-            self.submissions.note_digest(id, fetch.digest);
-            (self.submissions).keep(id.incarnation, id.number, Some(payload));
-        } else {
-            self.fetching.logged.insert(position, fetch);
+        let parcel = staged_as(id);
+        let is_taken = self.take_part(&mut fetch, offset, &bytes);
+        if is_taken && fetch.parcel.len >= self.config.staged_bytes {
+            self.out.push(Action::Stage {
+                parcel,
+                offset,
+                bytes,
+            });
         }
+        if !(is_taken && fetch.is_complete()) {
+            self.fetching.logged.insert(position, fetch);
+            return;
+        }
+        self.counters.logged += 1;
+        let (payload, digest) = (fetch.bytes.freeze(), fetch.digest);
+        self.submissions.note_digest(id, digest);
+        self.out.push(Action::Staged {
+            parcel,
+            id,
+            head: 0,
+            digest,
+        });
+        (self.submissions).keep(id.incarnation, id.number, Some(payload));
     }
 
     /// With every heartbeat: asks again for what does not come.

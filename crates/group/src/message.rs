@@ -331,6 +331,18 @@ impl WireEntry {
             body: WireBody::Full(entry.body.clone()),
         }
     }
+
+    /// A submission without its payload, of so many bytes; anything else whole.
+    pub fn by_reference(entry: &Entry, len: u32, digest: u32) -> WireEntry {
+        match entry.body {
+            Body::Submission { id, .. } => WireEntry {
+                position: entry.position,
+                ballot: entry.ballot,
+                body: WireBody::Reference { id, len, digest },
+            },
+            _ => WireEntry::full(entry),
+        }
+    }
 }
 
 /// What a log holds, in short.

@@ -7,6 +7,7 @@ use crate::event::Action;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
+use crate::logged::PARCEL_NUMBER_MAX;
 use crate::message::{Append, Message, Parcel, WireBody};
 
 /// Positions and ballot numbers beyond these are not reached by counting.
@@ -171,7 +172,9 @@ fn payload_bytes(append: &Append) -> u64 {
 
 /// No longer than any write-set is.
 fn fits(parcel: &Parcel) -> bool {
-    (1..=PAYLOAD_MAX).contains(&parcel.len) && parcel.head <= HEAD_MAX.min(parcel.len)
+    parcel.number <= PARCEL_NUMBER_MAX
+        && (1..=PAYLOAD_MAX).contains(&parcel.len)
+        && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
 /// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
@@ -260,6 +263,14 @@ mod tests {
                 ..Parcel::default()
             };
             assert_eq!(fits(&parcel), is_plausible, "{len}");
+        }
+        for (number, is_plausible) in [(PARCEL_NUMBER_MAX, true), (PARCEL_NUMBER_MAX + 1, false)] {
+            let parcel = Parcel {
+                number,
+                len: 1,
+                ..Parcel::default()
+            };
+            assert_eq!(fits(&parcel), is_plausible, "{number}");
         }
     }
 

@@ -4,24 +4,24 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::entry::Body;
+use crate::entry::part_of;
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, Position, SubmissionId};
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Source};
 
 /// Requests that wait for an answer, of all peers together.
 const REQUESTS_MAX: usize = 1024;
-/// A payload read back from the log is kept for so long after the last request for it.
-const KEPT_MS: TimeMs = 5_000;
+/// Own parcels whose places in the log are remembered.
+const ORDERED_MAX: usize = 16;
 
 /// Requests of others.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Serving {
     /// Who asks for a part, its offset and length.
     requests: VecDeque<(Incarnation, Source, u32, u32)>,
-    /// The entry of the log that was read last, and when it was asked for.
-    read: Option<(Position, SubmissionId, Bytes, TimeMs)>,
+    /// Where the last of the own parcels stand in the log: who has not all of one yet goes on fetching it.
+    ordered: VecDeque<(u64, Position, SubmissionId)>,
 }
 
 impl Group {
@@ -33,66 +33,65 @@ impl Group {
         }
     }
 
+    /// An own parcel is committed.
+    pub(crate) fn note_ordered(&mut self, parcel: u64, position: Position, id: SubmissionId) {
+        let ordered = &mut self.serving.ordered;
+        if ordered.len() == ORDERED_MAX {
+            ordered.pop_front();
+        }
+        ordered.push_back((parcel, position, id));
+    }
+
     pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
         while let Some((to, source, offset, len)) = self.serving.requests.pop_front() {
-            if let Source::Offered { parcel } = source {
-                self.stage_own(parcel, offset, len);
-            }
-            let payload = match source {
-                Source::Offered { parcel } => self.own_parcel(parcel),
-                Source::Logged { position, id } => match self.logged_payload(position, id, log) {
-                    Ok(payload) => payload,
-                    Err(NotNow) => continue, // it is asked for again
-                },
+            let part = match source {
+                Source::Offered { parcel } => {
+                    self.stage_own(parcel, offset, len);
+                    self.part_of_own(parcel, offset, len, log)
+                }
+                Source::Logged { position, id } => self.logged(position, id, offset, len, log),
             };
-            let bytes = payload.map_or(Bytes::new(), |payload| {
-                let from = (offset as usize).min(payload.len());
-                let until = (from + len as usize).min(payload.len());
-                payload.slice(from..until)
-            });
+            let Ok(bytes) = part else {
+                continue; // it is asked for again
+            };
             let part = Message::Part {
                 source,
                 offset,
-                bytes,
+                bytes: bytes.unwrap_or_default(),
             };
             self.send(to, part);
         }
     }
 
-    fn own_parcel(&self, parcel: u64) -> Option<Bytes> {
-        let submitted = || self.submissions.own_parcel(parcel);
-        (self.spreading.payload(parcel)).or_else(submitted).cloned()
-    }
-
-    fn logged_payload(
-        &mut self,
-        position: Position,
-        id: SubmissionId,
+    fn part_of_own(
+        &self,
+        parcel: u64,
+        offset: u32,
+        len: u32,
         log: &dyn LogReader,
     ) -> Result<Option<Bytes>, NotNow> {
-        let of_entry = |body: &Body| match body {
-            Body::Submission { id: found, payload } if *found == id => Some(payload.clone()),
-            _ => None,
-        };
-        if let Some(entry) = self.tail.get(position) {
-            return Ok(of_entry(&entry.body));
+        let submitted = || self.submissions.own_parcel(parcel);
+        if let Some(payload) = self.spreading.payload(parcel).or_else(submitted) {
+            return Ok(Some(part_of(payload, offset, len)));
         }
-        if let Some((at, of, payload, used_at)) = &mut self.serving.read {
-            if (*at, *of) == (position, id) {
-                *used_at = self.now;
-                return Ok(Some(payload.clone()));
-            }
+        let mut ordered = self.serving.ordered.iter();
+        match ordered.find(|(number, _, _)| *number == parcel) {
+            Some((_, position, id)) => self.logged(*position, *id, offset, len, log),
+            None => Ok(None),
         }
-        let payload = (log.read(position)?).and_then(|entry| of_entry(&entry.body));
-        if let Some(payload) = &payload {
-            self.serving.read = Some((position, id, payload.clone(), self.now));
-        }
-        Ok(payload)
     }
 
-    /// With every heartbeat.
-    pub(crate) fn forget_read(&mut self) {
-        let now = self.now;
-        (self.serving.read).take_if(|(_, _, _, used_at)| now >= *used_at + KEPT_MS);
+    fn logged(
+        &self,
+        position: Position,
+        id: SubmissionId,
+        offset: u32,
+        len: u32,
+        log: &dyn LogReader,
+    ) -> Result<Option<Bytes>, NotNow> {
+        match self.tail.get(position) {
+            Some(entry) => Ok(entry.payload_part(id, offset, len)),
+            None => log.read_part(position, id, offset, len),
+        }
     }
 }

@@ -161,7 +161,6 @@ impl Group {
             self.offer_again();
             self.fetch_again();
             self.fetch_logged_again();
-            self.forget_read();
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();

@@ -103,6 +103,12 @@ impl Submissions {
         self.own.values().find(is_it)?.payload.as_ref()
     }
 
+    /// The parcel that an own submission was handed in as.
+    pub fn parcel_of(&self, number: u64) -> Option<u64> {
+        let (parcel, _) = self.own.get(&number)?.parcel.as_ref()?;
+        Some(parcel.number)
+    }
+
     /// The digest of a payload is known.
     pub fn note_digest(&mut self, id: SubmissionId, digest: u32) {
         if self.digests.len() == DIGESTS_MAX {

@@ -224,6 +224,18 @@ pub(crate) fn body_crc(parts: &[&[u8]]) -> u32 {
     crc32c::crc32c_append(crc, padding(len))
 }
 
+/// CRC-32C of a body of `len` bytes without its padding, from that with it ([`body_crc`]).
+pub(crate) fn unpadded_crc(crc: u32, len: u64) -> u32 {
+    /// CRC-32C's polynomial, lowest power last.
+    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    // A zero bit shifts the register down, and adds the polynomial, whose top bit is set, if a 1 has left it.
+    let back = |register: u32| match register >> 31 {
+        1 => (register ^ POLYNOMIAL) << 1 | 1,
+        _ => register << 1,
+    };
+    !(0..8 * padding(len).len()).fold(!crc, |register, _| back(register))
+}
+
 /// The zero bytes that follow a body of `len` bytes.
 pub(crate) fn padding(len: u64) -> &'static [u8] {
     &[0; 8][..(padded(len) - len) as usize]
@@ -308,5 +320,14 @@ mod tests {
             body_crc(&[b"hello", b"", b" world"])
         );
         assert_eq!(body_crc(&[b"hello"]), crc32c::crc32c(b"hello\0\0\0"));
+    }
+
+    #[test]
+    fn the_padding_can_be_taken_out_of_a_checksum() {
+        for len in 0..20 {
+            let body = &b"what a log was given"[..len];
+            let crc = unpadded_crc(body_crc(&[body]), len as u64);
+            assert_eq!(crc, crc32c::crc32c(body), "{len} bytes");
+        }
     }
 }

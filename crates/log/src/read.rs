@@ -203,11 +203,15 @@ impl Log {
         let valid = RecordHeader::decode(head, place.start + place.offset)
             .is_some_and(|h| h.body_len == place.len && h.body_crc == body_crc(&[&body]));
         if !valid {
-            let path = self.disk.path(&segment_name(place.segment));
-            let reason = "a record read back is not what was written";
-            return Err(LogError::corrupt(&path, place.offset, reason));
+            return Err(self.damage(place));
         }
         body.truncate(place.len as usize);
         Ok(body)
+    }
+
+    pub(crate) fn damage(&self, place: Place) -> LogError {
+        let path = self.disk.path(&segment_name(place.segment));
+        let reason = "a record read back is not what was written";
+        LogError::corrupt(&path, place.offset, reason)
     }
 }

@@ -25,8 +25,8 @@ pub struct Options {
     pub large_bytes: usize,
     /// How many bytes of entries go into one IST chunk.
     pub ist_chunk_bytes: usize,
-    /// The payloads of what was delivered and waits to be applied take no more memory than this; what is
-    /// beyond is read back from the log.
+    /// Once the payloads of what was delivered and waits to be applied take so much memory, those of what comes later are
+    /// read back from the log.
     pub queue_bytes: usize,
 }
 

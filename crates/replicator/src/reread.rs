@@ -17,7 +17,7 @@ const SLICE_BYTES: usize = 4 << 20;
 
 impl Replicator {
     /// Bytes of the payloads that are in memory until they are processed or applied. Those that are in the
-    /// log, too, are kept within [`crate::Options::queue_bytes`], but for one that stands before all others.
+    /// log, too, are kept within [`crate::Options::queue_bytes`], but for the last one.
     pub fn payload_bytes(&self) -> usize {
         self.memory.taken_bytes()
     }
@@ -41,8 +41,9 @@ impl Replicator {
             Stage::Transfer(transfer) => !transfer.spilled,
             Stage::Active => self.works.missing().is_none(),
         };
-        let fits = self.memory.taken_bytes() + bytes <= self.options.queue_bytes
-            || planted(Mutant::QueueKeepsAll);
+        // Whatever its size: what is read back later holds up everything for as long as that takes.
+        let fits =
+            self.memory.taken_bytes() < self.options.queue_bytes || planted(Mutant::QueueKeepsAll);
         let payload = match (apply.data.is_empty(), none_before && fits) {
             (true, _) => Payload::None,
             (false, true) => Payload::here(&self.memory, bytes),

@@ -123,6 +123,14 @@ pub fn decode_entry(bytes: Bytes) -> Result<Entry, DecodeError> {
     )?)
 }
 
+/// The entry whose first [`ENTRY_HEAD_BYTES`] these are, if it is a submission: without its payload.
+pub fn decode_entry_head(head: &[u8]) -> Result<Entry, DecodeError> {
+    let mut without = BytesMut::from(head);
+    without.truncate(head.len().saturating_sub(size_of::<u32>()));
+    0u32.put(&mut without);
+    decode_entry(without.freeze())
+}
+
 /// The bytes of a checkpoint for the log.
 ///
 /// # Panics

@@ -88,6 +88,16 @@ fn the_parts_of_an_entry_are_the_entry() {
 }
 
 #[test]
+fn the_head_of_an_entry_is_the_entry_without_its_payload() {
+    let (head, _) = encode_entry_parts(&entry());
+    let mut without = entry();
+    without.drop_payload();
+    assert_eq!(decode_entry_head(&head), Ok(without));
+    assert!(decode_entry_head(&head[..head.len() - 1]).is_err());
+    assert!(decode_entry_head(&[]).is_err());
+}
+
+#[test]
 fn payloads_are_not_copied() {
     let bytes = encode_entry(&entry());
     let range = bytes.as_ptr_range();

@@ -9,8 +9,8 @@ use crate::configuration::Member;
 use crate::entry::Entry;
 use crate::event::{Action, Delivery, Event, Recovered};
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, ReplicaId, TimeMs, Uuid};
-use crate::log_reader::{LogReader, NotNow};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+use crate::log_reader::{EntryHead, LogReader, NotNow};
 use crate::message::{Message, Standing};
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -21,6 +21,14 @@ pub struct Log {
     entries: Vec<Entry>,
     /// It cannot be read for now.
     pub busy: bool,
+    /// No payload above this length may be read as a whole.
+    pub whole_max: Option<usize>,
+}
+
+impl Log {
+    fn find(&self, position: Position) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.position == position)
+    }
 }
 
 impl LogReader for Log {
@@ -28,11 +36,31 @@ impl LogReader for Log {
         if self.busy {
             return Err(NotNow);
         }
-        Ok(self
-            .entries
-            .iter()
-            .find(|e| e.position == position)
-            .cloned())
+        let entry = self.find(position).cloned();
+        let bytes = entry.as_ref().map_or(0, Entry::payload_bytes);
+        assert!(self.whole_max.is_none_or(|max| bytes <= max), "{position}");
+        Ok(entry)
+    }
+
+    fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
+        if self.busy {
+            return Err(NotNow);
+        }
+        Ok(self.find(position).cloned().map(EntryHead::from))
+    }
+
+    fn read_part(
+        &self,
+        position: Position,
+        id: SubmissionId,
+        offset: u32,
+        len: u32,
+    ) -> Result<Option<Bytes>, NotNow> {
+        if self.busy {
+            return Err(NotNow);
+        }
+        let entry = self.find(position);
+        Ok(entry.and_then(|entry| entry.payload_part(id, offset, len)))
     }
 }
 
@@ -141,7 +169,7 @@ impl Cores {
             group: Group::new(config, recovered, self.now),
             log: Log {
                 entries,
-                busy: false,
+                ..Log::default()
             },
             alive: true,
             actions: Vec::new(),

@@ -211,6 +211,52 @@ fn whoever_is_late_turns_to_the_sequencer_when_the_origin_is_gone() {
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
 }
 
+/// A majority has it, and its origin has it in the log only by the time that the third is half way.
+#[test]
+fn whoever_is_late_goes_on_where_it_was() {
+    let mut cores = cores(3);
+    for node in &mut cores.nodes {
+        (node.group.config_mut().tail_bytes, node.log.whole_max) = (1, Some(100));
+    }
+    cores.lines_ms.insert((1, 2), 30);
+    spread(&mut cores, 1, 1);
+    cores.pass(70);
+    submit(&mut cores, 1, 1, 1);
+    assert_eq!((cores.delivered(1), cores.delivered(2)), (1, 0));
+    for number in 2..5 {
+        cores.submit(1, number);
+    }
+    cores.pass(2_500);
+    assert_eq!(payloads(&cores, 2)[0], payload(HEAD));
+    assert_eq!(parts_to(&cores, 2), 1_000usize.div_ceil(64));
+    assert_eq!(cores.nodes[2].group.counters().logged, 0);
+}
+
+/// As a whole it would be read for so long that the sequencer is taken for dead; whoever comes after it does the same.
+#[test]
+fn what_is_in_the_log_only_is_never_read_as_a_whole() {
+    let mut cores = cores(3);
+    for node in &mut cores.nodes {
+        (node.group.config_mut().tail_bytes, node.log.whole_max) = (1, Some(100));
+    }
+    cores.part(&[0, 1], &[2]);
+    spread(&mut cores, 1, 1);
+    cores.pass(100);
+    submit(&mut cores, 1, 1, 1);
+    for number in 2..5 {
+        cores.submit(1, number);
+    }
+    // The sequencer waits no longer for who is gone.
+    cores.pass(12_000);
+    cores.cut.clear();
+    cores.pass(3_000);
+    assert_eq!(payloads(&cores, 2)[0], payload(HEAD));
+    assert_eq!(cores.delivered(2), 4);
+    assert_eq!(cores.nodes[2].group.counters().logged, 1);
+    let staged = |action: &Action| matches!(action, Action::Staged { head: 0, .. });
+    assert!(cores.nodes[2].actions.iter().any(staged));
+}
+
 /// The origin holds the office, and is alone with it and the one that has it too.
 #[test]
 fn a_new_sequencer_has_what_was_acknowledged() {
