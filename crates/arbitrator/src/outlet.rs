@@ -1,7 +1,7 @@
 //! What the engine asks of an arbitrator: less than of a server.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside};
+use trireme_engine::{Channel, Outside, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -51,6 +51,9 @@ impl Outside for Outlet<'_> {
 
     /// Nobody waits beside it: the engine flushes by itself ([`trireme_engine::Start::flushes_apart`]).
     fn flush(&mut self, _job: FlushJob) {}
+
+    /// Nor does it write large payloads apart.
+    fn stage(&mut self, _job: StageJob) {}
 
     fn fail(&mut self, text: &str) {
         self.progress.failed.get_or_insert_with(|| text.to_owned());

@@ -115,7 +115,7 @@ impl Engine {
                 parcel,
                 offset,
                 bytes,
-            } => link.storage.stage(parcel, offset, &bytes),
+            } => self.stage(now_ms, parcel, offset, bytes, outside),
             Action::Unstage { parcel } => link.storage.staging().drop_parcel(parcel),
             Action::Staged {
                 parcel,
@@ -123,7 +123,10 @@ impl Engine {
                 head,
                 digest,
             } => link.storage.staging().submit(parcel, id, head, digest),
-            Action::KeepStaged { origins } => link.storage.staging().keep(&origins),
+            Action::KeepStaged { origins } => {
+                let dropped = link.storage.staging().keep(&origins);
+                self.not_staged(now_ms, dropped);
+            }
             Action::Truncate { after } => {
                 outside.truncated(after);
                 let result = link.storage.truncate(after);
@@ -140,8 +143,10 @@ impl Engine {
                     self.carry_out(now_ms, outside);
                 }
                 let Some(link) = &mut self.link else { return };
+                let dropped = link.storage.staging().parcels();
                 let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
                 (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
+                self.not_staged(now_ms, dropped);
                 self.must_write(result);
                 self.tell_history(outside);
                 self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));

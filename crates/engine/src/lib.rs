@@ -25,5 +25,6 @@ mod writing;
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use outside::{Channel, Outside};
 pub use session::{Session, UNKNOWN_BOOT};
+pub use staging::{StageDone, StageJob};
 pub use start_error::StartError;
 pub use storage::{OpenDisk, Storage};

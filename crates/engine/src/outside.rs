@@ -5,6 +5,7 @@ use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, 
 use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{self as replicator, Replicator};
 
+use crate::staging::StageJob;
 use crate::storage::Storage;
 
 /// Whose message a frame carries: its first byte.
@@ -65,6 +66,9 @@ pub trait Outside {
     /// Run this job, beside whatever else happens to the node, and bring what comes of it to
     /// [`crate::Engine::flushed`]. Only asked of who has set [`crate::Start::flushes_apart`].
     fn flush(&mut self, job: FlushJob);
+    /// Run this job, beside whatever else happens to the node, and bring what comes of it to [`crate::Engine::staged`]:
+    /// it is not urgent. Only asked of who has set [`crate::Start::flushes_apart`].
+    fn stage(&mut self, job: StageJob);
     /// The node can keep nothing any more (rule 23) and has ended its part in the cluster; the text says
     /// why and what to do. Nothing that was given to [`Outside::send`] since the last pump may leave
     /// the process; all connections are to be closed, and none to be made until the next connect.

@@ -1,10 +1,29 @@
-//! Large payloads that are written into files of the log as they come in, before they are entries.
+//! Large payloads that are written into files of the log as they come in, before they are entries: a piece at a time, on
+//! a thread of their own where there is one ([`crate::Start::flushes_apart`]), so that nothing else waits for it.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use trireme_group::{ENTRY_HEAD_BYTES, Incarnation, ParcelId, Position, SubmissionId};
-use trireme_log::{Log, LogError, Staged};
+use trireme_log::{Log, LogError, Staged, StagedWriter};
+
+/// So much is flushed at a time: the whole would take a second per GiB when it is appended, and what others commit would
+/// wait for the disk.
+const FLUSH_BYTES: u64 = 8 << 20;
+
+/// A payload that comes in.
+struct Piecewise {
+    staged: Staged,
+    /// Tells it from one that was begun under the same name before, for another log too.
+    token: Arc<()>,
+    /// So much of it has been taken in.
+    taken: u64,
+    /// Pieces that nobody writes yet.
+    waiting: Vec<Bytes>,
+    is_written: bool,
+}
 
 /// A staged payload that was submitted.
 struct Submitted {
@@ -14,37 +33,140 @@ struct Submitted {
     digest: u32,
 }
 
+/// Pieces of a payload that are to be written; bring what comes of it to [`crate::Engine::staged`].
+pub struct StageJob {
+    writer: StagedWriter,
+    parcel: ParcelId,
+    token: Arc<()>,
+    offset: u64,
+    pieces: Vec<Bytes>,
+}
+
+/// What came of a [`StageJob`].
+pub struct StageDone {
+    parcel: ParcelId,
+    token: Arc<()>,
+    bytes: u64,
+    result: Result<(), LogError>,
+}
+
+impl StageDone {
+    pub(crate) fn parcel(&self) -> ParcelId {
+        self.parcel
+    }
+}
+
+impl StageJob {
+    /// Writes them; a matter of milliseconds.
+    pub fn run(self) -> StageDone {
+        let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
+        StageDone {
+            parcel: self.parcel,
+            token: self.token.clone(),
+            bytes,
+            result: self.write(self.offset + bytes),
+        }
+    }
+
+    fn write(&self, until: u64) -> Result<(), LogError> {
+        let mut offset = self.offset;
+        for piece in &self.pieces {
+            self.writer.write(offset, piece)?;
+            offset += piece.len() as u64;
+        }
+        match self.offset / FLUSH_BYTES < until / FLUSH_BYTES {
+            true => self.writer.flush(),
+            false => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for StageJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StageJob from {} of {:?}", self.offset, self.parcel)
+    }
+}
+
 /// What is staged in one log.
 #[derive(Default)]
 pub(crate) struct Staging {
-    parcels: BTreeMap<ParcelId, Staged>,
+    parcels: BTreeMap<ParcelId, Piecewise>,
     submitted: BTreeMap<SubmissionId, Submitted>,
 }
 
 impl Staging {
-    /// Writes the next piece. What cannot be staged is appended as usual, which tells of the trouble if it lasts.
-    pub(crate) fn write(&mut self, log: &mut Log, parcel: ParcelId, offset: u32, bytes: &[u8]) {
+    /// Takes in the next piece. False: it will not be staged. It is appended as usual then, which tells of the trouble if it
+    /// lasts.
+    pub(crate) fn take_in(
+        &mut self,
+        log: &mut Log,
+        parcel: ParcelId,
+        offset: u32,
+        bytes: Bytes,
+    ) -> bool {
         if offset == 0 {
             self.parcels.remove(&parcel);
             if let Ok(staged) = log.stage(ENTRY_HEAD_BYTES) {
-                self.parcels.insert(parcel, staged);
+                let begun = Piecewise {
+                    staged,
+                    token: Arc::default(),
+                    taken: 0,
+                    waiting: Vec::new(),
+                    is_written: false,
+                };
+                self.parcels.insert(parcel, begun);
             }
         }
-        let Some(staged) = self.parcels.get_mut(&parcel) else {
-            return;
-        };
-        if staged.written_bytes() != u64::from(offset) || staged.write(bytes).is_err() {
+        let next = |piecewise: &&mut Piecewise| piecewise.taken == u64::from(offset);
+        let Some(piecewise) = self.parcels.get_mut(&parcel).filter(next) else {
             self.parcels.remove(&parcel);
+            return false;
+        };
+        piecewise.taken += bytes.len() as u64;
+        piecewise.waiting.push(bytes);
+        true
+    }
+
+    /// What is to be written next of a payload, if nothing of it is being written.
+    pub(crate) fn next_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
+        let piecewise = self.parcels.get_mut(&parcel)?;
+        if piecewise.is_written || piecewise.waiting.is_empty() {
+            return None;
         }
+        piecewise.is_written = true;
+        Some(StageJob {
+            writer: piecewise.staged.writer(),
+            parcel,
+            token: piecewise.token.clone(),
+            offset: piecewise.staged.written_bytes(),
+            pieces: std::mem::take(&mut piecewise.waiting),
+        })
+    }
+
+    /// How far the payload is staged after a job; None: it was one of another. Err: it will not be staged.
+    pub(crate) fn wrote(&mut self, done: StageDone) -> Option<Result<u32, LogError>> {
+        let piecewise = self.parcels.get_mut(&done.parcel)?;
+        if !Arc::ptr_eq(&piecewise.token, &done.token) {
+            return None;
+        }
+        if let Err(error) = done.result {
+            self.parcels.remove(&done.parcel);
+            return Some(Err(error));
+        }
+        piecewise.is_written = false;
+        piecewise.staged.wrote(done.bytes);
+        // A payload is shorter than 4 GiB.
+        Some(Ok(piecewise.staged.written_bytes() as u32))
     }
 
     pub(crate) fn drop_parcel(&mut self, parcel: ParcelId) {
         self.parcels.remove(&parcel);
     }
 
-    /// A parcel is the payload of this submission.
+    /// A parcel is the payload of this submission. One that is not written yet is appended as usual.
     pub(crate) fn submit(&mut self, parcel: ParcelId, id: SubmissionId, head: u32, digest: u32) {
-        if let Some(staged) = self.parcels.remove(&parcel) {
+        let parcel = self.parcels.remove(&parcel);
+        if let Some(Piecewise { staged, .. }) = parcel.filter(|p| !p.is_written) {
             let submitted = Submitted {
                 staged,
                 head: head as usize,
@@ -54,12 +176,19 @@ impl Staging {
         }
     }
 
-    /// Nothing of other origins will be appended any more.
-    pub(crate) fn keep(&mut self, origins: &[Incarnation]) {
-        self.parcels
-            .retain(|parcel, _| origins.contains(&parcel.origin));
+    /// Nothing of other origins will be appended any more. Gives what will not be staged.
+    pub(crate) fn keep(&mut self, origins: &[Incarnation]) -> Vec<ParcelId> {
         self.submitted
             .retain(|id, _| origins.contains(&id.incarnation));
+        let is_other = |parcel: &&ParcelId| !origins.contains(&parcel.origin);
+        let dropped: Vec<_> = self.parcels.keys().filter(is_other).copied().collect();
+        self.parcels.retain(|parcel, _| !dropped.contains(parcel));
+        dropped
+    }
+
+    /// What comes in.
+    pub(crate) fn parcels(&self) -> Vec<ParcelId> {
+        self.parcels.keys().copied().collect()
     }
 
     /// What was staged for a submission. The earlier ones of its origin come no more: an origin's are ordered in turn.
@@ -88,5 +217,114 @@ impl Staging {
             }) => log.append_staged(position, head, first, payload, digest, staged),
             None => log.append(position, &[head, payload]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_log::{Durability, LogConfig, MemoryDisk};
+
+    use super::*;
+
+    const PARCEL: ParcelId = ParcelId {
+        origin: Incarnation(trireme_group::Uuid([1; 16])),
+        number: 1,
+    };
+
+    fn log(disk: &MemoryDisk) -> Log {
+        let config = LogConfig::new("".into(), 1 << 20, [7; 16], Durability::Os);
+        let mut log = Log::create_on(Box::new(disk.clone()), config).expect("created");
+        log.append(1, &[b"one"]).expect("appended");
+        log
+    }
+
+    fn piece(byte: u8) -> Bytes {
+        Bytes::from(vec![byte; 100])
+    }
+
+    fn submission(number: u64) -> SubmissionId {
+        SubmissionId {
+            incarnation: PARCEL.origin,
+            number,
+        }
+    }
+
+    #[test]
+    fn what_comes_while_pieces_are_written_is_written_next_and_becomes_the_entry() {
+        let disk = MemoryDisk::new();
+        let (mut log, mut staging) = (log(&disk), Staging::default());
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        let first = staging.next_job(PARCEL).expect("it is due");
+        for (offset, byte) in [(100, 2), (200, 3)] {
+            assert!(staging.take_in(&mut log, PARCEL, offset, piece(byte)));
+            assert!(staging.next_job(PARCEL).is_none(), "one at a time");
+        }
+        assert!(matches!(staging.wrote(first.run()), Some(Ok(100))));
+        let rest = staging.next_job(PARCEL).expect("it is due");
+        assert!(matches!(staging.wrote(rest.run()), Some(Ok(300))));
+        assert!(staging.next_job(PARCEL).is_none());
+        let payload = [piece(1), piece(2), piece(3)].concat();
+        staging.submit(PARCEL, submission(1), 0, crc32c::crc32c(&payload));
+        let head = Bytes::from(vec![9; ENTRY_HEAD_BYTES]);
+        let appended = staging.append(
+            &mut log,
+            2,
+            Some(submission(1)),
+            &head,
+            &payload.clone().into(),
+        );
+        appended.expect("appended");
+        let whole = [&head[..], &payload].concat();
+        assert_eq!(log.read(2).expect("read"), Some(whole));
+    }
+
+    #[test]
+    fn what_was_begun_anew_hears_nothing_of_what_it_was_before() {
+        let (mut log, mut staging) = (log(&MemoryDisk::new()), Staging::default());
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        let earlier = staging.next_job(PARCEL).expect("it is due");
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(2)));
+        let later = staging.next_job(PARCEL).expect("it is due");
+        assert!(staging.wrote(earlier.run()).is_none());
+        assert!(matches!(staging.wrote(later.run()), Some(Ok(100))));
+        // Nor does another log.
+        let mut other = Staging::default();
+        assert!(staging.take_in(&mut log, PARCEL, 100, piece(3)));
+        let job = staging.next_job(PARCEL).expect("it is due");
+        assert!(other.take_in(&mut self::log(&MemoryDisk::new()), PARCEL, 0, piece(4)));
+        assert!(other.wrote(job.run()).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_staged() {
+        let disk = MemoryDisk::new();
+        let (mut log, mut staging) = (log(&disk), Staging::default());
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        let job = staging.next_job(PARCEL).expect("it is due");
+        disk.set_room(Some(0));
+        assert!(matches!(staging.wrote(job.run()), Some(Err(_))));
+        assert!(!staging.take_in(&mut log, PARCEL, 100, piece(2)));
+        disk.set_room(None);
+        assert!(
+            !staging.take_in(&mut log, PARCEL, 200, piece(3)),
+            "not without a gap"
+        );
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert_eq!(staging.keep(&[]), [PARCEL]);
+        assert!(staging.next_job(PARCEL).is_none());
+    }
+
+    #[test]
+    fn it_is_flushed_a_piece_at_a_time() {
+        let disk = MemoryDisk::new();
+        let (mut log, mut staging) = (log(&disk), Staging::default());
+        disk.set_fail_syncs(true);
+        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        let small = staging.next_job(PARCEL).expect("it is due");
+        assert!(matches!(staging.wrote(small.run()), Some(Ok(100))));
+        let large = Bytes::from(vec![1; FLUSH_BYTES as usize]);
+        assert!(staging.take_in(&mut log, PARCEL, 100, large));
+        let large = staging.next_job(PARCEL).expect("it is due");
+        assert!(matches!(staging.wrote(large.run()), Some(Err(_))));
     }
 }

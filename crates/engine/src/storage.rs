@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use bytes::Bytes;
 use trireme_group::{
     Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, ParcelId, Position, Uuid, encode_entry_parts,
 };
@@ -144,11 +145,10 @@ impl Storage {
         }
     }
 
-    /// Writes a piece of a payload ahead of its entry.
-    pub fn stage(&mut self, parcel: ParcelId, offset: u32, bytes: &[u8]) {
-        if let Some(log) = &mut self.log {
-            self.staging.write(log, parcel, offset, bytes);
-        }
+    /// Takes in a piece of a payload, to be written ahead of its entry; false: it will not be.
+    pub(crate) fn stage(&mut self, parcel: ParcelId, offset: u32, bytes: Bytes) -> bool {
+        let log = self.log.as_mut();
+        log.is_some_and(|log| self.staging.take_in(log, parcel, offset, bytes))
     }
 
     /// Payloads that are written ahead.

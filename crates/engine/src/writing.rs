@@ -1,12 +1,14 @@
 //! How the log is written and flushed, and what comes of a failure.
 
-use trireme_group as group;
+use bytes::Bytes;
+use trireme_group::{self as group, ParcelId};
 use trireme_log::{FlushDone, FlushJob, LogError};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
 use crate::outside::Outside;
+use crate::staging::{StageDone, StageJob};
 
 /// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
 /// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
@@ -113,6 +115,48 @@ impl Engine {
             }
             Ok(false) => {} // of a log that was given up since
             Err(error) => self.log_failed(&error),
+        }
+    }
+
+    /// A piece of a large payload has come.
+    pub(crate) fn stage(
+        &mut self,
+        now_ms: u64,
+        parcel: ParcelId,
+        offset: u32,
+        bytes: Bytes,
+        outside: &mut dyn Outside,
+    ) {
+        let Some(link) = &mut self.link else { return };
+        if !link.storage.stage(parcel, offset, bytes) {
+            return self.not_staged(now_ms, vec![parcel]);
+        }
+        let apart = link.flushes_apart;
+        let mut job = link.storage.staging().next_job(parcel);
+        if apart {
+            job.into_iter().for_each(|job| outside.stage(job));
+            return;
+        }
+        while let Some(due) = job {
+            job = self.staged(now_ms, due.run());
+        }
+    }
+
+    /// A job that [`Outside::stage`] was given has ended; the next of this payload, if one is due, for the same thread.
+    pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
+        let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
+        let parcel = done.parcel();
+        let until = link.storage.staging().wrote(done)?.unwrap_or(u32::MAX);
+        let job = link.storage.staging().next_job(parcel);
+        self.group(now_ms, group::Event::StagedUpTo { parcel, until });
+        job
+    }
+
+    /// These payloads are appended as usual.
+    pub(crate) fn not_staged(&mut self, now_ms: u64, parcels: Vec<ParcelId>) {
+        for parcel in parcels {
+            let until = u32::MAX;
+            self.group(now_ms, group::Event::StagedUpTo { parcel, until });
         }
     }
 

@@ -30,6 +30,7 @@ impl Group {
             Event::Appended { position } => {
                 self.durable = self.durable.max(position.min(self.tail.end()))
             }
+            Event::StagedUpTo { parcel, until } => self.staged_up_to(parcel, until),
             Event::Persisted { promised } => self.persisted(promised),
             Event::Tick => self.tick(late_ms),
             Event::Leave => self.leave(),

@@ -91,6 +91,13 @@ pub enum Event {
         /// Up to this position.
         position: Position,
     },
+    /// What became of [`Action::Stage`]: the next pieces are asked for as fast as these are written.
+    StagedUpTo {
+        /// Of which payload.
+        parcel: ParcelId,
+        /// So many of its bytes have been written; u32::MAX: it will not be staged.
+        until: u32,
+    },
     /// A [`HardState`] is on disk.
     Persisted {
         /// Its ballot.
@@ -153,7 +160,8 @@ pub enum Action {
         message: Message,
     },
     /// The next bytes of a parcel have come (of an own one: are known to all): the log may write them
-    /// ahead of its entry. A parcel begins at offset 0, anew if it had begun before.
+    /// ahead of its entry. A parcel begins at offset 0, anew if it had begun before. Answered with
+    /// [`Event::StagedUpTo`].
     Stage {
         /// Which.
         parcel: ParcelId,

@@ -5,7 +5,8 @@ use crc32c::crc32c_append;
 use trireme_mutants::{Mutant, planted};
 
 use crate::group::Group;
-use crate::ids::{Incarnation, TimeMs};
+use crate::ids::{Incarnation, ParcelId, TimeMs};
+use crate::logged::PARCEL_NUMBER_MAX;
 use crate::message::{Message, Parcel, Source};
 
 /// Parts asked for ahead of what has come: few, since what comes behind them waits; one more for each ms
@@ -25,13 +26,23 @@ pub(crate) struct Fetch {
     /// CRC-32C of what has come of the bytes after the head.
     pub digest: u32,
     pub asked: u32,
+    /// So much of what has come is staged, if that is to be: else all.
+    kept: u32,
+    /// It is staged as it comes.
+    stages: bool,
     pub progress_at: TimeMs,
     /// The number, and the head, under which its origin has submitted it.
     pub submitted: Option<(u64, Bytes)>,
 }
 
 impl Fetch {
-    pub fn new(source: Source, from: Incarnation, parcel: Parcel, now: TimeMs) -> Fetch {
+    pub fn new(
+        source: Source,
+        from: Incarnation,
+        parcel: Parcel,
+        stages: bool,
+        now: TimeMs,
+    ) -> Fetch {
         Fetch {
             source,
             from,
@@ -39,6 +50,8 @@ impl Fetch {
             bytes: BytesMut::new(),
             digest: 0,
             asked: 0,
+            kept: 0,
+            stages,
             progress_at: now,
             submitted: None,
         }
@@ -48,8 +61,25 @@ impl Fetch {
         self.bytes.len() as u32 // at most `parcel.len`
     }
 
+    /// True if all is here, and staged.
     pub fn is_complete(&self) -> bool {
+        self.kept == self.parcel.len
+    }
+
+    fn is_received(&self) -> bool {
         self.received() == self.parcel.len
+    }
+
+    /// True if what comes is to be staged.
+    pub fn stages(&self) -> bool {
+        self.stages
+    }
+
+    /// So much of it is staged; u32::MAX: it will not be.
+    fn staged_up_to(&mut self, until: u32, now: TimeMs) {
+        self.stages &= until != u32::MAX;
+        self.kept = self.kept.max(until.min(self.received()));
+        self.progress_at = now;
     }
 
     /// Takes the next bytes; false: they are not the next.
@@ -61,21 +91,25 @@ impl Fetch {
         let head = (self.parcel.head.saturating_sub(offset) as usize).min(bytes.len());
         self.digest = crc32c_append(self.digest, &bytes[head..]);
         self.bytes.extend_from_slice(bytes);
+        if !self.stages {
+            self.kept = self.received();
+        }
         true
     }
 
     /// True if what has come is not what was offered.
     fn is_damaged(&self) -> bool {
-        self.is_complete() && self.digest != self.parcel.digest
+        self.is_received() && self.digest != self.parcel.digest
     }
 
     /// True if the rest is overdue.
     pub fn is_stuck(&self, now: TimeMs) -> bool {
-        !self.is_complete() && now >= self.progress_at + PATIENCE_MS
+        self.asked > self.received() && now >= self.progress_at + PATIENCE_MS
     }
 
     fn begin_anew(&mut self) {
-        (self.bytes, self.digest, self.asked) = (BytesMut::new(), 0, 0);
+        (self.bytes, self.digest) = (BytesMut::new(), 0);
+        (self.asked, self.kept) = (0, 0);
     }
 }
 
@@ -89,7 +123,7 @@ impl Group {
         let peer = self.peers.get(&fetch.from);
         let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
         let ahead = parts_ahead(trip_us.unwrap_or_default());
-        let until = fetch.received().saturating_add(ahead * part);
+        let until = fetch.kept.saturating_add(ahead * part);
         while fetch.asked < until.min(fetch.parcel.len) {
             let len = part.min(fetch.parcel.len - fetch.asked);
             let (source, offset) = (fetch.source, fetch.asked);
@@ -111,6 +145,23 @@ impl Group {
             Source::Offered { parcel } => self.offered_part(from, parcel, offset, bytes),
             Source::Logged { position, id } => self.logged_part(from, position, id, offset, bytes),
         }
+    }
+
+    /// Pieces of a payload were staged.
+    pub(crate) fn staged_up_to(&mut self, parcel: ParcelId, until: u32) {
+        if parcel.number > PARCEL_NUMBER_MAX {
+            self.logged_staged(parcel, until)
+        } else if parcel.origin == self.me() {
+            self.own_staged(parcel.number, until)
+        } else {
+            self.offered_staged(parcel, until)
+        }
+    }
+
+    /// The next bytes may be asked for.
+    pub(crate) fn go_on(&mut self, fetch: &mut Fetch, until: u32) {
+        fetch.staged_up_to(until, self.now);
+        self.ask_parts(fetch);
     }
 
     /// True if these were the next bytes. A payload with a wrong digest is fetched anew.

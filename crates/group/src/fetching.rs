@@ -125,7 +125,8 @@ impl Group {
         let source = Source::Offered {
             parcel: parcel.number,
         };
-        let mut fetch = Fetch::new(source, from, parcel, self.now);
+        let stages = parcel.len >= self.config.staged_bytes;
+        let mut fetch = Fetch::new(source, from, parcel, stages, self.now);
         fetch.submitted = submitted;
         self.ask_parts(&mut fetch);
         self.fetching.parcels.insert(parcel.id(from), fetch);
@@ -150,21 +151,40 @@ impl Group {
             self.out.push(Action::Unstage { parcel: id });
             return;
         }
-        if self.take_part(&mut fetch, offset, &bytes) {
-            if fetch.parcel.len >= self.config.staged_bytes {
-                self.out.push(Action::Stage {
-                    parcel: id,
-                    offset,
-                    bytes,
-                });
-            }
-            if fetch.is_complete() {
-                self.counters.parcels += 1;
-                self.send(from, Message::Held { parcel });
-            }
+        if !self.take_part(&mut fetch, offset, &bytes) {
+            self.fetching.parcels.insert(id, fetch);
+            return;
+        }
+        if fetch.stages() {
+            self.out.push(Action::Stage {
+                parcel: id,
+                offset,
+                bytes,
+            });
+        }
+        self.put_offered(id, fetch);
+    }
+
+    /// A piece more of a parcel is here, or staged.
+    fn put_offered(&mut self, id: ParcelId, fetch: Fetch) {
+        if fetch.is_complete() {
+            self.counters.parcels += 1;
+            let parcel = id.number;
+            self.send(id.origin, Message::Held { parcel });
         }
         self.fetching.parcels.insert(id, fetch);
         self.finish_submitted(id);
+    }
+
+    pub(crate) fn offered_staged(&mut self, id: ParcelId, until: u32) {
+        let waits = |fetch: &Fetch| !fetch.is_complete();
+        if !self.fetching.parcels.get(&id).is_some_and(waits) {
+            return;
+        }
+        if let Some(mut fetch) = self.fetching.parcels.remove(&id) {
+            self.go_on(&mut fetch, until);
+            self.put_offered(id, fetch);
+        }
     }
 
     /// The origin submits a parcel of its own.

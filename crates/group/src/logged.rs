@@ -88,10 +88,9 @@ impl Group {
             };
             let known = self.fetching.logged.get(&entry.position);
             if known.is_none_or(|fetch| fetch.source != source) {
-                due.push((
-                    entry.position,
-                    Fetch::new(source, sequencer, parcel, self.now),
-                ));
+                let stages = parcel.len >= self.config.staged_bytes;
+                let fetch = Fetch::new(source, sequencer, parcel, stages, self.now);
+                due.push((entry.position, fetch));
             }
         }
         for (position, mut fetch) in due {
@@ -142,19 +141,39 @@ impl Group {
             self.incoming.clear();
             return self.ask_catch_up(from);
         }
-        let parcel = staged_as(id);
         let is_taken = self.take_part(&mut fetch, offset, &bytes);
-        if is_taken && fetch.parcel.len >= self.config.staged_bytes {
+        if is_taken && fetch.stages() {
+            let parcel = staged_as(id);
             self.out.push(Action::Stage {
                 parcel,
                 offset,
                 bytes,
             });
         }
-        if !(is_taken && fetch.is_complete()) {
+        self.put_logged(position, id, fetch);
+    }
+
+    pub(crate) fn logged_staged(&mut self, parcel: ParcelId, until: u32) {
+        let id_of = |fetch: &Fetch| match fetch.source {
+            Source::Logged { id, .. } => Some(id).filter(|id| staged_as(*id) == parcel),
+            Source::Offered { .. } => None,
+        };
+        let mut logged = self.fetching.logged.iter();
+        let found = logged.find_map(|(position, fetch)| Some((*position, id_of(fetch)?)));
+        let Some((position, id)) = found else { return };
+        if let Some(mut fetch) = self.fetching.logged.remove(&position) {
+            self.go_on(&mut fetch, until);
+            self.put_logged(position, id, fetch);
+        }
+    }
+
+    /// A piece more of it is here, or staged.
+    fn put_logged(&mut self, position: Position, id: SubmissionId, fetch: Fetch) {
+        if !fetch.is_complete() {
             self.fetching.logged.insert(position, fetch);
             return;
         }
+        let parcel = staged_as(id);
         self.counters.logged += 1;
         let (payload, digest) = (fetch.bytes.freeze(), fetch.digest);
         self.submissions.note_digest(id, digest);

@@ -26,6 +26,8 @@ struct Spread {
     offered_at: Option<TimeMs>,
     /// What the log was given of it.
     staged: u32,
+    /// So much of that is written; u32::MAX: it is not to be given any.
+    kept: u32,
     /// The replicator knows that it may be submitted.
     told: bool,
 }
@@ -90,6 +92,7 @@ impl Group {
             held_by: BTreeSet::new(),
             offered_at: None,
             staged: 0,
+            kept: 0,
             told: false,
         });
     }
@@ -178,7 +181,8 @@ impl Group {
         let mut queue = self.spreading.queue.iter_mut();
         let spread = queue.find(|spread| spread.parcel.number == number);
         let least = self.config.staged_bytes;
-        let is_next = |s: &&mut Spread| s.parcel.len >= least && s.staged == offset;
+        let is_next =
+            |s: &&mut Spread| s.parcel.len >= least && s.staged == offset && s.kept != u32::MAX;
         let Some(spread) = spread.filter(is_next) else {
             return;
         };
@@ -193,6 +197,13 @@ impl Group {
         });
     }
 
+    pub(crate) fn own_staged(&mut self, number: u64, until: u32) {
+        let mut queue = self.spreading.queue.iter_mut();
+        if let Some(spread) = queue.find(|spread| spread.parcel.number == number) {
+            spread.kept = spread.kept.max(until);
+        }
+    }
+
     /// Says what may be submitted, and offers the next.
     pub(crate) fn pursue_spreading(&mut self) {
         loop {
@@ -201,7 +212,10 @@ impl Group {
                 return;
             };
             let spread = &self.spreading.queue[index];
-            if self.is_held(&spread.held_by) || planted(Mutant::LargeNotAwaited) {
+            // What is not written yet would have to be when it is appended, at once.
+            let is_written = spread.kept >= spread.staged;
+            let is_held = self.is_held(&spread.held_by) && is_written;
+            if is_held || planted(Mutant::LargeNotAwaited) {
                 let spread = &mut self.spreading.queue[index];
                 spread.told = true;
                 let parcel = spread.parcel.number;

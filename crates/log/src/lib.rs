@@ -39,7 +39,7 @@ pub use outcome::Outcome;
 pub use part::Peek;
 pub use read::RunItem;
 pub use recovery::{Damage, Lost, Recovered};
-pub use staged::Staged;
+pub use staged::{Staged, StagedWriter};
 
 /// The largest payload of one record, in bytes (2 GiB, the limit of a write-set in the wsrep API).
 pub const MAX_PAYLOAD_BYTES: u64 = 1 << 31;

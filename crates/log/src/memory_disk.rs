@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::TOO_MANY_OPEN;
+use crate::format::{is_staged_name, segment_number};
 
 /// Power loss keeps or loses unflushed writes in pieces of this size, as a page cache does.
 const PAGE_BYTES: usize = 4096;
@@ -200,7 +201,7 @@ impl MemoryDisk {
 struct MemoryFile {
     files: Arc<Mutex<Files>>,
     content: Shared,
-    /// A segment of the log.
+    /// A segment of the log, or one to be.
     is_segment: bool,
 }
 
@@ -209,7 +210,7 @@ impl MemoryFile {
         Box::new(MemoryFile {
             files: disk.files.clone(),
             content,
-            is_segment: crate::format::segment_number(name).is_some(),
+            is_segment: segment_number(name).is_some() || is_staged_name(name),
         })
     }
 }

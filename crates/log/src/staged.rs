@@ -1,6 +1,7 @@
 //! Large payloads that are written before their place in the log is known: a piece at a time, so that nothing
 //! else waits while a whole one is written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::MAX_PAYLOAD_BYTES;
@@ -20,14 +21,42 @@ pub struct Staged {
     used: bool,
 }
 
-impl Staged {
-    /// Writes the next bytes of the payload; they may be lost with the process. After an error it is of no use.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), LogError> {
-        let at = self.payload_at + self.written_bytes;
+/// Writes the payload of a [`Staged`], on whatever thread.
+#[derive(Clone)]
+pub struct StagedWriter {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    payload_at: u64,
+}
+
+impl StagedWriter {
+    /// Writes bytes of the payload from `offset` on.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
+        let at = self.payload_at + offset;
         let result = self.file.write_all_at(bytes, at);
-        result.map_err(|e| LogError::io("write", self.disk.path(&self.name), at, e))?;
-        self.written_bytes += bytes.len() as u64;
-        Ok(())
+        result.map_err(|e| LogError::io("write", self.path.clone(), at, e))
+    }
+
+    /// Flushes what was written. After an error what was staged must not be used: the file tells it once.
+    pub fn flush(&self) -> Result<(), LogError> {
+        let result = self.file.sync_data();
+        result.map_err(|e| LogError::io("flush", self.path.clone(), 0, e))
+    }
+}
+
+impl Staged {
+    /// What writes the payload. What comes of it is to be told by [`Staged::wrote`].
+    pub fn writer(&self) -> StagedWriter {
+        StagedWriter {
+            path: self.disk.path(&self.name),
+            file: self.file.clone(),
+            payload_at: self.payload_at,
+        }
+    }
+
+    /// The next bytes of the payload have been written, so many.
+    pub fn wrote(&mut self, bytes: u64) {
+        self.written_bytes += bytes;
     }
 
     /// How much of the payload has been written.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use trireme_log::{Disk, Durability, Log, LogConfig, LogError, MemoryDisk, OsDisk, Outcome};
 
-use common::segments;
+use common::{segments, write_staged};
 
 const IDENTITY: [u8; 16] = [7; 16];
 
@@ -380,8 +380,8 @@ fn appended(stages: bool, payload: &[u8]) -> (MemoryDisk, Log) {
         let (first, rest) = payload.split_at(payload.len() / 3);
         // The first bytes are not known yet.
         let unknown = [&[0; 2], &first[2..]].concat();
-        staged.write(&unknown).unwrap();
-        staged.write(rest).unwrap();
+        write_staged(&mut staged, &unknown);
+        write_staged(&mut staged, rest);
         staged
     });
     // Meanwhile.
@@ -431,7 +431,7 @@ fn what_was_staged_in_vain_is_removed() {
     let mut log = Log::create_on(Box::new(disk.clone()), config()).unwrap();
     log.append(1, &[b"one"]).unwrap();
     let mut staged = log.stage(4).unwrap();
-    staged.write(b"pay").unwrap();
+    write_staged(&mut staged, b"pay");
     assert_eq!(disk.list().unwrap().len(), 2);
     drop(staged);
     assert_eq!(disk.list().unwrap().len(), 1);
@@ -445,7 +445,7 @@ fn what_was_staged_in_vain_is_removed() {
     for (head, piece) in [(4, &b"pay"[..]), (5, b"payload")] {
         let position = log.next_position().unwrap();
         let mut staged = log.stage(head).unwrap();
-        staged.write(piece).unwrap();
+        write_staged(&mut staged, piece);
         let appended = log.append_staged(position, b"head", 0, b"payload", 0, staged);
         appended.unwrap();
         assert_eq!(log.read(position).unwrap().unwrap(), b"headpayload");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use trireme_log::{Durability, Log, LogConfig, LogError, MemoryDisk};
 
-use common::segments;
+use common::{segments, write_staged};
 
 fn log_on(disk: &MemoryDisk, segment_bytes: u64, durability: Durability) -> Log {
     let config = config(segment_bytes, durability);
@@ -31,7 +31,7 @@ fn append_staged(log: &mut Log, positions: std::ops::RangeInclusive<u64>) {
     for position in positions {
         let payload = [position as u8; 300];
         let mut staged = log.stage(4).unwrap();
-        staged.write(&payload).unwrap();
+        write_staged(&mut staged, &payload);
         let crc = crc32c::crc32c(&payload);
         log.append_staged(position, b"head", 0, &payload, crc, staged)
             .unwrap();

@@ -17,6 +17,7 @@ use crate::flusher::Flusher;
 use crate::node::Node;
 use crate::options::Options;
 use crate::reactor::Reactor;
+use crate::stager::Stager;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 
@@ -100,13 +101,14 @@ pub fn connect(
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
     let flusher = Flusher::start(node).map_err(ConnectError::Thread)?;
+    let stager = Stager::start(node).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{name}' at {url} as member {incarnation}"
     ));
-    node.with(|core| core.flusher = Some(flusher));
+    node.with(|core| (core.flusher, core.stager) = (Some(flusher), Some(stager)));
     let started = begin(node, Line::new(mesh, votes), start, donor)
         .and_then(|()| check_expected(node, &cluster, &options))
         .and_then(|()| wait_for_view(node, &cluster, &options));
@@ -267,8 +269,8 @@ fn close(node: &Node) {
         if let Some(line) = &mut line {
             line.mesh.close();
         }
-        (core.flusher.take(), line)
+        (core.flusher.take(), core.stager.take(), line)
     });
-    // Without the lock: the flusher may wait for it, and the resolver of names for the network.
+    // Without the lock: flusher and stager may wait for it, and the resolver of names for the network.
     drop(threads);
 }

@@ -13,6 +13,7 @@ use crate::flusher::{Flusher, Pace};
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
+use crate::stager::Stager;
 use crate::waiting::Waiting;
 
 /// Everything under the node's lock.
@@ -21,6 +22,8 @@ pub struct Core {
     pub line: Option<Line>,
     /// While connected.
     pub flusher: Option<Flusher>,
+    /// While connected.
+    pub stager: Option<Stager>,
     /// A flush that the engine has asked for, and nobody has begun.
     pub flush_due: Option<FlushJob>,
     /// How long flushes take.
@@ -44,6 +47,7 @@ impl Core {
             engine,
             line: None,
             flusher: None,
+            stager: None,
             flush_due: None,
             flush_pace: Pace::default(),
             waiting: Waiting::default(),
@@ -136,6 +140,7 @@ impl Station for Core {
         let outlet = Outlet {
             line: &mut self.line,
             flush_due: &mut self.flush_due,
+            stager: &self.stager,
             waiting: &mut self.waiting,
             progress: &mut self.progress,
             grastate: &mut self.grastate,

@@ -21,6 +21,7 @@ mod recover_position;
 mod recv;
 mod runtime;
 mod services;
+mod stager;
 mod stats;
 mod status;
 mod termination;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside};
+use trireme_engine::{Channel, Outside, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -12,12 +12,14 @@ use trireme_replicator as replicator;
 use crate::convert::uuid_to_abi;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
+use crate::stager::Stager;
 use crate::waiting::Waiting;
 
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
     pub flush_due: &'a mut Option<FlushJob>,
+    pub stager: &'a Option<Stager>,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
@@ -74,6 +76,12 @@ impl Outside for Outlet<'_> {
     fn flush(&mut self, job: FlushJob) {
         // Whoever holds the lock sees to it before he lets go.
         *self.flush_due = Some(job);
+    }
+
+    fn stage(&mut self, job: StageJob) {
+        if let Some(stager) = self.stager {
+            stager.stage(job);
+        }
     }
 
     fn fail(&mut self, text: &str) {

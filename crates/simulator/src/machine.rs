@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::Engine;
+use trireme_engine::{Engine, StageJob};
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
 use trireme_log::{FlushJob, MemoryDisk};
 
@@ -88,6 +88,8 @@ pub enum Input {
     Leave,
     /// The disk is done with a flush.
     Flushed(FlushJob),
+    /// It is done with a piece of a large payload.
+    Staged(StageJob),
 }
 
 /// How far a process has come.
@@ -109,6 +111,8 @@ pub struct Progress {
     pub failed: Option<String>,
     /// Flushes of its log that have begun.
     pub flushes: Vec<FlushJob>,
+    /// Pieces of large payloads that it has begun to write.
+    pub stages: Vec<StageJob>,
     /// Its history, once it is known.
     pub history: Uuid,
     /// Something was appended, a ballot promised: the disk has work.
@@ -218,6 +222,7 @@ impl Input {
             | Input::LinkDown(..)
             | Input::Group(_)
             | Input::Flushed(_)
+            | Input::Staged(_)
             | Input::Leave => true,
             Input::Step(..) | Input::SnapshotEnded(_) | Input::DonationEnded(..) => false,
         }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_engine::{Channel, Engine, OpenDisk, Outside, Start, Storage};
+use trireme_engine::{Channel, Engine, OpenDisk, Outside, StageJob, Start, Storage};
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{
@@ -19,6 +19,7 @@ pub struct Out {
     pub failures: Vec<String>,
     pub warnings: Vec<String>,
     pub flushes: Vec<FlushJob>,
+    pub stages: Vec<StageJob>,
     pub founded: Vec<Uuid>,
     pub saved: Option<Gtid>,
     pub closed: bool,
@@ -59,6 +60,9 @@ impl Outside for Out {
     }
     fn flush(&mut self, job: FlushJob) {
         self.flushes.push(job);
+    }
+    fn stage(&mut self, job: StageJob) {
+        self.stages.push(job);
     }
     fn fail(&mut self, text: &str) {
         self.failures.push(text.to_owned());

@@ -82,6 +82,8 @@ pub struct Cores {
     pub step_ms: TimeMs,
     /// How long a message takes on a way (from, to).
     pub lines_ms: BTreeMap<(usize, usize), TimeMs>,
+    /// Nobody writes what is to be staged.
+    pub slow_disks: bool,
     /// Messages that are lost.
     pub lost: fn(&Message) -> bool,
     mail: VecDeque<(usize, Incarnation, Message)>,
@@ -139,6 +141,7 @@ impl Cores {
             cut: BTreeSet::new(),
             step_ms: 50,
             lines_ms: BTreeMap::new(),
+            slow_disks: false,
             lost: |_| false,
             mail: VecDeque::new(),
             travelling: VecDeque::new(),
@@ -390,6 +393,15 @@ impl Cores {
                     }
                 }
                 Action::Append { entry } => at.log.entries.push(entry),
+                Action::Stage {
+                    parcel,
+                    offset,
+                    bytes,
+                } if !self.slow_disks => {
+                    let until = offset + bytes.len() as u32;
+                    let event = Event::StagedUpTo { parcel, until };
+                    at.group.handle(self.now, event);
+                }
                 Action::Truncate { after } => at.log.entries.retain(|e| e.position <= after),
                 Action::Reset { .. } => at.log.entries.clear(),
                 Action::Persist(state) => {

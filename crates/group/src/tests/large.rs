@@ -3,7 +3,8 @@
 use bytes::Bytes;
 
 use super::cores::Cores;
-use crate::event::{Action, Delivery, Fate};
+use crate::event::{Action, Delivery, Event, Fate};
+use crate::ids::ParcelId;
 use crate::message::{Message, Parcel, Source, Standing, WireBody};
 
 const HEAD: &[u8] = b"told at last:";
@@ -255,6 +256,110 @@ fn what_is_in_the_log_only_is_never_read_as_a_whole() {
     assert_eq!(cores.nodes[2].group.counters().logged, 1);
     let staged = |action: &Action| matches!(action, Action::Staged { head: 0, .. });
     assert!(cores.nodes[2].actions.iter().any(staged));
+}
+
+/// Node 1 is told that so much of the first parcel of node 0 is written.
+fn staged(cores: &mut Cores, node: usize, until: u32) {
+    let origin = cores.incarnation(0);
+    let parcel = ParcelId { origin, number: 1 };
+    cores.event(node, Event::StagedUpTo { parcel, until });
+    cores.settle();
+}
+
+fn held_by_all(cores: &Cores) -> usize {
+    let held = |(_, message): &&(usize, Message)| matches!(message, Message::Held { .. });
+    cores.arrived.iter().filter(held).count()
+}
+
+/// Cores that stage everything that is large, on disks that write when they are told to.
+fn staging(count: usize) -> Cores {
+    let mut cores = cores(count);
+    cores.slow_disks = true;
+    for node in &mut cores.nodes {
+        node.group.config_mut().staged_bytes = 1;
+    }
+    cores
+}
+
+#[test]
+fn pieces_come_as_fast_as_they_are_written() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    assert_eq!(parts_to(&cores, 1), 4);
+    staged(&mut cores, 0, 1_000);
+    staged(&mut cores, 1, 128);
+    assert_eq!(parts_to(&cores, 1), 6);
+    cores.pass(3_000);
+    assert_eq!(parts_to(&cores, 1), 6, "nothing is missing");
+    for until in [256, 512, 768, 960] {
+        staged(&mut cores, 1, until);
+    }
+    assert_eq!(parts_to(&cores, 1), 16);
+    assert_eq!(held_by_all(&cores), 0, "not all is written");
+    staged(&mut cores, 1, 1_000);
+    assert_eq!(held_by_all(&cores), 1);
+    staged(&mut cores, 0, 1_000);
+    submit(&mut cores, 0, 1, 1);
+    assert_eq!(payloads(&cores, 1), [payload(HEAD)]);
+}
+
+#[test]
+fn what_cannot_be_written_ahead_comes_all_the_same() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    staged(&mut cores, 1, u32::MAX);
+    assert_eq!(parts_to(&cores, 1), 16);
+    assert_eq!(held_by_all(&cores), 1);
+    let pieces = |action: &&Action| matches!(action, Action::Stage { .. });
+    let pieces = cores.nodes[1].actions.iter().filter(pieces).count();
+    assert_eq!(pieces, 4, "and nothing more is to be written");
+}
+
+#[test]
+fn an_own_one_is_submitted_when_it_is_written() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    staged(&mut cores, 1, u32::MAX);
+    assert!(!may_submit(&cores, 0, 1));
+    staged(&mut cores, 0, 960);
+    assert!(!may_submit(&cores, 0, 1));
+    staged(&mut cores, 0, 1_000);
+    assert!(may_submit(&cores, 0, 1));
+}
+
+#[test]
+fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
+    let mut cores = staging(3);
+    cores.part(&[2], &[1]);
+    let origin = cores.incarnation(1);
+    spread(&mut cores, 1, 1);
+    for node in [0, 1] {
+        let parcel = ParcelId { origin, number: 1 };
+        cores.event(
+            node,
+            Event::StagedUpTo {
+                parcel,
+                until: u32::MAX,
+            },
+        );
+    }
+    cores.settle();
+    submit(&mut cores, 1, 1, 1);
+    assert_eq!(parts_to(&cores, 2), 4);
+    let staged = cores.nodes[2]
+        .actions
+        .iter()
+        .find_map(|action| match action {
+            Action::Stage { parcel, .. } => Some(*parcel),
+            _ => None,
+        });
+    let parcel = staged.expect("it is to be written");
+    for until in [256, 512, 768, 1_000] {
+        assert_eq!(cores.delivered(2), 0);
+        cores.event(2, Event::StagedUpTo { parcel, until });
+        cores.settle();
+    }
+    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
 }
 
 /// The origin holds the office, and is alone with it and the one that has it too.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trireme_log::{Disk, Log, MemoryDisk, Outcome};
+use trireme_log::{Disk, Log, MemoryDisk, Outcome, Staged};
 
 /// Names of the segments, in their order.
 pub fn segments(disk: &MemoryDisk) -> Vec<String> {
@@ -55,4 +55,11 @@ pub fn verify(log: &Log) {
             assert_eq!(log.read(position).unwrap().unwrap(), payload(position));
         }
     }
+}
+
+/// Stages the next bytes of a payload.
+pub fn write_staged(staged: &mut Staged, bytes: &[u8]) {
+    let written = staged.written_bytes();
+    staged.writer().write(written, bytes).unwrap();
+    staged.wrote(bytes.len() as u64);
 }

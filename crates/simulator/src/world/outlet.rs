@@ -1,7 +1,7 @@
 //! What a node's engine asks of its surroundings.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside, Storage};
+use trireme_engine::{Channel, Outside, StageJob, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
@@ -85,6 +85,10 @@ impl Outside for Outlet<'_> {
 
     fn flush(&mut self, job: FlushJob) {
         self.progress.flushes.push(job);
+    }
+
+    fn stage(&mut self, job: StageJob) {
+        self.progress.stages.push(job);
     }
 
     fn fail(&mut self, text: &str) {

@@ -163,6 +163,12 @@ impl World {
                     process.engine.flushed(now_ms, job.run());
                 }
             }
+            Input::Staged(job) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    let next = process.engine.staged(now_ms, job.run());
+                    process.progress.stages.extend(next);
+                }
+            }
             Input::Leave => {
                 if let Some(process) = &mut self.machines[node].process {
                     process.server.disconnecting();
@@ -272,7 +278,7 @@ impl World {
         }
     }
 
-    /// A flush takes its time, and the process goes on.
+    /// A flush takes its time, and so does writing a large payload; the process goes on.
     fn plan_flushes(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         let Some(process) = &mut machine.process else {
@@ -284,6 +290,12 @@ impl World {
             let input = Input::Flushed(job);
             self.queue
                 .push(at, Happening::To(node, process.start, input));
+        }
+        for job in process.progress.stages.drain(..) {
+            let us = self.random.within(1..=self.plan.nodes[node].flush_us) * machine.slow;
+            let input = Input::Staged(job);
+            self.queue
+                .push(self.now_us + us, Happening::To(node, process.start, input));
         }
     }
 

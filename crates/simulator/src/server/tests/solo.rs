@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, Outside, Start};
+use trireme_engine::{Channel, Engine, Outside, StageJob, Start};
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Action, Gtid, Level, NoHistory, Options, Replicator, Status};
@@ -37,6 +37,9 @@ impl Outside for Out {
     fn note(&mut self, _text: &str) {}
     fn flush(&mut self, _job: FlushJob) {
         unreachable!("flushes are not apart")
+    }
+    fn stage(&mut self, _job: StageJob) {
+        unreachable!("nor is staging")
     }
     fn fail(&mut self, text: &str) {
         panic!("{text}")
