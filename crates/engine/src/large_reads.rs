@@ -1,7 +1,7 @@
 //! Large entries of the log, of which never more is read at once than somebody has asked for: whole, one would hold up
 //! everything else for seconds (measured: 0.7 to 2 s per GiB, and a sequencer that is silent for so long loses its office).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use trireme_group::{
@@ -22,7 +22,8 @@ const HEAD_BYTES: u32 = ENTRY_HEAD_BYTES as u32;
 #[derive(Default)]
 pub(crate) struct LargeReads {
     /// CRC-32C of the bytes of a payload up to an offset: what was read by somebody who asks for one part after the other.
-    read_up_to: BTreeMap<(Position, u32), u32>,
+    /// The oldest first.
+    read_up_to: VecDeque<(Position, u32, u32)>,
     /// Entries whose payloads are not what was written.
     damaged: BTreeSet<Position>,
 }
@@ -31,26 +32,26 @@ impl LargeReads {
     /// What is above `after` is gone: other entries take these places.
     pub(crate) fn truncate(&mut self, after: Position) {
         self.read_up_to
-            .retain(|(position, _), _| *position <= after);
+            .retain(|(position, _, _)| *position <= after);
         self.damaged.retain(|position| *position <= after);
     }
 
     /// Takes in a part that was read; false if it was the last, and they are not together what was written.
     fn take_in(&mut self, position: Position, head: &EntryHead, offset: u32, part: &[u8]) -> bool {
-        let before = match offset {
-            0 => Some(0),
-            _ => self.read_up_to.remove(&(position, offset)),
-        };
-        let Some(before) = before else {
-            return true; // one that is asked for again
+        let is_it = |known: &(Position, u32, u32)| (known.0, known.1) == (position, offset);
+        let found = self.read_up_to.iter().position(is_it);
+        let before = match found.and_then(|at| self.read_up_to.remove(at)) {
+            _ if offset == 0 => 0,
+            Some((_, _, crc)) => crc,
+            None => return true, // one that is asked for again
         };
         let crc = crc32c::crc32c_append(before, part);
         let until = offset + part.len() as u32;
         if until < head.len {
             if self.read_up_to.len() == READERS_MAX {
-                self.read_up_to.pop_first();
+                self.read_up_to.pop_front();
             }
-            self.read_up_to.insert((position, until), crc);
+            self.read_up_to.push_back((position, until, crc));
             return true;
         }
         let intact = crc == head.digest;
@@ -62,6 +63,11 @@ impl LargeReads {
 }
 
 impl Storage {
+    /// True if the entry at `position` is known not to be what was written.
+    pub(crate) fn is_damaged(&self, position: Position) -> bool {
+        self.large_reads.borrow().damaged.contains(&position)
+    }
+
     /// The log, if it holds a large entry at `position`.
     fn log_with_large(&self, position: Position) -> Option<&Log> {
         let log = self.log.as_ref()?;
@@ -70,7 +76,7 @@ impl Storage {
 
     /// An entry without its payload, which is not read if it is large.
     pub(crate) fn head_at(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
-        if self.large_reads.borrow().damaged.contains(&position) {
+        if self.is_damaged(position) {
             return Ok(None);
         }
         let large = match self.log_with_large(position) {
@@ -82,7 +88,7 @@ impl Storage {
         };
         let head = large.and_then(|peek| {
             let entry = decode_entry_head(&peek.head).ok()?;
-            Some(EntryHead {
+            (entry.position == position).then_some(EntryHead {
                 entry,
                 len: peek.len - HEAD_BYTES,
                 digest: peek.rest_crc,

@@ -55,6 +55,9 @@ impl LogReader for Storage {
         let Some(log) = &self.log else {
             return Ok(None);
         };
+        if self.is_damaged(position) {
+            return Ok(None);
+        }
         let bytes = self.unless_short(log.read(position))?;
         let bytes = bytes.ok().flatten().map(Bytes::from);
         Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
@@ -83,6 +86,9 @@ impl LogReader for Storage {
         let Some(log) = &self.log else {
             return Ok(Vec::new());
         };
+        if self.is_damaged(from) {
+            return Ok(Vec::new());
+        }
         let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
         let entries = run.into_iter().flatten();
         let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());

@@ -51,17 +51,12 @@ impl Group {
     pub(crate) fn fetch_logged(&mut self) {
         let first = self.tail.end() + 1;
         let last = first + self.incoming.len() as Position;
-        let out = &mut self.out;
-        self.fetching.logged.retain(|position, fetch| {
-            let is_lacking = (first..last).contains(position);
-            if let Source::Logged { id, .. } = fetch.source {
-                if !is_lacking {
-                    let parcel = staged_as(id);
-                    out.push(Action::Unstage { parcel });
-                }
-            }
-            is_lacking
-        });
+        let is_needless = |position: &Position| !(first..last).contains(position);
+        let logged = self.fetching.logged.keys().copied();
+        for position in logged.filter(is_needless).collect::<Vec<_>>() {
+            let fetch = self.fetching.logged.remove(&position);
+            self.unstage_logged(fetch);
+        }
         if !self.awaits_large() {
             return;
         }
@@ -95,7 +90,16 @@ impl Group {
         }
         for (position, mut fetch) in due {
             self.ask_parts(&mut fetch);
-            self.fetching.logged.insert(position, fetch);
+            let before = self.fetching.logged.insert(position, fetch);
+            self.unstage_logged(before);
+        }
+    }
+
+    /// What comes in is not wanted any more.
+    fn unstage_logged(&mut self, fetch: Option<Fetch>) {
+        if let Some(Source::Logged { id, .. }) = fetch.map(|fetch| fetch.source) {
+            let parcel = staged_as(id);
+            self.out.push(Action::Unstage { parcel });
         }
     }
 
@@ -129,15 +133,16 @@ impl Group {
         bytes: Bytes,
     ) {
         let source = Source::Logged { position, id };
-        let fetch = self.fetching.logged.remove(&position);
         let expected = |fetch: &Fetch| fetch.source == source && fetch.from == from;
-        let Some(mut fetch) = fetch.filter(expected) else {
-            return; // what another is asked for meanwhile is found missing, and asked for again
+        if !(self.fetching.logged.get(&position)).is_some_and(expected) {
+            return; // a late one of who was asked before
+        }
+        let Some(mut fetch) = self.fetching.logged.remove(&position) else {
+            return; // it is there
         };
         if bytes.is_empty() {
             // A checkpoint may be all that is left.
-            let parcel = staged_as(id);
-            self.out.push(Action::Unstage { parcel });
+            self.unstage_logged(Some(fetch));
             self.incoming.clear();
             return self.ask_catch_up(from);
         }

@@ -354,12 +354,26 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
             _ => None,
         });
     let parcel = staged.expect("it is to be written");
+    // Who was not asked says something.
+    let mut log = cores.log_of(0).into_iter();
+    let entry = log
+        .find(|entry| entry.payload_bytes() > 0)
+        .expect("it is ordered");
+    let (position, id) = (entry.position, entry.submission().expect("it is one"));
+    let late = Message::Part {
+        source: Source::Logged { position, id },
+        offset: 0,
+        bytes: Bytes::from_static(b"late"),
+    };
+    cores.cut.clear();
+    cores.say(1, 2, late);
     for until in [256, 512, 768, 1_000] {
         assert_eq!(cores.delivered(2), 0);
         cores.event(2, Event::StagedUpTo { parcel, until });
         cores.settle();
     }
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
+    assert_eq!(parts_to(&cores, 2), 16, "no part twice");
 }
 
 /// The origin holds the office, and is alone with it and the one that has it too.
