@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use trireme_engine::StageJob;
-use trireme_node::{Station, now_ms};
+use trireme_node::now_ms;
 
 use crate::node::Node;
 use crate::reactor::{guard, with_signals_blocked};
@@ -62,11 +62,7 @@ fn run(node: &Weak<Node>, jobs: &Receiver<StageJob>) {
         let mut due = Some(job);
         while let Some(job) = due {
             let done = job.run();
-            due = node.with(|core| {
-                let next = core.engine.staged(now_ms(), done);
-                Station::pump(core);
-                next
-            });
+            due = node.with(|core| core.engine.staged(now_ms(), done));
         }
     }
 }
