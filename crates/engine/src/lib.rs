@@ -8,8 +8,8 @@
 mod actions;
 mod beginning;
 mod engine;
+mod group_reads;
 mod laggard;
-mod large_reads;
 mod noting;
 mod outside;
 mod reading;

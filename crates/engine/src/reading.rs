@@ -1,9 +1,7 @@
-//! The write-set log, as the group and the replicator read it.
+//! The write-set log, as the replicator reads it (and the group: group_reads).
 
 use bytes::Bytes;
-use trireme_group::{
-    Body, Delivery, Entry, EntryHead, LogReader, NotNow, Position, SubmissionId, decode_entry,
-};
+use trireme_group::{Body, Delivery, NotNow, Position, decode_entry};
 use trireme_log::{LogError, Outcome};
 use trireme_replicator::{History, Recorded, Seqno, Unread};
 
@@ -47,52 +45,6 @@ impl Storage {
             failed,
             delivery,
         })
-    }
-}
-
-impl LogReader for Storage {
-    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
-        let Some(log) = &self.log else {
-            return Ok(None);
-        };
-        if self.is_damaged(position) {
-            return Ok(None);
-        }
-        let bytes = self.unless_short(log.read(position))?;
-        let bytes = bytes.ok().flatten().map(Bytes::from);
-        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
-    }
-
-    fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
-        self.head_at(position)
-    }
-
-    fn read_part(
-        &self,
-        position: Position,
-        id: SubmissionId,
-        offset: u32,
-        len: u32,
-    ) -> Result<Option<Bytes>, NotNow> {
-        self.part_at(position, id, offset, len)
-    }
-
-    fn read_run(
-        &self,
-        from: Position,
-        last: Position,
-        max_bytes: usize,
-    ) -> Result<Vec<Entry>, NotNow> {
-        let Some(log) = &self.log else {
-            return Ok(Vec::new());
-        };
-        if self.is_damaged(from) {
-            return Ok(Vec::new());
-        }
-        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
-        let entries = run.into_iter().flatten();
-        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
-        Ok(entries.map_while(|entry| entry).collect())
     }
 }
 

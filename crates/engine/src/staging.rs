@@ -22,7 +22,8 @@ struct Piecewise {
     taken: u64,
     /// Pieces that nobody writes yet.
     waiting: Vec<Bytes>,
-    is_written: bool,
+    /// A job has others.
+    in_work: bool,
 }
 
 /// A staged payload that was submitted.
@@ -44,20 +45,14 @@ pub struct StageJob {
 
 /// What came of a [`StageJob`].
 pub struct StageDone {
-    parcel: ParcelId,
+    pub(crate) parcel: ParcelId,
     token: Arc<()>,
     bytes: u64,
     result: Result<(), LogError>,
 }
 
-impl StageDone {
-    pub(crate) fn parcel(&self) -> ParcelId {
-        self.parcel
-    }
-}
-
 impl StageJob {
-    /// Writes them; a matter of milliseconds.
+    /// Writes them; now and then 8 MiB are flushed with that.
     pub fn run(self) -> StageDone {
         let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
         StageDone {
@@ -112,7 +107,7 @@ impl Staging {
                     token: Arc::default(),
                     taken: 0,
                     waiting: Vec::new(),
-                    is_written: false,
+                    in_work: false,
                 };
                 self.parcels.insert(parcel, begun);
             }
@@ -130,10 +125,10 @@ impl Staging {
     /// What is to be written next of a payload, if nothing of it is being written.
     pub(crate) fn next_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
         let piecewise = self.parcels.get_mut(&parcel)?;
-        if piecewise.is_written || piecewise.waiting.is_empty() {
+        if piecewise.in_work || piecewise.waiting.is_empty() {
             return None;
         }
-        piecewise.is_written = true;
+        piecewise.in_work = true;
         Some(StageJob {
             writer: piecewise.staged.writer(),
             parcel,
@@ -153,7 +148,7 @@ impl Staging {
             self.parcels.remove(&done.parcel);
             return Some(Err(error));
         }
-        piecewise.is_written = false;
+        piecewise.in_work = false;
         piecewise.staged.wrote(done.bytes);
         // A payload is shorter than 4 GiB.
         Some(Ok(piecewise.staged.written_bytes() as u32))
@@ -166,7 +161,7 @@ impl Staging {
     /// A parcel is the payload of this submission. One that is not written yet is appended as usual.
     pub(crate) fn submit(&mut self, parcel: ParcelId, id: SubmissionId, head: u32, digest: u32) {
         let parcel = self.parcels.remove(&parcel);
-        if let Some(Piecewise { staged, .. }) = parcel.filter(|p| !p.is_written) {
+        if let Some(Piecewise { staged, .. }) = parcel.filter(|p| !p.in_work) {
             let submitted = Submitted {
                 staged,
                 head: head as usize,
@@ -250,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_pieces_are_written_is_written_next_and_becomes_the_entry() {
+    fn what_comes_while_pieces_are_written_in_work_next_and_becomes_the_entry() {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));

@@ -10,7 +10,7 @@ use trireme_group::{
 use trireme_log::{Disk, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::Seqno;
 
-use crate::large_reads::LargeReads;
+use crate::group_reads::LargeReads;
 use crate::session::Session;
 use crate::snapshot::encode_snapshot;
 use crate::staging::Staging;

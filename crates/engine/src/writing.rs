@@ -145,7 +145,7 @@ impl Engine {
     /// A job that [`Outside::stage`] was given has ended; the next of this payload, if one is due, for the same thread.
     pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
-        let parcel = done.parcel();
+        let parcel = done.parcel;
         let until = link.storage.staging().wrote(done)?.unwrap_or(u32::MAX);
         let job = link.storage.staging().next_job(parcel);
         self.group(now_ms, group::Event::StagedUpTo { parcel, until });

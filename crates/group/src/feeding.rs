@@ -271,12 +271,15 @@ impl Group {
         let most = next + APPEND_ENTRIES_MAX as Position - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);
-            if let Some(large) = log
-                .head(next)?
-                .filter(|head| self.is_large(head.len as usize))
+            if log
+                .len_bytes(next)
+                .is_some_and(|bytes| self.is_large(bytes))
             {
-                let wire = WireEntry::by_reference(&large.entry, large.len, large.digest);
-                return Ok((vec![wire], WIRE_OVERHEAD_BYTES));
+                let head = log.head(next)?;
+                if let Some(large) = head.filter(|head| self.is_large(head.len as usize)) {
+                    let wire = WireEntry::by_reference(&large.entry, large.len, large.digest);
+                    return Ok((vec![wire], WIRE_OVERHEAD_BYTES));
+                }
             }
             let entries = log.read_run(next, last, LOG_SLICE_BYTES)?;
             let (wires, bytes): (_, Vec<usize>) =

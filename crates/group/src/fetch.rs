@@ -4,12 +4,13 @@ use bytes::{Bytes, BytesMut};
 use crc32c::crc32c_append;
 use trireme_mutants::{Mutant, planted};
 
+use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, ParcelId, TimeMs};
 use crate::logged::PARCEL_NUMBER_MAX;
 use crate::message::{Message, Parcel, Source};
 
-/// Parts asked for ahead of what has come: few, since what comes behind them waits; one more for each ms
+/// Parts asked for ahead of what has come, or is staged, if that is to be: few, since what comes behind them waits; one more for each ms
 /// of the round trip, or a far origin would be fetched from slowly.
 const PARTS_AHEAD: u32 = 4;
 const PARTS_AHEAD_MAX: u32 = 64;
@@ -36,27 +37,6 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    pub fn new(
-        source: Source,
-        from: Incarnation,
-        parcel: Parcel,
-        stages: bool,
-        now: TimeMs,
-    ) -> Fetch {
-        Fetch {
-            source,
-            from,
-            parcel,
-            bytes: BytesMut::new(),
-            digest: 0,
-            asked: 0,
-            kept: 0,
-            stages,
-            progress_at: now,
-            submitted: None,
-        }
-    }
-
     pub fn received(&self) -> u32 {
         self.bytes.len() as u32 // at most `parcel.len`
     }
@@ -68,11 +48,6 @@ impl Fetch {
 
     fn is_received(&self) -> bool {
         self.received() == self.parcel.len
-    }
-
-    /// True if what comes is to be staged.
-    pub fn stages(&self) -> bool {
-        self.stages
     }
 
     /// So much of it is staged; u32::MAX: it will not be.
@@ -118,6 +93,22 @@ fn parts_ahead(round_trip_us: u32) -> u32 {
 }
 
 impl Group {
+    /// A fetch of which nothing was asked for yet.
+    pub(crate) fn new_fetch(&self, source: Source, from: Incarnation, parcel: Parcel) -> Fetch {
+        Fetch {
+            source,
+            from,
+            parcel,
+            bytes: BytesMut::new(),
+            digest: 0,
+            asked: 0,
+            kept: 0,
+            stages: parcel.len >= self.config.staged_bytes,
+            progress_at: self.now,
+            submitted: None,
+        }
+    }
+
     pub(crate) fn ask_parts(&mut self, fetch: &mut Fetch) {
         let part = self.config.part_bytes;
         let peer = self.peers.get(&fetch.from);
@@ -164,9 +155,16 @@ impl Group {
         self.ask_parts(fetch);
     }
 
-    /// True if these were the next bytes. A payload with a wrong digest is fetched anew.
-    pub(crate) fn take_part(&mut self, fetch: &mut Fetch, offset: u32, bytes: &[u8]) -> bool {
-        if !fetch.take(offset, bytes) {
+    /// True if these were the next bytes, which are staged as this parcel's if they are to be. A payload with a wrong
+    /// digest is fetched anew.
+    pub(crate) fn take_part(
+        &mut self,
+        fetch: &mut Fetch,
+        parcel: ParcelId,
+        offset: u32,
+        bytes: Bytes,
+    ) -> bool {
+        if !fetch.take(offset, &bytes) {
             return false;
         }
         fetch.progress_at = self.now;
@@ -174,6 +172,13 @@ impl Group {
             fetch.begin_anew();
         }
         self.ask_parts(fetch);
+        if fetch.stages {
+            self.out.push(Action::Stage {
+                parcel,
+                offset,
+                bytes,
+            });
+        }
         true
     }
 

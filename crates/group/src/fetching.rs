@@ -3,6 +3,7 @@
 //! sequencer's log (logged); what others fetch from here: serving.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use bytes::Bytes;
 
@@ -125,8 +126,7 @@ impl Group {
         let source = Source::Offered {
             parcel: parcel.number,
         };
-        let stages = parcel.len >= self.config.staged_bytes;
-        let mut fetch = Fetch::new(source, from, parcel, stages, self.now);
+        let mut fetch = self.new_fetch(source, from, parcel);
         fetch.submitted = submitted;
         self.ask_parts(&mut fetch);
         self.fetching.parcels.insert(parcel.id(from), fetch);
@@ -151,18 +151,11 @@ impl Group {
             self.out.push(Action::Unstage { parcel: id });
             return;
         }
-        if !self.take_part(&mut fetch, offset, &bytes) {
+        if self.take_part(&mut fetch, id, offset, bytes) {
+            self.put_offered(id, fetch);
+        } else {
             self.fetching.parcels.insert(id, fetch);
-            return;
         }
-        if fetch.stages() {
-            self.out.push(Action::Stage {
-                parcel: id,
-                offset,
-                bytes,
-            });
-        }
-        self.put_offered(id, fetch);
     }
 
     /// A piece more of a parcel is here, or staged.
@@ -177,14 +170,12 @@ impl Group {
     }
 
     pub(crate) fn offered_staged(&mut self, id: ParcelId, until: u32) {
-        let waits = |fetch: &Fetch| !fetch.is_complete();
-        if !self.fetching.parcels.get(&id).is_some_and(waits) {
-            return;
-        }
-        if let Some(mut fetch) = self.fetching.parcels.remove(&id) {
-            self.go_on(&mut fetch, until);
-            self.put_offered(id, fetch);
-        }
+        let mut fetch = match self.fetching.parcels.entry(id) {
+            Entry::Occupied(found) if !found.get().is_complete() => found.remove(),
+            _ => return,
+        };
+        self.go_on(&mut fetch, until);
+        self.put_offered(id, fetch);
     }
 
     /// The origin submits a parcel of its own.

@@ -36,6 +36,13 @@ pub trait LogReader {
     /// The entry at `position`, None if the log does not reach back to it.
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow>;
 
+    /// What the entry at `position` takes, its payload and some more; None if the log does not reach back to it. Nothing is
+    /// read where the log knows it.
+    fn len_bytes(&self, position: Position) -> Option<usize> {
+        let entry = self.read(position).ok()??;
+        Some(entry.size_bytes())
+    }
+
     /// The same without its payload: that of a large one is not read.
     fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
         Ok(self.read(position)?.map(EntryHead::from))

@@ -1,5 +1,7 @@
 //! Large payloads that were ordered before they came in from their origin: fetched from the sequencer's log.
 
+use std::collections::btree_map::Entry;
+
 use bytes::Bytes;
 
 use crate::event::Action;
@@ -83,8 +85,7 @@ impl Group {
             };
             let known = self.fetching.logged.get(&entry.position);
             if known.is_none_or(|fetch| fetch.source != source) {
-                let stages = parcel.len >= self.config.staged_bytes;
-                let fetch = Fetch::new(source, sequencer, parcel, stages, self.now);
+                let fetch = self.new_fetch(source, sequencer, parcel);
                 due.push((entry.position, fetch));
             }
         }
@@ -134,11 +135,9 @@ impl Group {
     ) {
         let source = Source::Logged { position, id };
         let expected = |fetch: &Fetch| fetch.source == source && fetch.from == from;
-        if !(self.fetching.logged.get(&position)).is_some_and(expected) {
-            return; // a late one of who was asked before
-        }
-        let Some(mut fetch) = self.fetching.logged.remove(&position) else {
-            return; // it is there
+        let mut fetch = match self.fetching.logged.entry(position) {
+            Entry::Occupied(found) if expected(found.get()) => found.remove(),
+            _ => return, // a late one of who was asked before
         };
         if bytes.is_empty() {
             // A checkpoint may be all that is left.
@@ -146,15 +145,7 @@ impl Group {
             self.incoming.clear();
             return self.ask_catch_up(from);
         }
-        let is_taken = self.take_part(&mut fetch, offset, &bytes);
-        if is_taken && fetch.stages() {
-            let parcel = staged_as(id);
-            self.out.push(Action::Stage {
-                parcel,
-                offset,
-                bytes,
-            });
-        }
+        self.take_part(&mut fetch, staged_as(id), offset, bytes);
         self.put_logged(position, id, fetch);
     }
 
@@ -178,12 +169,11 @@ impl Group {
             self.fetching.logged.insert(position, fetch);
             return;
         }
-        let parcel = staged_as(id);
         self.counters.logged += 1;
         let (payload, digest) = (fetch.bytes.freeze(), fetch.digest);
         self.submissions.note_digest(id, digest);
         self.out.push(Action::Staged {
-            parcel,
+            parcel: staged_as(id),
             id,
             head: 0,
             digest,

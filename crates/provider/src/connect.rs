@@ -13,13 +13,14 @@ use trireme_transport::AllowAddress;
 
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
-use crate::flusher::Flusher;
+use crate::flusher::FLUSHER;
 use crate::node::Node;
 use crate::options::Options;
 use crate::reactor::Reactor;
-use crate::stager::Stager;
+use crate::stager::STAGER;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
+use crate::worker::Worker;
 
 /// How long the server's threads get to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
@@ -100,8 +101,8 @@ pub fn connect(
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
-    let flusher = Flusher::start(node).map_err(ConnectError::Thread)?;
-    let stager = Stager::start(node).map_err(ConnectError::Thread)?;
+    let flusher = Worker::start(node, FLUSHER).map_err(ConnectError::Thread)?;
+    let stager = Worker::start(node, STAGER).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);

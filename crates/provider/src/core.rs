@@ -3,27 +3,27 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_engine::Engine;
+use trireme_engine::{Engine, StageJob};
 use trireme_group as group;
 use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
-use crate::flusher::{Flusher, Pace};
+use crate::flusher::Pace;
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
-use crate::stager::Stager;
 use crate::waiting::Waiting;
+use crate::worker::Worker;
 
 /// Everything under the node's lock.
 pub struct Core {
     pub engine: Engine,
     pub line: Option<Line>,
     /// While connected.
-    pub flusher: Option<Flusher>,
+    pub flusher: Option<Worker<FlushJob>>,
     /// While connected.
-    pub stager: Option<Stager>,
+    pub stager: Option<Worker<StageJob>>,
     /// A flush that the engine has asked for, and nobody has begun.
     pub flush_due: Option<FlushJob>,
     /// How long flushes take.
@@ -90,7 +90,7 @@ impl Core {
     /// Hands the flush that is due to the flusher.
     pub fn hand_over_flush(&mut self) {
         if let (Some(flusher), Some(job)) = (&self.flusher, self.flush_due.take()) {
-            flusher.flush(job);
+            flusher.hand(job);
         }
     }
 

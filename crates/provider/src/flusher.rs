@@ -2,15 +2,12 @@
 //! next flush. Where flushes are quick the reactor does most of those itself that acknowledgements wait for
 //! (`repl.durability=disk`).
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trireme_log::FlushJob;
 
 use crate::node::Node;
-use crate::reactor::{guard, with_signals_blocked};
+use crate::worker::Craft;
 
 /// Flushes are quick if they take less. Waking a thread takes a tenth of this, several times that if the processors are
 /// busy.
@@ -21,44 +18,12 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// Larger flushes take the longer the larger they are: they say nothing of small ones.
 const SMALL_BYTES: u64 = 64 << 10;
 
-/// Handle on the thread; stops and joins it when dropped.
-pub struct Flusher {
-    jobs: Option<Sender<FlushJob>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Flusher {
-    /// Starts the thread.
-    pub fn start(node: &Arc<Node>) -> std::io::Result<Flusher> {
-        let (jobs, waiting) = channel();
-        let node = Arc::downgrade(node);
-        let builder = std::thread::Builder::new().name("trireme-flush".into());
-        let thread =
-            with_signals_blocked(|| builder.spawn(move || guard(&node, || run(&node, &waiting))))?;
-        Ok(Flusher {
-            jobs: Some(jobs),
-            thread: Some(thread),
-        })
-    }
-
-    /// Hands a flush to the thread: the engine has one under way at a time.
-    pub fn flush(&self, job: FlushJob) {
-        if let Some(jobs) = &self.jobs {
-            // A thread that has panicked has ended the process.
-            let _ = jobs.send(job);
-        }
-    }
-}
-
-impl Drop for Flusher {
-    /// Not under the node's lock: the thread may be waiting for it.
-    fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
+/// What the thread does; the engine has one flush under way at a time.
+pub const FLUSHER: Craft<FlushJob> = Craft {
+    name: "trireme-flush",
+    prepare: || {},
+    work: Node::flush,
+};
 
 /// How long small flushes take.
 #[derive(Debug, Default)]
@@ -85,16 +50,6 @@ impl Pace {
     pub fn is_quick(&self, bytes: u64) -> bool {
         let is_quick = self.longest.is_some_and(|longest| longest < QUICK);
         is_quick && self.stalled_at.is_none() && bytes <= SMALL_BYTES
-    }
-}
-
-fn run(node: &Weak<Node>, jobs: &Receiver<FlushJob>) {
-    while let Ok(job) = jobs.recv() {
-        let Some(node) = node.upgrade() else { return };
-        let mut due = Some(job);
-        while let Some(job) = due {
-            due = node.flush(job);
-        }
     }
 }
 

@@ -27,6 +27,7 @@ mod status;
 mod termination;
 mod transaction;
 mod waiting;
+mod worker;
 
 use trireme_node::{options, url, votes};
 use trireme_wsrep_abi::cap;

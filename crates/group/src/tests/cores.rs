@@ -26,27 +26,29 @@ pub struct Log {
 }
 
 impl Log {
-    fn find(&self, position: Position) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.position == position)
+    fn find(&self, position: Position) -> Result<Option<&Entry>, NotNow> {
+        match self.busy {
+            true => Err(NotNow),
+            false => Ok(self.entries.iter().find(|e| e.position == position)),
+        }
     }
 }
 
 impl LogReader for Log {
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
-        if self.busy {
-            return Err(NotNow);
-        }
-        let entry = self.find(position).cloned();
+        let entry = self.find(position)?.cloned();
         let bytes = entry.as_ref().map_or(0, Entry::payload_bytes);
         assert!(self.whole_max.is_none_or(|max| bytes <= max), "{position}");
         Ok(entry)
     }
 
+    fn len_bytes(&self, position: Position) -> Option<usize> {
+        let entry = self.find(position).ok()??;
+        Some(entry.size_bytes())
+    }
+
     fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
-        if self.busy {
-            return Err(NotNow);
-        }
-        Ok(self.find(position).cloned().map(EntryHead::from))
+        Ok(self.find(position)?.cloned().map(EntryHead::from))
     }
 
     fn read_part(
@@ -56,10 +58,7 @@ impl LogReader for Log {
         offset: u32,
         len: u32,
     ) -> Result<Option<Bytes>, NotNow> {
-        if self.busy {
-            return Err(NotNow);
-        }
-        let entry = self.find(position);
+        let entry = self.find(position)?;
         Ok(entry.and_then(|entry| entry.payload_part(id, offset, len)))
     }
 }

@@ -3,14 +3,13 @@
 use bytes::Bytes;
 
 use super::cores::Cores;
-use crate::event::{Action, Delivery, Event, Fate};
-use crate::ids::ParcelId;
+use crate::event::{Action, Delivery, Fate};
 use crate::message::{Message, Parcel, Source, Standing, WireBody};
 
-const HEAD: &[u8] = b"told at last:";
+pub(super) const HEAD: &[u8] = b"told at last:";
 
 /// Cores to which everything above 100 bytes is large.
-fn cores(count: usize) -> Cores {
+pub(super) fn cores(count: usize) -> Cores {
     let mut cores = Cores::of(count);
     for node in &mut cores.nodes {
         let config = node.group.config_mut();
@@ -20,12 +19,12 @@ fn cores(count: usize) -> Cores {
 }
 
 /// A thousand bytes, the first of which come later.
-fn payload(head: &[u8]) -> Bytes {
+pub(super) fn payload(head: &[u8]) -> Bytes {
     let rest = (head.len()..1000).map(|at| at as u8);
     head.iter().copied().chain(rest).collect()
 }
 
-fn spread(cores: &mut Cores, node: usize, parcel: u64) {
+pub(super) fn spread(cores: &mut Cores, node: usize, parcel: u64) {
     let payload = payload(&[0; HEAD.len()]);
     let digest = crc32c::crc32c(&payload[HEAD.len()..]);
     let now = cores.now;
@@ -34,19 +33,19 @@ fn spread(cores: &mut Cores, node: usize, parcel: u64) {
     cores.settle();
 }
 
-fn may_submit(cores: &Cores, node: usize, parcel: u64) -> bool {
+pub(super) fn may_submit(cores: &Cores, node: usize, parcel: u64) -> bool {
     let told = |action: &Action| matches!(action, Action::Spread { parcel: p } if *p == parcel);
     cores.nodes[node].actions.iter().any(told)
 }
 
-fn submit(cores: &mut Cores, node: usize, number: u64, parcel: u64) {
+pub(super) fn submit(cores: &mut Cores, node: usize, number: u64, parcel: u64) {
     let (now, head) = (cores.now, Bytes::from_static(HEAD));
     let group = &mut cores.nodes[node].group;
     group.submit_parcel(now, number, parcel, head);
     cores.settle();
 }
 
-fn payloads(cores: &Cores, node: usize) -> Vec<Bytes> {
+pub(super) fn payloads(cores: &Cores, node: usize) -> Vec<Bytes> {
     let delivered = cores.nodes[node]
         .actions
         .iter()
@@ -60,7 +59,7 @@ fn payloads(cores: &Cores, node: usize) -> Vec<Bytes> {
     delivered.collect()
 }
 
-fn parts_to(cores: &Cores, node: usize) -> usize {
+pub(super) fn parts_to(cores: &Cores, node: usize) -> usize {
     let part =
         |(to, message): &&(usize, Message)| *to == node && matches!(message, Message::Part { .. });
     cores.arrived.iter().filter(part).count()
@@ -256,124 +255,6 @@ fn what_is_in_the_log_only_is_never_read_as_a_whole() {
     assert_eq!(cores.nodes[2].group.counters().logged, 1);
     let staged = |action: &Action| matches!(action, Action::Staged { head: 0, .. });
     assert!(cores.nodes[2].actions.iter().any(staged));
-}
-
-/// Node 1 is told that so much of the first parcel of node 0 is written.
-fn staged(cores: &mut Cores, node: usize, until: u32) {
-    let origin = cores.incarnation(0);
-    let parcel = ParcelId { origin, number: 1 };
-    cores.event(node, Event::StagedUpTo { parcel, until });
-    cores.settle();
-}
-
-fn held_by_all(cores: &Cores) -> usize {
-    let held = |(_, message): &&(usize, Message)| matches!(message, Message::Held { .. });
-    cores.arrived.iter().filter(held).count()
-}
-
-/// Cores that stage everything that is large, on disks that write when they are told to.
-fn staging(count: usize) -> Cores {
-    let mut cores = cores(count);
-    cores.slow_disks = true;
-    for node in &mut cores.nodes {
-        node.group.config_mut().staged_bytes = 1;
-    }
-    cores
-}
-
-#[test]
-fn pieces_come_as_fast_as_they_are_written() {
-    let mut cores = staging(2);
-    spread(&mut cores, 0, 1);
-    assert_eq!(parts_to(&cores, 1), 4);
-    staged(&mut cores, 0, 1_000);
-    staged(&mut cores, 1, 128);
-    assert_eq!(parts_to(&cores, 1), 6);
-    cores.pass(3_000);
-    assert_eq!(parts_to(&cores, 1), 6, "nothing is missing");
-    for until in [256, 512, 768, 960] {
-        staged(&mut cores, 1, until);
-    }
-    assert_eq!(parts_to(&cores, 1), 16);
-    assert_eq!(held_by_all(&cores), 0, "not all is written");
-    staged(&mut cores, 1, 1_000);
-    assert_eq!(held_by_all(&cores), 1);
-    staged(&mut cores, 0, 1_000);
-    submit(&mut cores, 0, 1, 1);
-    assert_eq!(payloads(&cores, 1), [payload(HEAD)]);
-}
-
-#[test]
-fn what_cannot_be_written_ahead_comes_all_the_same() {
-    let mut cores = staging(2);
-    spread(&mut cores, 0, 1);
-    staged(&mut cores, 1, u32::MAX);
-    assert_eq!(parts_to(&cores, 1), 16);
-    assert_eq!(held_by_all(&cores), 1);
-    let pieces = |action: &&Action| matches!(action, Action::Stage { .. });
-    let pieces = cores.nodes[1].actions.iter().filter(pieces).count();
-    assert_eq!(pieces, 4, "and nothing more is to be written");
-}
-
-#[test]
-fn an_own_one_is_submitted_when_it_is_written() {
-    let mut cores = staging(2);
-    spread(&mut cores, 0, 1);
-    staged(&mut cores, 1, u32::MAX);
-    assert!(!may_submit(&cores, 0, 1));
-    staged(&mut cores, 0, 960);
-    assert!(!may_submit(&cores, 0, 1));
-    staged(&mut cores, 0, 1_000);
-    assert!(may_submit(&cores, 0, 1));
-}
-
-#[test]
-fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
-    let mut cores = staging(3);
-    cores.part(&[2], &[1]);
-    let origin = cores.incarnation(1);
-    spread(&mut cores, 1, 1);
-    for node in [0, 1] {
-        let parcel = ParcelId { origin, number: 1 };
-        cores.event(
-            node,
-            Event::StagedUpTo {
-                parcel,
-                until: u32::MAX,
-            },
-        );
-    }
-    cores.settle();
-    submit(&mut cores, 1, 1, 1);
-    assert_eq!(parts_to(&cores, 2), 4);
-    let staged = cores.nodes[2]
-        .actions
-        .iter()
-        .find_map(|action| match action {
-            Action::Stage { parcel, .. } => Some(*parcel),
-            _ => None,
-        });
-    let parcel = staged.expect("it is to be written");
-    // Who was not asked says something.
-    let mut log = cores.log_of(0).into_iter();
-    let entry = log
-        .find(|entry| entry.payload_bytes() > 0)
-        .expect("it is ordered");
-    let (position, id) = (entry.position, entry.submission().expect("it is one"));
-    let late = Message::Part {
-        source: Source::Logged { position, id },
-        offset: 0,
-        bytes: Bytes::from_static(b"late"),
-    };
-    cores.cut.clear();
-    cores.say(1, 2, late);
-    for until in [256, 512, 768, 1_000] {
-        assert_eq!(cores.delivered(2), 0);
-        cores.event(2, Event::StagedUpTo { parcel, until });
-        cores.settle();
-    }
-    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
-    assert_eq!(parts_to(&cores, 2), 16, "no part twice");
 }
 
 /// The origin holds the office, and is alone with it and the one that has it too.

@@ -10,6 +10,7 @@ mod left;
 mod moving;
 mod office;
 mod restarts;
+mod staging;
 mod strangers;
 mod twins;
 mod withdrawn;

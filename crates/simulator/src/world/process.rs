@@ -5,7 +5,7 @@ use trireme_group::Event;
 
 use super::outlet::Outlet;
 use super::{Happening, World};
-use crate::machine::{Input, Machine};
+use crate::machine::{Input, Machine, Progress};
 use crate::network::Sent;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::{Ctx, Next};
@@ -243,7 +243,7 @@ impl World {
             engine.pump(now_ms, &mut outlet);
         }
         self.charge(node);
-        self.plan_flushes(node);
+        self.plan_disk_work(node);
         self.see_failure(node);
         self.release_frames(node);
         self.plan_steps(node);
@@ -279,21 +279,17 @@ impl World {
     }
 
     /// A flush takes its time, and so does writing a large payload; the process goes on.
-    fn plan_flushes(&mut self, node: NodeId) {
+    fn plan_disk_work(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         let Some(process) = &mut machine.process else {
             return;
         };
-        for job in process.progress.flushes.drain(..) {
+        let Progress {
+            flushes, stages, ..
+        } = &mut process.progress;
+        let flushes = flushes.drain(..).map(Input::Flushed);
+        for input in flushes.chain(stages.drain(..).map(Input::Staged)) {
             let us = self.random.within(1..=self.plan.nodes[node].flush_us) * machine.slow;
-            let at = self.now_us + us;
-            let input = Input::Flushed(job);
-            self.queue
-                .push(at, Happening::To(node, process.start, input));
-        }
-        for job in process.progress.stages.drain(..) {
-            let us = self.random.within(1..=self.plan.nodes[node].flush_us) * machine.slow;
-            let input = Input::Staged(job);
             self.queue
                 .push(self.now_us + us, Happening::To(node, process.start, input));
         }

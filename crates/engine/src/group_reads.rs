@@ -1,11 +1,12 @@
-//! Large entries of the log, of which never more is read at once than somebody has asked for: whole, one would hold up
-//! everything else for seconds (measured: 0.7 to 2 s per GiB, and a sequencer that is silent for so long loses its office).
+//! The write-set log, as the group reads it. Of a large entry never more is read at once than somebody has asked for: whole,
+//! one would hold up everything else for seconds (measured: 0.7 to 2 s per GiB, and a sequencer that is silent for so long loses its office).
 
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use trireme_group::{
-    ENTRY_HEAD_BYTES, EntryHead, LogReader, NotNow, Position, SubmissionId, decode_entry_head,
+    ENTRY_HEAD_BYTES, Entry, EntryHead, LogReader, NotNow, Position, SubmissionId, decode_entry,
+    decode_entry_head,
 };
 use trireme_log::{Log, LogError};
 
@@ -74,8 +75,32 @@ impl Storage {
         (log.len_at(position)? >= LARGE_BYTES).then_some(log)
     }
 
-    /// An entry without its payload, which is not read if it is large.
-    pub(crate) fn head_at(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
+    fn note_damage(&self, error: Option<LogError>) {
+        let mut noted = self.read_error.borrow_mut();
+        if noted.as_ref().is_none_or(LogError::is_shortage) {
+            *noted = error.or(noted.take());
+        }
+    }
+}
+
+impl LogReader for Storage {
+    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(None);
+        };
+        if self.is_damaged(position) {
+            return Ok(None);
+        }
+        let bytes = self.unless_short(log.read(position))?;
+        let bytes = bytes.ok().flatten().map(Bytes::from);
+        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
+    }
+
+    fn len_bytes(&self, position: Position) -> Option<usize> {
+        Some(self.log.as_ref()?.len_at(position)? as usize)
+    }
+
+    fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
         if self.is_damaged(position) {
             return Ok(None);
         }
@@ -96,12 +121,11 @@ impl Storage {
         });
         match head {
             Some(head) => Ok(Some(head)),
-            None => Ok(LogReader::read(self, position)?.map(EntryHead::from)),
+            None => Ok(self.read(position)?.map(EntryHead::from)),
         }
     }
 
-    /// A part of the payload of a submission.
-    pub(crate) fn part_at(
+    fn read_part(
         &self,
         position: Position,
         id: SubmissionId,
@@ -109,10 +133,10 @@ impl Storage {
         len: u32,
     ) -> Result<Option<Bytes>, NotNow> {
         let Some(log) = self.log_with_large(position) else {
-            let entry = LogReader::read(self, position)?;
+            let entry = self.read(position)?;
             return Ok(entry.and_then(|entry| entry.payload_part(id, offset, len)));
         };
-        let head = self.head_at(position)?;
+        let head = self.head(position)?;
         let Some(head) = head.filter(|head| head.entry.submission() == Some(id)) else {
             return Ok(None);
         };
@@ -128,10 +152,21 @@ impl Storage {
         Ok(Some(part.into()))
     }
 
-    fn note_damage(&self, error: Option<LogError>) {
-        let mut noted = self.read_error.borrow_mut();
-        if noted.as_ref().is_none_or(LogError::is_shortage) {
-            *noted = error.or(noted.take());
+    fn read_run(
+        &self,
+        from: Position,
+        last: Position,
+        max_bytes: usize,
+    ) -> Result<Vec<Entry>, NotNow> {
+        let Some(log) = &self.log else {
+            return Ok(Vec::new());
+        };
+        if self.is_damaged(from) {
+            return Ok(Vec::new());
         }
+        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
+        let entries = run.into_iter().flatten();
+        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
+        Ok(entries.map_while(|entry| entry).collect())
     }
 }

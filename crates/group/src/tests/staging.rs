@@ -1,0 +1,127 @@
+//! Large payloads that are written ahead of their entries: as fast as that goes, they come.
+
+use bytes::Bytes;
+
+use super::cores::Cores;
+use super::large::{HEAD, cores, may_submit, parts_to, payload, payloads, spread, submit};
+use crate::event::{Action, Event};
+use crate::ids::ParcelId;
+use crate::message::{Message, Source};
+
+/// A node is told that so much of the first parcel of node 0 is written.
+fn staged(cores: &mut Cores, node: usize, until: u32) {
+    let origin = cores.incarnation(0);
+    let parcel = ParcelId { origin, number: 1 };
+    cores.event(node, Event::StagedUpTo { parcel, until });
+    cores.settle();
+}
+
+fn held_by_all(cores: &Cores) -> usize {
+    let held = |(_, message): &&(usize, Message)| matches!(message, Message::Held { .. });
+    cores.arrived.iter().filter(held).count()
+}
+
+/// Cores that stage everything that is large, on disks that write when they are told to.
+fn staging(count: usize) -> Cores {
+    let mut cores = cores(count);
+    cores.slow_disks = true;
+    for node in &mut cores.nodes {
+        node.group.config_mut().staged_bytes = 1;
+    }
+    cores
+}
+
+#[test]
+fn pieces_come_as_fast_as_they_are_written() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    assert_eq!(parts_to(&cores, 1), 4);
+    staged(&mut cores, 0, 1_000);
+    staged(&mut cores, 1, 128);
+    assert_eq!(parts_to(&cores, 1), 6);
+    cores.pass(3_000);
+    assert_eq!(parts_to(&cores, 1), 6, "nothing is missing");
+    for until in [256, 512, 768, 960] {
+        staged(&mut cores, 1, until);
+    }
+    assert_eq!(parts_to(&cores, 1), 16);
+    assert_eq!(held_by_all(&cores), 0, "not all is written");
+    staged(&mut cores, 1, 1_000);
+    assert_eq!(held_by_all(&cores), 1);
+    staged(&mut cores, 0, 1_000);
+    submit(&mut cores, 0, 1, 1);
+    assert_eq!(payloads(&cores, 1), [payload(HEAD)]);
+}
+
+#[test]
+fn what_cannot_be_written_ahead_comes_all_the_same() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    staged(&mut cores, 1, u32::MAX);
+    assert_eq!(parts_to(&cores, 1), 16);
+    assert_eq!(held_by_all(&cores), 1);
+    let pieces = |action: &&Action| matches!(action, Action::Stage { .. });
+    let pieces = cores.nodes[1].actions.iter().filter(pieces).count();
+    assert_eq!(pieces, 4, "and nothing more is to be written");
+}
+
+#[test]
+fn an_own_one_is_submitted_when_it_is_written() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    staged(&mut cores, 1, u32::MAX);
+    assert!(!may_submit(&cores, 0, 1));
+    staged(&mut cores, 0, 960);
+    assert!(!may_submit(&cores, 0, 1));
+    staged(&mut cores, 0, 1_000);
+    assert!(may_submit(&cores, 0, 1));
+}
+
+#[test]
+fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
+    let mut cores = staging(3);
+    cores.part(&[2], &[1]);
+    let origin = cores.incarnation(1);
+    spread(&mut cores, 1, 1);
+    for node in [0, 1] {
+        let parcel = ParcelId { origin, number: 1 };
+        cores.event(
+            node,
+            Event::StagedUpTo {
+                parcel,
+                until: u32::MAX,
+            },
+        );
+    }
+    cores.settle();
+    submit(&mut cores, 1, 1, 1);
+    assert_eq!(parts_to(&cores, 2), 4);
+    let staged = cores.nodes[2]
+        .actions
+        .iter()
+        .find_map(|action| match action {
+            Action::Stage { parcel, .. } => Some(*parcel),
+            _ => None,
+        });
+    let parcel = staged.expect("it is to be written");
+    // Who was not asked says something.
+    let mut log = cores.log_of(0).into_iter();
+    let entry = log
+        .find(|entry| entry.payload_bytes() > 0)
+        .expect("it is ordered");
+    let (position, id) = (entry.position, entry.submission().expect("it is one"));
+    let late = Message::Part {
+        source: Source::Logged { position, id },
+        offset: 0,
+        bytes: Bytes::from_static(b"late"),
+    };
+    cores.cut.clear();
+    cores.say(1, 2, late);
+    for until in [256, 512, 768, 1_000] {
+        assert_eq!(cores.delivered(2), 0);
+        cores.event(2, Event::StagedUpTo { parcel, until });
+        cores.settle();
+    }
+    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
+    assert_eq!(parts_to(&cores, 2), 16, "no part twice");
+}

@@ -1,0 +1,69 @@
+//! A thread that does jobs on the disk without the node's lock.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use crate::node::Node;
+use crate::reactor::{guard, with_signals_blocked};
+
+/// How a thread works.
+pub struct Craft<J> {
+    /// The thread's name.
+    pub name: &'static str,
+    /// Done by the thread before its first job.
+    pub prepare: fn(),
+    /// Does a job, and tells the node; gives the one that is to follow it at once.
+    pub work: fn(&Node, J) -> Option<J>,
+}
+
+/// Handle on the thread; stops and joins it when dropped.
+pub struct Worker<J> {
+    jobs: Option<Sender<J>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<J: Send + 'static> Worker<J> {
+    /// Starts the thread.
+    pub fn start(node: &Arc<Node>, craft: Craft<J>) -> std::io::Result<Worker<J>> {
+        let (jobs, waiting) = channel();
+        let node = Arc::downgrade(node);
+        let builder = std::thread::Builder::new().name(craft.name.into());
+        let thread = with_signals_blocked(|| {
+            builder.spawn(move || guard(&node, || run(&node, &craft, &waiting)))
+        })?;
+        Ok(Worker {
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands a job to the thread. The engine bounds how many there are.
+    pub fn hand(&self, job: J) {
+        if let Some(jobs) = &self.jobs {
+            // A thread that has panicked has ended the process.
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+impl<J> Drop for Worker<J> {
+    /// Not under the node's lock: the thread may be waiting for it.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run<J>(node: &Weak<Node>, craft: &Craft<J>, jobs: &Receiver<J>) {
+    (craft.prepare)();
+    while let Ok(job) = jobs.recv() {
+        let Some(node) = node.upgrade() else { return };
+        let mut due = Some(job);
+        while let Some(job) = due {
+            due = (craft.work)(&node, job);
+        }
+    }
+}
