@@ -25,7 +25,7 @@ pub(crate) struct LargeReads {
     /// CRC-32C of the bytes of a payload up to an offset: what was read by somebody who asks for one part after the other.
     /// The oldest first.
     read_up_to: VecDeque<(Position, u32, u32)>,
-    /// Entries whose payloads are not what was written.
+    /// Entries whose payloads are not what was written, or could not be read.
     damaged: BTreeSet<Position>,
 }
 
@@ -64,7 +64,7 @@ impl LargeReads {
 }
 
 impl Storage {
-    /// True if the entry at `position` is known not to be what was written.
+    /// True if the entry at `position` is known not to be what was written, or not to be readable.
     pub(crate) fn is_damaged(&self, position: Position) -> bool {
         self.large_reads.borrow().damaged.contains(&position)
     }
@@ -119,10 +119,15 @@ impl LogReader for Storage {
                 digest: peek.rest_crc,
             })
         });
-        match head {
-            Some(head) => Ok(Some(head)),
-            None => Ok(self.read(position)?.map(EntryHead::from)),
+        if head.is_some() {
+            return Ok(head);
         }
+        let entry = self.read(position)?;
+        if entry.is_none() && self.log_with_large(position).is_some() {
+            // Not the whole again with the next question.
+            self.large_reads.borrow_mut().damaged.insert(position);
+        }
+        Ok(entry.map(EntryHead::from))
     }
 
     fn read_part(
@@ -142,14 +147,22 @@ impl LogReader for Storage {
         };
         let from = HEAD_BYTES.saturating_add(offset);
         let part = self.unless_short(log.read_part(position, from..from.saturating_add(len)))?;
-        let Ok(Some(part)) = part else {
-            return Ok(None);
-        };
-        if !(self.large_reads.borrow_mut()).take_in(position, &head, offset, &part) {
-            self.note_damage(log.damage_at(position));
-            return Ok(None);
+        let mut reads = self.large_reads.borrow_mut();
+        match part {
+            Ok(Some(part)) if reads.take_in(position, &head, offset, &part) => {
+                Ok(Some(part.into()))
+            }
+            Ok(Some(_)) => {
+                self.note_damage(log.damage_at(position));
+                Ok(None)
+            }
+            Ok(None) => Ok(None),
+            Err(_) => {
+                // Its head may well be read: who asks would be sent to it again and again.
+                reads.damaged.insert(position);
+                Ok(None)
+            }
         }
-        Ok(Some(part.into()))
     }
 
     fn read_run(

@@ -4,6 +4,7 @@ use trireme_group::{OVERRIDES_MAX, Uuid};
 use trireme_log::{Durability, LogError};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
+use crate::staging::Staging;
 use crate::storage::Storage;
 
 impl Storage {
@@ -51,6 +52,7 @@ impl Storage {
     /// The process lets go of the log, with everything flushed: the next one misses nothing. It can still be
     /// read.
     pub fn close(&mut self) -> Result<(), LogError> {
+        self.staging = Staging::default();
         if let Err(error) = self.flush() {
             // Who comes next would take what is lost for a torn end, which nobody had relied on.
             if error.is_of_flush() {

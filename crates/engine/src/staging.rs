@@ -90,36 +90,33 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Takes in the next piece. False: it will not be staged. It is appended as usual then, which tells of the trouble if it
-    /// lasts.
+    /// Takes in the next piece. False, or an error: it will not be staged, it is appended as usual.
     pub(crate) fn take_in(
         &mut self,
         log: &mut Log,
         parcel: ParcelId,
         offset: u32,
         bytes: Bytes,
-    ) -> bool {
+    ) -> Result<bool, LogError> {
         if offset == 0 {
             self.parcels.remove(&parcel);
-            if let Ok(staged) = log.stage(ENTRY_HEAD_BYTES) {
-                let begun = Piecewise {
-                    staged,
-                    token: Arc::default(),
-                    taken: 0,
-                    waiting: Vec::new(),
-                    in_work: false,
-                };
-                self.parcels.insert(parcel, begun);
-            }
+            let begun = Piecewise {
+                staged: log.stage(ENTRY_HEAD_BYTES)?,
+                token: Arc::default(),
+                taken: 0,
+                waiting: Vec::new(),
+                in_work: false,
+            };
+            self.parcels.insert(parcel, begun);
         }
         let next = |piecewise: &&mut Piecewise| piecewise.taken == u64::from(offset);
         let Some(piecewise) = self.parcels.get_mut(&parcel).filter(next) else {
             self.parcels.remove(&parcel);
-            return false;
+            return Ok(false);
         };
         piecewise.taken += bytes.len() as u64;
         piecewise.waiting.push(bytes);
-        true
+        Ok(true)
     }
 
     /// What is to be written next of a payload, if nothing of it is being written.
@@ -237,6 +234,11 @@ mod tests {
         Bytes::from(vec![byte; 100])
     }
 
+    fn take(staging: &mut Staging, log: &mut Log, offset: u32, bytes: Bytes) -> bool {
+        let taken = staging.take_in(log, PARCEL, offset, bytes);
+        taken.expect("a file was made")
+    }
+
     fn submission(number: u64) -> SubmissionId {
         SubmissionId {
             incarnation: PARCEL.origin,
@@ -248,10 +250,10 @@ mod tests {
     fn what_comes_while_pieces_are_written_in_work_next_and_becomes_the_entry() {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert!(take(&mut staging, &mut log, 0, piece(1)));
         let first = staging.next_job(PARCEL).expect("it is due");
         for (offset, byte) in [(100, 2), (200, 3)] {
-            assert!(staging.take_in(&mut log, PARCEL, offset, piece(byte)));
+            assert!(take(&mut staging, &mut log, offset, piece(byte)));
             assert!(staging.next_job(PARCEL).is_none(), "one at a time");
         }
         assert!(matches!(staging.wrote(first.run()), Some(Ok(100))));
@@ -276,17 +278,22 @@ mod tests {
     #[test]
     fn what_was_begun_anew_hears_nothing_of_what_it_was_before() {
         let (mut log, mut staging) = (log(&MemoryDisk::new()), Staging::default());
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert!(take(&mut staging, &mut log, 0, piece(1)));
         let earlier = staging.next_job(PARCEL).expect("it is due");
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(2)));
+        assert!(take(&mut staging, &mut log, 0, piece(2)));
         let later = staging.next_job(PARCEL).expect("it is due");
         assert!(staging.wrote(earlier.run()).is_none());
         assert!(matches!(staging.wrote(later.run()), Some(Ok(100))));
         // Nor does another log.
         let mut other = Staging::default();
-        assert!(staging.take_in(&mut log, PARCEL, 100, piece(3)));
+        assert!(take(&mut staging, &mut log, 100, piece(3)));
         let job = staging.next_job(PARCEL).expect("it is due");
-        assert!(other.take_in(&mut self::log(&MemoryDisk::new()), PARCEL, 0, piece(4)));
+        assert!(take(
+            &mut other,
+            &mut self::log(&MemoryDisk::new()),
+            0,
+            piece(4)
+        ));
         assert!(other.wrote(job.run()).is_none());
     }
 
@@ -294,17 +301,17 @@ mod tests {
     fn what_cannot_be_written_is_not_staged() {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert!(take(&mut staging, &mut log, 0, piece(1)));
         let job = staging.next_job(PARCEL).expect("it is due");
         disk.set_room(Some(0));
         assert!(matches!(staging.wrote(job.run()), Some(Err(_))));
-        assert!(!staging.take_in(&mut log, PARCEL, 100, piece(2)));
+        assert!(!take(&mut staging, &mut log, 100, piece(2)));
         disk.set_room(None);
         assert!(
-            !staging.take_in(&mut log, PARCEL, 200, piece(3)),
+            !take(&mut staging, &mut log, 200, piece(3)),
             "not without a gap"
         );
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert!(take(&mut staging, &mut log, 0, piece(1)));
         assert_eq!(staging.keep(&[]), [PARCEL]);
         assert!(staging.next_job(PARCEL).is_none());
     }
@@ -314,11 +321,11 @@ mod tests {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         disk.set_fail_syncs(true);
-        assert!(staging.take_in(&mut log, PARCEL, 0, piece(1)));
+        assert!(take(&mut staging, &mut log, 0, piece(1)));
         let small = staging.next_job(PARCEL).expect("it is due");
         assert!(matches!(staging.wrote(small.run()), Some(Ok(100))));
         let large = Bytes::from(vec![1; FLUSH_BYTES as usize]);
-        assert!(staging.take_in(&mut log, PARCEL, 100, large));
+        assert!(take(&mut staging, &mut log, 100, large));
         let large = staging.next_job(PARCEL).expect("it is due");
         assert!(matches!(staging.wrote(large.run()), Some(Err(_))));
     }

@@ -145,10 +145,17 @@ impl Storage {
         }
     }
 
-    /// Takes in a piece of a payload, to be written ahead of its entry; false: it will not be.
-    pub(crate) fn stage(&mut self, parcel: ParcelId, offset: u32, bytes: Bytes) -> bool {
-        let log = self.log.as_mut();
-        log.is_some_and(|log| self.staging.take_in(log, parcel, offset, bytes))
+    /// Takes in a piece of a payload, to be written ahead of its entry; false, or an error: it will not be.
+    pub(crate) fn stage(
+        &mut self,
+        parcel: ParcelId,
+        offset: u32,
+        bytes: Bytes,
+    ) -> Result<bool, LogError> {
+        match &mut self.log {
+            Some(log) => self.staging.take_in(log, parcel, offset, bytes),
+            None => Ok(false),
+        }
     }
 
     /// Payloads that are written ahead.

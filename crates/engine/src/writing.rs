@@ -8,7 +8,7 @@ use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
 use crate::outside::Outside;
-use crate::staging::{StageDone, StageJob};
+use crate::staging::{StageDone, StageJob, Staging};
 
 /// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
 /// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
@@ -128,7 +128,12 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         let Some(link) = &mut self.link else { return };
-        if !link.storage.stage(parcel, offset, bytes) {
+        let staged = link.storage.stage(parcel, offset, bytes);
+        let staged = staged.unwrap_or_else(|error| {
+            self.notes.push(not_ahead(&error));
+            false
+        });
+        if !staged {
             return self.not_staged(now_ms, vec![parcel]);
         }
         let apart = link.flushes_apart;
@@ -142,11 +147,15 @@ impl Engine {
         }
     }
 
-    /// A job that [`Outside::stage`] was given has ended; the next of this payload, if one is due, for the same thread.
+    /// A job that [`Outside::stage`] was given has ended; the next of this payload, if one is due. Others' go first.
     pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
         let parcel = done.parcel;
-        let until = link.storage.staging().wrote(done)?.unwrap_or(u32::MAX);
+        let written = link.storage.staging().wrote(done)?;
+        let until = written.unwrap_or_else(|error| {
+            self.notes.push(not_ahead(&error));
+            u32::MAX
+        });
         let job = link.storage.staging().next_job(parcel);
         self.group(now_ms, group::Event::StagedUpTo { parcel, until });
         job
@@ -199,6 +208,7 @@ impl Engine {
         let Some(Link { mut storage, .. }) = self.link.take() else {
             return;
         };
+        storage.staging = Staging::default();
         outside.fail(&format!(
             "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
              statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
@@ -216,4 +226,10 @@ impl Engine {
         self.node(now_ms, replicator::Event::Left);
         self.carry_out(now_ms, outside);
     }
+}
+
+fn not_ahead(error: &LogError) -> String {
+    format!(
+        "a large write-set cannot be written to the log while it comes in, others will wait for it when it is ordered: {error}"
+    )
 }

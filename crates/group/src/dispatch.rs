@@ -82,10 +82,8 @@ impl Group {
         if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
             deadline = deadline.min(at);
         }
-        match self.feeds_from_log_at() {
-            Some(at) => deadline.min(at),
-            None => deadline,
-        }
+        let soon = [self.feeds_from_log_at(), self.serves_at()];
+        soon.into_iter().flatten().fold(deadline, TimeMs::min)
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {

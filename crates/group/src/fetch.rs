@@ -46,7 +46,13 @@ impl Fetch {
         self.kept == self.parcel.len
     }
 
-    fn is_received(&self) -> bool {
+    /// True if all that was asked for is here: how it goes on is this node's own affair.
+    pub fn awaits_disk(&self) -> bool {
+        self.asked <= self.received() && !self.is_complete()
+    }
+
+    /// True if all is here.
+    pub fn is_received(&self) -> bool {
         self.received() == self.parcel.len
     }
 
@@ -57,10 +63,10 @@ impl Fetch {
         self.progress_at = now;
     }
 
-    /// Takes the next bytes; false: they are not the next.
+    /// Takes the next bytes; false: they are not the next that were asked for.
     fn take(&mut self, offset: u32, bytes: &[u8]) -> bool {
-        let room = (self.parcel.len - self.received()) as usize;
-        if offset != self.received() || bytes.len() > room {
+        let asked = self.asked.saturating_sub(self.received()) as usize;
+        if offset != self.received() || bytes.len() > asked {
             return false;
         }
         let head = (self.parcel.head.saturating_sub(offset) as usize).min(bytes.len());

@@ -129,7 +129,11 @@ impl Group {
         let mut fetch = self.new_fetch(source, from, parcel);
         fetch.submitted = submitted;
         self.ask_parts(&mut fetch);
-        self.fetching.parcels.insert(parcel.id(from), fetch);
+        let id = parcel.id(from);
+        if self.fetching.parcels.insert(id, fetch).is_some() {
+            // Its origin has given the number to another: what is staged is not this one's.
+            self.out.push(Action::Unstage { parcel: id });
+        }
     }
 
     pub(crate) fn offered_part(
@@ -143,11 +147,12 @@ impl Group {
             origin: from,
             number: parcel,
         };
-        let Some(mut fetch) = self.fetching.parcels.remove(&id) else {
-            return;
+        let mut fetch = match self.fetching.parcels.entry(id) {
+            Entry::Occupied(found) if !found.get().is_received() => found.remove(),
+            _ => return, // all is here, or nothing of it is wanted
         };
         // Its origin has it no more: if it was submitted, whoever has ordered it has.
-        if bytes.is_empty() && !fetch.is_complete() {
+        if bytes.is_empty() {
             self.out.push(Action::Unstage { parcel: id });
             return;
         }

@@ -49,7 +49,7 @@ pub trait LogReader {
     }
 
     /// These bytes of the payload of this submission, as far as there are any; None if the log does not hold it at
-    /// `position`, intact. A large payload is not read as a whole.
+    /// `position`, intact: then it has no head any more either. A large payload is not read as a whole.
     fn read_part(
         &self,
         position: Position,

@@ -121,7 +121,8 @@ impl Group {
                     (None, Some(since)) => since.max(fetch.progress_at),
                     _ => fetch.progress_at,
                 };
-                may_be && fetch.parcel.len == payload.len && self.now < since + patience_ms
+                let is_silent = self.now >= since + patience_ms && !fetch.awaits_disk();
+                may_be && fetch.parcel.len == payload.len && !is_silent
             })
     }
 
@@ -134,10 +135,11 @@ impl Group {
         bytes: Bytes,
     ) {
         let source = Source::Logged { position, id };
-        let expected = |fetch: &Fetch| fetch.source == source && fetch.from == from;
+        let expected =
+            |fetch: &Fetch| fetch.source == source && fetch.from == from && !fetch.is_received();
         let mut fetch = match self.fetching.logged.entry(position) {
             Entry::Occupied(found) if expected(found.get()) => found.remove(),
-            _ => return, // a late one of who was asked before
+            _ => return, // a late one, or one of who was asked before
         };
         if bytes.is_empty() {
             // A checkpoint may be all that is left.

@@ -6,12 +6,14 @@ use bytes::Bytes;
 
 use crate::entry::part_of;
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, SubmissionId};
+use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Source};
 
 /// Requests that wait for an answer, of all peers together.
 const REQUESTS_MAX: usize = 1024;
+/// So much is given in one ms, from the log too: everything else waits meanwhile.
+const GIVEN_MAX_BYTES: usize = 4 << 20;
 /// Own parcels whose places in the log are remembered.
 const ORDERED_MAX: usize = 16;
 
@@ -20,11 +22,28 @@ const ORDERED_MAX: usize = 16;
 pub(crate) struct Serving {
     /// Who asks for a part, its offset and length.
     requests: VecDeque<(Incarnation, Source, u32, u32)>,
+    /// How many bytes were given in which ms.
+    given: (TimeMs, usize),
     /// Where the last of the own parcels stand in the log: who has not all of one yet goes on fetching it.
     ordered: VecDeque<(u64, Position, SubmissionId)>,
 }
 
+impl Serving {
+    /// None: all are answered, or enough was given in this ms.
+    fn next_request(&mut self) -> Option<(Incarnation, Source, u32, u32)> {
+        match self.given.1 < GIVEN_MAX_BYTES {
+            true => self.requests.pop_front(),
+            false => None,
+        }
+    }
+}
+
 impl Group {
+    /// When those that wait are answered.
+    pub(crate) fn serves_at(&self) -> Option<TimeMs> {
+        (!self.serving.requests.is_empty()).then_some(self.now + 1)
+    }
+
     /// Answered at the end of the batch, when the log can be read.
     pub(crate) fn fetch_asked(&mut self, from: Incarnation, source: Source, offset: u32, len: u32) {
         let requests = &mut self.serving.requests;
@@ -43,7 +62,10 @@ impl Group {
     }
 
     pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
-        while let Some((to, source, offset, len)) = self.serving.requests.pop_front() {
+        if self.serving.given.0 < self.now {
+            self.serving.given = (self.now, 0);
+        }
+        while let Some((to, source, offset, len)) = self.serving.next_request() {
             let part = match source {
                 Source::Offered { parcel } => {
                     self.stage_own(parcel, offset, len);
@@ -54,10 +76,12 @@ impl Group {
             let Ok(bytes) = part else {
                 continue; // it is asked for again
             };
+            let bytes = bytes.unwrap_or_default();
+            self.serving.given.1 += bytes.len();
             let part = Message::Part {
                 source,
                 offset,
-                bytes: bytes.unwrap_or_default(),
+                bytes,
             };
             self.send(to, part);
         }

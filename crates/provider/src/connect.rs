@@ -17,7 +17,7 @@ use crate::flusher::FLUSHER;
 use crate::node::Node;
 use crate::options::Options;
 use crate::reactor::Reactor;
-use crate::stager::STAGER;
+use crate::stager::Stager;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 use crate::worker::Worker;
@@ -101,8 +101,8 @@ pub fn connect(
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
-    let flusher = Worker::start(node, FLUSHER).map_err(ConnectError::Thread)?;
-    let stager = Worker::start(node, STAGER).map_err(ConnectError::Thread)?;
+    let flusher = Worker::start(node, FLUSHER, Node::flush).map_err(ConnectError::Thread)?;
+    let stager = Stager::start(node).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
@@ -272,6 +272,6 @@ fn close(node: &Node) {
         }
         (core.flusher.take(), core.stager.take(), line)
     });
-    // Without the lock: flusher and stager may wait for it, and the resolver of names for the network.
+    // Without the lock: the flusher may wait for it, the stager for the disk, and the resolver of names for the network.
     drop(threads);
 }

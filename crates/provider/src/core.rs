@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_engine::{Engine, StageJob};
+use trireme_engine::Engine;
 use trireme_group as group;
 use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{Line, Progress, Station, now_ms};
@@ -13,6 +13,7 @@ use crate::flusher::Pace;
 use crate::grastate::Grastate;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
+use crate::stager::Stager;
 use crate::waiting::Waiting;
 use crate::worker::Worker;
 
@@ -23,7 +24,7 @@ pub struct Core {
     /// While connected.
     pub flusher: Option<Worker<FlushJob>>,
     /// While connected.
-    pub stager: Option<Worker<StageJob>>,
+    pub stager: Option<Stager>,
     /// A flush that the engine has asked for, and nobody has begun.
     pub flush_due: Option<FlushJob>,
     /// How long flushes take.
@@ -91,6 +92,16 @@ impl Core {
     pub fn hand_over_flush(&mut self) {
         if let (Some(flusher), Some(job)) = (&self.flusher, self.flush_due.take()) {
             flusher.hand(job);
+        }
+    }
+
+    /// Takes in what the stager has written, and hands it what is next.
+    pub fn hear_stager(&mut self) {
+        let Some(stager) = &self.stager else { return };
+        while let Some(done) = stager.next_done() {
+            if let Some(job) = self.engine.staged(now_ms(), done) {
+                stager.hand(job);
+            }
         }
     }
 

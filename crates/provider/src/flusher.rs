@@ -4,11 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_log::FlushJob;
-
-use crate::node::Node;
-use crate::worker::Craft;
-
 /// Flushes are quick if they take less. Waking a thread takes a tenth of this, several times that if the processors are
 /// busy.
 const QUICK: Duration = Duration::from_micros(300);
@@ -18,12 +13,8 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// Larger flushes take the longer the larger they are: they say nothing of small ones.
 const SMALL_BYTES: u64 = 64 << 10;
 
-/// What the thread does; the engine has one flush under way at a time.
-pub const FLUSHER: Craft<FlushJob> = Craft {
-    name: "trireme-flush",
-    prepare: || {},
-    work: Node::flush,
-};
+/// The thread's name. The engine has one flush under way at a time.
+pub const FLUSHER: &str = "trireme-flush";
 
 /// How long small flushes take.
 #[derive(Debug, Default)]

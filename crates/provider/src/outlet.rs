@@ -12,14 +12,14 @@ use trireme_replicator as replicator;
 use crate::convert::uuid_to_abi;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
+use crate::stager::Stager;
 use crate::waiting::Waiting;
-use crate::worker::Worker;
 
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
     pub flush_due: &'a mut Option<FlushJob>,
-    pub stager: &'a Option<Worker<StageJob>>,
+    pub stager: &'a Option<Stager>,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,

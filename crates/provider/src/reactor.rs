@@ -79,6 +79,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
         let (idle_ms, cut_off, waits) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
+            core.hear_stager();
             core.pump();
             flush.job = core.take_quick_flush(flush.job.take());
             (core.idle_ms(), core.is_cut_off(), core.waits_for_others())

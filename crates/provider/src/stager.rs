@@ -1,24 +1,53 @@
 //! The thread that writes large payloads into the log's files while they come in. The next pieces are asked for as fast as
-//! it writes, and it yields to all other threads as far as its work goes: on a busy machine a large write-set takes its time,
-//! and small commits hardly wait for it (measured, three nodes on two processors).
+//! it writes, and it yields to all other threads: on a busy machine a large write-set takes its time, and small commits hardly
+//! wait for it (measured, three nodes on two processors). It never holds the node's lock: whoever wants that would wait for a
+//! thread that nobody lets run.
 
-use trireme_engine::StageJob;
-use trireme_node::now_ms;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
-use crate::worker::Craft;
+use trireme_engine::{StageDone, StageJob};
+
+use crate::node::Node;
+use crate::worker::Worker;
 
 /// Its niceness, the highest: it gets a sixtieth of what a server's thread gets, where both want the processor.
 const NICE: i32 = 19;
 
-/// What the thread does.
-pub const STAGER: Craft<StageJob> = Craft {
-    name: "trireme-stage",
-    prepare: yield_to_all,
-    work: |node, job| {
-        let done = job.run();
-        node.with(|core| core.engine.staged(now_ms(), done))
-    },
-};
+/// Handle on the thread.
+pub struct Stager {
+    worker: Worker<StageJob>,
+    done: Receiver<StageDone>,
+}
+
+impl Stager {
+    /// Starts the thread.
+    pub fn start(node: &Arc<Node>) -> std::io::Result<Stager> {
+        let (sender, done) = channel();
+        let mut is_nice = false;
+        let worker = Worker::start(node, "trireme-stage", move |node, job: StageJob| {
+            if !is_nice {
+                yield_to_all();
+                is_nice = true;
+            }
+            // Nobody hears it once the connection is closed.
+            let _ = sender.send(job.run());
+            node.wake_reactor();
+            None
+        })?;
+        Ok(Stager { worker, done })
+    }
+
+    /// Hands a job to the thread; those of all payloads are done in turn.
+    pub fn hand(&self, job: StageJob) {
+        self.worker.hand(job);
+    }
+
+    /// What came of a job, if one has ended.
+    pub fn next_done(&self) -> Option<StageDone> {
+        self.done.try_recv().ok()
+    }
+}
 
 fn yield_to_all() {
     // SAFETY: no memory is involved; 0 is the calling thread. Where it fails the thread is like the others.

@@ -7,16 +7,6 @@ use std::thread::JoinHandle;
 use crate::node::Node;
 use crate::reactor::{guard, with_signals_blocked};
 
-/// How a thread works.
-pub struct Craft<J> {
-    /// The thread's name.
-    pub name: &'static str,
-    /// Done by the thread before its first job.
-    pub prepare: fn(),
-    /// Does a job, and tells the node; gives the one that is to follow it at once.
-    pub work: fn(&Node, J) -> Option<J>,
-}
-
 /// Handle on the thread; stops and joins it when dropped.
 pub struct Worker<J> {
     jobs: Option<Sender<J>>,
@@ -24,13 +14,17 @@ pub struct Worker<J> {
 }
 
 impl<J: Send + 'static> Worker<J> {
-    /// Starts the thread.
-    pub fn start(node: &Arc<Node>, craft: Craft<J>) -> std::io::Result<Worker<J>> {
+    /// Starts a thread of this name, which does each job by `work`, and then the one that it gives.
+    pub fn start(
+        node: &Arc<Node>,
+        name: &str,
+        work: impl FnMut(&Node, J) -> Option<J> + Send + 'static,
+    ) -> std::io::Result<Worker<J>> {
         let (jobs, waiting) = channel();
         let node = Arc::downgrade(node);
-        let builder = std::thread::Builder::new().name(craft.name.into());
+        let builder = std::thread::Builder::new().name(name.into());
         let thread = with_signals_blocked(|| {
-            builder.spawn(move || guard(&node, || run(&node, &craft, &waiting)))
+            builder.spawn(move || guard(&node, || run(&node, work, &waiting)))
         })?;
         Ok(Worker {
             jobs: Some(jobs),
@@ -57,13 +51,12 @@ impl<J> Drop for Worker<J> {
     }
 }
 
-fn run<J>(node: &Weak<Node>, craft: &Craft<J>, jobs: &Receiver<J>) {
-    (craft.prepare)();
+fn run<J>(node: &Weak<Node>, mut work: impl FnMut(&Node, J) -> Option<J>, jobs: &Receiver<J>) {
     while let Ok(job) = jobs.recv() {
         let Some(node) = node.upgrade() else { return };
         let mut due = Some(job);
         while let Some(job) = due {
-            due = (craft.work)(&node, job);
+            due = work(&node, job);
         }
     }
 }

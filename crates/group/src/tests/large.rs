@@ -408,3 +408,28 @@ fn nobody_else_is_offered_memory() {
     cores.say(1, 0, offer(long_head));
     assert_eq!(cores.nodes[0].group.parcels_len(), 0);
 }
+
+#[test]
+fn who_asks_for_much_is_answered_bit_by_bit() {
+    let mut cores = cores(2);
+    cores.lost = |message| matches!(message, Message::Fetch { .. });
+    let payload = Bytes::from(vec![1; 1 << 20]);
+    let digest = crc32c::crc32c(&payload);
+    let now = cores.now;
+    let group = &mut cores.nodes[0].group;
+    group.spread(now, 1, payload, 0, digest);
+    cores.settle();
+    for _ in 0..10 {
+        let fetch = Message::Fetch {
+            source: Source::Offered { parcel: 1 },
+            offset: 0,
+            len: 1 << 20,
+        };
+        cores.say(1, 0, fetch);
+    }
+    assert_eq!(parts_to(&cores, 1), 4);
+    cores.pass_when_due(&[0, 1], 1);
+    assert_eq!(parts_to(&cores, 1), 8);
+    cores.pass_when_due(&[0, 1], 1);
+    assert_eq!(parts_to(&cores, 1), 10);
+}

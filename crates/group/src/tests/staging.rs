@@ -6,7 +6,7 @@ use super::cores::Cores;
 use super::large::{HEAD, cores, may_submit, parts_to, payload, payloads, spread, submit};
 use crate::event::{Action, Event};
 use crate::ids::ParcelId;
-use crate::message::{Message, Source};
+use crate::message::{Message, Parcel, Source};
 
 /// A node is told that so much of the first parcel of node 0 is written.
 fn staged(cores: &mut Cores, node: usize, until: u32) {
@@ -19,6 +19,23 @@ fn staged(cores: &mut Cores, node: usize, until: u32) {
 fn held_by_all(cores: &Cores) -> usize {
     let held = |(_, message): &&(usize, Message)| matches!(message, Message::Held { .. });
     cores.arrived.iter().filter(held).count()
+}
+
+/// Pieces that this node is to write.
+fn pieces(cores: &Cores, node: usize) -> usize {
+    let piece = |action: &&Action| matches!(action, Action::Stage { .. });
+    cores.nodes[node].actions.iter().filter(piece).count()
+}
+
+/// A piece of the first parcel of node 0, for node 1.
+fn say_part(cores: &mut Cores, offset: u32, bytes: Bytes) {
+    let source = Source::Offered { parcel: 1 };
+    let part = Message::Part {
+        source,
+        offset,
+        bytes,
+    };
+    cores.say(0, 1, part);
 }
 
 /// Cores that stage everything that is large, on disks that write when they are told to.
@@ -60,9 +77,7 @@ fn what_cannot_be_written_ahead_comes_all_the_same() {
     staged(&mut cores, 1, u32::MAX);
     assert_eq!(parts_to(&cores, 1), 16);
     assert_eq!(held_by_all(&cores), 1);
-    let pieces = |action: &&Action| matches!(action, Action::Stage { .. });
-    let pieces = cores.nodes[1].actions.iter().filter(pieces).count();
-    assert_eq!(pieces, 4, "and nothing more is to be written");
+    assert_eq!(pieces(&cores, 1), 4, "and nothing more is to be written");
 }
 
 #[test]
@@ -124,4 +139,74 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
     }
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
     assert_eq!(parts_to(&cores, 2), 16, "no part twice");
+}
+
+#[test]
+fn nothing_is_taken_that_was_not_asked_for() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    let rest = payload(&[0; HEAD.len()]).slice(256..);
+    say_part(&mut cores, 256, rest.slice(..64));
+    assert_eq!(pieces(&cores, 1), 4);
+    staged(&mut cores, 1, 128);
+    assert_eq!(pieces(&cores, 1), 6);
+    say_part(&mut cores, 384, rest.slice(128..));
+    assert_eq!(pieces(&cores, 1), 6);
+}
+
+#[test]
+fn what_is_all_here_does_not_depend_on_its_origin_any_more() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    for until in [256, 512, 768, 960] {
+        staged(&mut cores, 1, until);
+    }
+    assert_eq!((pieces(&cores, 1), held_by_all(&cores)), (16, 0));
+    say_part(&mut cores, 960, Bytes::new());
+    staged(&mut cores, 1, 1_000);
+    assert_eq!(held_by_all(&cores), 1);
+}
+
+#[test]
+fn another_parcel_under_its_number_is_written_anew() {
+    let mut cores = staging(2);
+    spread(&mut cores, 0, 1);
+    let parcel = Parcel {
+        number: 1,
+        len: 1_000,
+        ..Parcel::default()
+    };
+    let head = Bytes::new();
+    let number = 1;
+    let another = Message::SubmitParcel {
+        number,
+        parcel,
+        head,
+    };
+    cores.say(0, 1, another);
+    let origin = cores.incarnation(0);
+    let parcel = ParcelId { origin, number: 1 };
+    let mut written = cores.nodes[1].actions.iter().filter_map(|a| match a {
+        Action::Stage { offset, .. } => Some(Some(*offset)),
+        Action::Unstage { parcel: p } if *p == parcel => Some(None),
+        _ => None,
+    });
+    assert!(written.any(|piece| piece.is_none()));
+    assert_eq!(written.next(), Some(Some(0)));
+}
+
+#[test]
+fn a_slow_disk_is_no_silent_origin() {
+    let mut cores = staging(3);
+    spread(&mut cores, 1, 1);
+    for node in [0, 1] {
+        let origin = cores.incarnation(1);
+        let parcel = ParcelId { origin, number: 1 };
+        let until = u32::MAX;
+        cores.event(node, Event::StagedUpTo { parcel, until });
+    }
+    submit(&mut cores, 1, 1, 1);
+    cores.pass(5_000);
+    assert_eq!((cores.delivered(0), cores.delivered(2)), (1, 0));
+    assert_eq!(parts_to(&cores, 2), 4, "nobody else is asked");
 }
