@@ -10,8 +10,8 @@ use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Source};
 
-/// Requests that wait for an answer, of all peers together.
-const REQUESTS_MAX: usize = 1024;
+/// Requests of one peer that wait for an answer.
+const REQUESTS_MAX: usize = 256;
 /// So much is given in one ms, from the log too: everything else waits meanwhile.
 const GIVEN_MAX_BYTES: usize = 4 << 20;
 /// Own parcels whose places in the log are remembered.
@@ -47,7 +47,8 @@ impl Group {
     /// Answered at the end of the batch, when the log can be read.
     pub(crate) fn fetch_asked(&mut self, from: Incarnation, source: Source, offset: u32, len: u32) {
         let requests = &mut self.serving.requests;
-        if requests.len() < REQUESTS_MAX {
+        let of_peer = requests.iter().filter(|request| request.0 == from);
+        if of_peer.count() < REQUESTS_MAX {
             requests.push_back((from, source, offset, len));
         }
     }

@@ -102,7 +102,7 @@ pub fn connect(
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
     let flusher = Worker::start(node, FLUSHER, Node::flush).map_err(ConnectError::Thread)?;
-    let stager = Stager::start(node).map_err(ConnectError::Thread)?;
+    let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use trireme_engine::{StageDone, StageJob};
+use trireme_transport::Waker;
 
 use crate::node::Node;
 use crate::worker::Worker;
@@ -21,18 +22,18 @@ pub struct Stager {
 }
 
 impl Stager {
-    /// Starts the thread.
-    pub fn start(node: &Arc<Node>) -> std::io::Result<Stager> {
+    /// Starts the thread, which wakes this reactor.
+    pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Stager> {
         let (sender, done) = channel();
         let mut is_nice = false;
-        let worker = Worker::start(node, "trireme-stage", move |node, job: StageJob| {
+        let worker = Worker::start(node, "trireme-stage", move |_, job: StageJob| {
             if !is_nice {
                 yield_to_all();
                 is_nice = true;
             }
             // Nobody hears it once the connection is closed.
             let _ = sender.send(job.run());
-            node.wake_reactor();
+            reactor.wake();
             None
         })?;
         Ok(Stager { worker, done })

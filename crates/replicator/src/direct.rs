@@ -4,7 +4,7 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::Position;
 
-use crate::history::Recorded;
+use crate::history::{Recorded, RecordedPart};
 use crate::message::{MessageError, VERSION};
 use crate::wire::{Reader, put_bytes, put_count, put_recorded};
 
@@ -21,6 +21,10 @@ pub(crate) enum Direct {
     IstPull { from: Seqno },
     /// Here they are; none if the log does not have them.
     IstChunk { from: Seqno, records: Vec<Recorded> },
+    /// Send me the entry with this seqno from here on: a part of it has come.
+    IstPullPart { from: Seqno, offset: u32 },
+    /// Here is a part of the entry that was asked for.
+    IstPart(RecordedPart),
     /// My apply queue is too long: do not write for a while (rule 15: a lease).
     FlowStop,
     /// Go on.
@@ -80,6 +84,19 @@ impl Direct {
                 out.push(8);
                 out.extend_from_slice(&per_second.to_le_bytes());
             }
+            Direct::IstPullPart { from, offset } => {
+                out.push(9);
+                out.extend_from_slice(&from.to_le_bytes());
+                out.extend_from_slice(&offset.to_le_bytes());
+            }
+            Direct::IstPart(part) => {
+                out.push(10);
+                put_recorded(&mut out, &part.record);
+                for number in [part.len, part.digest, part.offset] {
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
+                put_bytes(&mut out, &part.bytes);
+            }
         }
         Bytes::from(out)
     }
@@ -121,6 +138,17 @@ impl Direct {
             8 => Direct::FlowPace {
                 per_second: reader.u32()?.max(1), // none at all is a stop
             },
+            9 => Direct::IstPullPart {
+                from: reader.i64()?,
+                offset: reader.u32()?,
+            },
+            10 => Direct::IstPart(RecordedPart {
+                record: reader.recorded()?,
+                len: reader.u32()?,
+                digest: reader.u32()?,
+                offset: reader.u32()?,
+                bytes: reader.bytes()?,
+            }),
             other => return Err(MessageError::Kind(other)),
         };
         reader.end()?;

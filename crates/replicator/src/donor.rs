@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, NotNow};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Answer, Code, Level};
@@ -10,7 +10,7 @@ use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow::Ask;
 use crate::gtid::Gtid;
-use crate::history::History;
+use crate::history::{History, Unread};
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::Replicator;
@@ -39,32 +39,43 @@ impl Replicator {
             }
             Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
             Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
-            Direct::IstPull { from: seqno } => {
-                let records = match self.serves(seqno, history) {
-                    true => history.read(seqno, self.options.ist_chunk_bytes),
-                    false => Ok(Vec::new()),
-                };
-                let Ok(records) = records else {
-                    return; // it is asked again, or another member is
-                };
-                self.send(
-                    from,
-                    &Direct::IstChunk {
-                        from: seqno,
-                        records,
-                    },
-                );
-            }
+            Direct::IstPull { from: seqno } => self.pulled(from, seqno, 0, history),
+            Direct::IstPullPart {
+                from: seqno,
+                offset,
+            } => self.pulled(from, seqno, offset, history),
             Direct::IstChunk {
                 from: seqno,
                 records,
             } => self.ist_chunk(from, seqno, &records),
+            Direct::IstPart(part) => self.ist_part(from, &part),
             Direct::FlowStop => self.flow.asked(from, Ask::Stop, self.now_ms),
             Direct::FlowPace { per_second } => {
                 self.flow.asked(from, Ask::Pace { per_second }, self.now_ms)
             }
             Direct::FlowContinue => self.flow.go_on(from),
         }
+    }
+
+    /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.
+    fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
+        let mut records = Vec::new();
+        if self.serves(seqno, history) {
+            match history.read_part(seqno, offset, self.options.ist_part_bytes) {
+                Ok(Some(part)) => return self.send(from, &Direct::IstPart(part)),
+                Ok(None) => match history.read(seqno, self.options.ist_chunk_bytes) {
+                    Ok(read) => records = read,
+                    Err(NotNow) => return,
+                },
+                Err(Unread::NotNow) => return,
+                Err(Unread::Lost(_)) => {}
+            }
+        }
+        let chunk = Direct::IstChunk {
+            from: seqno,
+            records,
+        };
+        self.send(from, &chunk);
     }
 
     /// Others are given the newest gcache.size bytes, and what members of the view may lack; what is

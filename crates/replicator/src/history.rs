@@ -1,5 +1,6 @@
 //! The node's own log, as far as it can be read back for IST.
 
+use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Delivery, NotNow, Position};
 
@@ -10,6 +11,17 @@ pub trait History {
     /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
     /// if there is one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
+    /// A part of the entry with this seqno, if its payload is longer than a part; None if it is not, or not there. Nobody
+    /// waits for the whole to be read.
+    ///
+    /// # Errors
+    /// If it is longer, and cannot be read.
+    fn read_part(
+        &self,
+        seqno: Seqno,
+        offset: u32,
+        part_bytes: u32,
+    ) -> Result<Option<RecordedPart>, Unread>;
     /// What was delivered from position `first` on, up to `last`, until `max_bytes` are filled (at least one if
     /// there is one). Ends before what cannot be read.
     ///
@@ -47,6 +59,21 @@ pub struct Recorded {
     pub delivery: Delivery,
 }
 
+/// A part of a long entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedPart {
+    /// The entry, without its payload.
+    pub record: Recorded,
+    /// Bytes of the whole payload.
+    pub len: u32,
+    /// CRC-32C of the whole payload.
+    pub digest: u32,
+    /// Where the part begins.
+    pub offset: u32,
+    /// The part; empty behind the end.
+    pub bytes: Bytes,
+}
+
 /// A log that holds nothing.
 pub struct NoHistory;
 
@@ -57,6 +84,15 @@ impl History for NoHistory {
 
     fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         Ok(Vec::new())
+    }
+
+    fn read_part(
+        &self,
+        _seqno: Seqno,
+        _offset: u32,
+        _part_bytes: u32,
+    ) -> Result<Option<RecordedPart>, Unread> {
+        Ok(None)
     }
 
     fn read_back(

@@ -8,7 +8,8 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
 use crate::direct::Direct;
-use crate::history::{History, Recorded};
+use crate::history::{History, Recorded, RecordedPart};
+use crate::ist_partial::Partial;
 use crate::joiner::{NEVER, Transfer, TransferPhase};
 use crate::message::Message;
 use crate::payload::Payload;
@@ -44,6 +45,10 @@ pub(crate) struct Ist {
     /// The snapshot came, this is what it lacks.
     pub after_snapshot: bool,
     reported_ms: u64,
+    /// What has come of the next entry, if that comes in parts.
+    partial: Option<Box<Partial>>,
+    /// What has come of it did not fit together once.
+    anew: bool,
 }
 
 impl Ist {
@@ -60,7 +65,21 @@ impl Ist {
             begun: true,
             after_snapshot: false,
             reported_ms: now_ms,
+            partial: None,
+            anew: false,
         }
+    }
+
+    /// True if this member was asked for what follows, beginning with `next`.
+    fn awaits(&self, from: Incarnation, next: Seqno) -> bool {
+        self.asked && next == self.next && self.sources.front() == Some(&from)
+    }
+
+    /// Bytes that have come of the next entry.
+    fn received(&self) -> u32 {
+        self.partial
+            .as_ref()
+            .map_or(0, |partial| partial.received())
     }
 
     /// When the member that was asked is given up.
@@ -157,7 +176,11 @@ impl Replicator {
             return false;
         };
         (ist.asked, ist.deadline_ms) = (true, now_ms + PATIENCE_MS);
-        self.send(source, &Direct::IstPull { from: next });
+        let pull = match ist.received() {
+            0 => Direct::IstPull { from: next },
+            offset => Direct::IstPullPart { from: next, offset },
+        };
+        self.send(source, &pull);
         false
     }
 
@@ -231,6 +254,7 @@ impl Replicator {
         };
         let seqno = ist.next;
         ist.next += 1;
+        (ist.partial, ist.anew) = (None, false);
         self.counters.received += 1;
         self.enqueue(task, Some(seqno), payload);
     }
@@ -287,6 +311,38 @@ impl Replicator {
         any
     }
 
+    /// A member answers a pull with a part of a long entry.
+    pub(crate) fn ist_part(&mut self, from: Incarnation, part: &RecordedPart) {
+        let Stage::Transfer(Transfer {
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
+        };
+        let (seqno, received) = (part.record.seqno, ist.received());
+        if !ist.awaits(from, seqno) || part.offset != received {
+            return; // unasked, or the answer to a pull that was given up
+        }
+        let mut partial = ist
+            .partial
+            .take()
+            .unwrap_or_else(|| Box::new(Partial::new(part)));
+        let taken = partial.take(part);
+        if taken && !partial.is_whole() {
+            (ist.asked, ist.silent) = (false, 0);
+            ist.partial = Some(partial);
+            return;
+        }
+        let whole = partial.into_record().filter(|_| taken);
+        if whole.is_none() && !std::mem::replace(&mut ist.anew, true) {
+            // Another member may be the cause, or a vote that has changed the outcome: all of it, from this one.
+            ist.asked = false;
+            return;
+        }
+        self.ist_chunk(from, seqno, whole.as_slice());
+    }
+
     /// A member answers a pull.
     pub(crate) fn ist_chunk(&mut self, from: Incarnation, at: Seqno, records: &[Recorded]) {
         let Stage::Transfer(Transfer {
@@ -297,7 +353,7 @@ impl Replicator {
         else {
             return;
         };
-        if !ist.asked || at != ist.next || ist.sources.front() != Some(&from) {
+        if !ist.awaits(from, at) {
             return;
         }
         ist.asked = false;
@@ -311,6 +367,7 @@ impl Replicator {
             else {
                 return;
             };
+            ist.partial = None;
             ist.sources.pop_front();
             return self.log(
                 Level::Info,

@@ -25,6 +25,8 @@ pub struct Options {
     pub large_bytes: usize,
     /// How many bytes of entries go into one IST chunk.
     pub ist_chunk_bytes: usize,
+    /// An entry with a longer payload goes to a joiner in parts of so many bytes.
+    pub ist_part_bytes: u32,
     /// Once the payloads of what was delivered and waits to be applied take so much memory, those of what comes later are
     /// read back from the log.
     pub queue_bytes: usize,
@@ -42,6 +44,7 @@ impl Default for Options {
             sst_donor: String::new(),
             large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,
+            ist_part_bytes: 1 << 20,
             queue_bytes: 64 << 20,
         }
     }

@@ -13,6 +13,7 @@ mod doubt;
 mod driver;
 mod flow;
 mod fragments;
+mod ist_parts;
 mod joining;
 mod large;
 mod life;

@@ -21,7 +21,7 @@ pub fn copy(cluster: &mut Cluster) -> (usize, Gtid) {
 }
 
 /// Two members; a third lacks `missing` write-sets, and its first pull is on its way to node 0.
-fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
+pub fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
     let mut cluster = Cluster::of(2);
     let (joiner, behind) = copy(&mut cluster);
     for _ in 0..missing {

@@ -9,7 +9,7 @@ use super::driver::{Cluster, incarnation};
 use crate::control::Control;
 use crate::direct::{Direct, SnapshotChunk};
 use crate::message::Message;
-use crate::{ControlDigest, Gtid, Recorded, WriteSetDraft, flags};
+use crate::{ControlDigest, Gtid, Recorded, RecordedPart, WriteSetDraft, flags};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/wire.txt");
 
@@ -51,6 +51,22 @@ fn messages() -> Vec<(&'static str, Bytes)> {
             delivery: Delivery::Configuration(configuration),
         },
     ];
+    let part_of_record = RecordedPart {
+        record: Recorded {
+            position: 5,
+            seqno: 3,
+            depends_on: 2,
+            failed: false,
+            delivery: Delivery::Submission {
+                id,
+                payload: Bytes::new(),
+            },
+        },
+        len: 9,
+        digest: 0x1234_5678,
+        offset: 7,
+        bytes: Bytes::from_static(b"ad"),
+    };
     let local = Gtid {
         uuid: Uuid([5; 16]),
         seqno: 8,
@@ -110,6 +126,11 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ("flow stop", Direct::FlowStop.encode()),
         ("flow continue", Direct::FlowContinue.encode()),
         ("flow pace", Direct::FlowPace { per_second: 1234 }.encode()),
+        (
+            "ist pull of a part",
+            Direct::IstPullPart { from: 3, offset: 7 }.encode(),
+        ),
+        ("ist part", Direct::IstPart(part_of_record).encode()),
     ]
 }
 

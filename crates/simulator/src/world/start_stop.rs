@@ -119,6 +119,8 @@ impl World {
             fc_desync_after_ms: plan.fc_desync_after_ms,
             cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
+            // Each takes a round trip: a few for an entry are enough.
+            ist_part_bytes: plan.part_bytes.max(100),
             large_bytes: plan.large_bytes,
             queue_bytes: plan.queue_bytes,
             sst_donor: plan.sst_donor.to_owned(),

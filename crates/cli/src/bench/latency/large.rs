@@ -186,26 +186,38 @@ fn number(sql: &mut Sql, status: &str) -> Result<i64, SqlError> {
     value.ok_or_else(|| SqlError::Answer(status.to_string()))
 }
 
+/// The look that saw a seqno first. Its answer may have to wait for what stands still.
+struct Look {
+    asked: Instant,
+    answered: Instant,
+    seqno: i64,
+}
+
 /// Looks at how far a node has applied, all the time.
 struct Progress {
-    /// When which seqno was seen first.
-    seen: Arc<Mutex<Vec<(Instant, i64)>>>,
+    seen: Arc<Mutex<Vec<Look>>>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<(), SqlError>>,
 }
 
 impl Progress {
     fn watch(socket: PathBuf) -> Self {
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::new(Mutex::new(Vec::<Look>::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let (notes, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
         let thread = thread::spawn(move || {
             let mut sql = Sql::connect_socket(&socket, PATIENCE)?;
             while !stopped.load(Ordering::Relaxed) {
+                let asked = Instant::now();
                 let seqno = number(&mut sql, "wsrep_last_committed")?;
                 let mut notes = notes.lock().unwrap_or_else(|e| e.into_inner());
-                if notes.last().is_none_or(|(_, last)| *last != seqno) {
-                    notes.push((Instant::now(), seqno));
+                if notes.last().is_none_or(|last| last.seqno != seqno) {
+                    let answered = Instant::now();
+                    notes.push(Look {
+                        asked,
+                        answered,
+                        seqno,
+                    });
                 }
                 drop(notes);
                 thread::sleep(LOOK);
@@ -220,7 +232,7 @@ impl Progress {
         let deadline = Instant::now() + PATIENCE;
         let is_there = || {
             let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
-            seen.last().is_some_and(|(_, last)| *last >= seqno)
+            seen.last().is_some_and(|last| last.seqno >= seqno)
         };
         while !is_there() && !self.thread.is_finished() && Instant::now() < deadline {
             interrupt::sleep(LOOK)?;
@@ -235,11 +247,11 @@ impl Progress {
     }
 }
 
-fn longest_standstill(seen: &[(Instant, i64)], from: Instant) -> Window {
-    let pairs = seen.windows(2).filter(|pair| pair[1].0 > from);
+fn longest_standstill(seen: &[Look], from: Instant) -> Window {
+    let pairs = seen.windows(2).filter(|pair| pair[1].answered > from);
     let windows = pairs.map(|pair| Window {
-        from: pair[0].0.max(from),
-        to: pair[1].0,
+        from: pair[0].asked.max(from),
+        to: pair[1].answered,
     });
     let longest = windows.max_by_key(|window| window.to - window.from);
     longest.unwrap_or(Window { from, to: from })
@@ -253,12 +265,17 @@ mod tests {
     fn a_large_transaction_is_ordered_where_nothing_is_applied_any_more() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
+        let look = |asked, answered, seqno| Look {
+            asked: at(asked),
+            answered: at(answered),
+            seqno,
+        };
         let seen = [
-            (at(0), 1),
-            (at(90), 2),
-            (at(100), 3),
-            (at(110), 4),
-            (at(160), 6),
+            look(0, 0, 1),
+            look(90, 90, 2),
+            look(100, 100, 3),
+            look(110, 125, 4),
+            look(155, 160, 6),
         ];
         let standstill = longest_standstill(&seen, at(50));
         assert_eq!((standstill.from, standstill.to), (at(110), at(160)));
