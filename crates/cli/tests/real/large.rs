@@ -1,9 +1,11 @@
 //! A large transaction beside small ones (rule 8).
 
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trireme_cli::Sql;
+use trireme_cli::node::snapshots_given;
 
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause};
@@ -78,5 +80,34 @@ fn a_node_dies_while_it_commits_a_large_transaction() {
     trial.assert_equal();
     trial.restart(1);
     trial.await_size(0, 3, JOIN);
+    trial.assert_equal();
+}
+
+/// Its donor gives it in parts: what others commit does not wait for the whole.
+#[test]
+fn a_node_without_its_log_gets_a_large_transaction() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    let mut client = ready(&trial, 1);
+    trial.stop(2);
+    client.exec("COMMIT").expect("it does not conflict");
+    let mut removed = 0;
+    for file in fs::read_dir(trial.node(2).datadir()).expect("its directory can be read") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("trireme-") && name.ends_with(".log") {
+            fs::remove_file(&path).expect("it can be removed");
+            removed += 1;
+        }
+    }
+    assert!(removed > 0, "it has a log");
+    let before = [0, 1].map(|i| trial.node(i).log_text().len());
+    let load = Load::start(&trial, &[0, 1]);
+    trial.restart(2);
+    trial.await_size(0, 3, JOIN);
+    load.stop().assert_undisturbed();
+    let given = [0, 1].map(|i| snapshots_given(&trial.node(i).log_text()[before[i]..]));
+    assert_eq!(given, [0, 0], "without a snapshot");
     trial.assert_equal();
 }
