@@ -55,11 +55,7 @@ impl LargeReads {
             self.read_up_to.push_back((position, until, crc));
             return true;
         }
-        let intact = crc == head.digest;
-        if !intact {
-            self.damaged.insert(position);
-        }
-        intact
+        crc == head.digest
     }
 }
 
@@ -149,20 +145,16 @@ impl LogReader for Storage {
         let part = self.unless_short(log.read_part(position, from..from.saturating_add(len)))?;
         let mut reads = self.large_reads.borrow_mut();
         match part {
+            Ok(None) => return Ok(None),
             Ok(Some(part)) if reads.take_in(position, &head, offset, &part) => {
-                Ok(Some(part.into()))
+                return Ok(Some(part.into()));
             }
-            Ok(Some(_)) => {
-                self.note_damage(log.damage_at(position));
-                Ok(None)
-            }
-            Ok(None) => Ok(None),
-            Err(_) => {
-                // Its head may well be read: who asks would be sent to it again and again.
-                reads.damaged.insert(position);
-                Ok(None)
-            }
+            Ok(Some(_)) => self.note_damage(log.damage_at(position)),
+            Err(_) => {} // noted
         }
+        // Its head may well be read: who asks would be sent to it again and again.
+        reads.damaged.insert(position);
+        Ok(None)
     }
 
     fn read_run(

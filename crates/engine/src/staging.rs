@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_pieces_are_written_in_work_next_and_becomes_the_entry() {
+    fn what_comes_while_pieces_are_written_is_written_next_and_becomes_the_entry() {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));

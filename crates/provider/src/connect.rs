@@ -101,7 +101,7 @@ pub fn connect(
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
     let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
-    let flusher = Worker::start(node, FLUSHER, Node::flush).map_err(ConnectError::Thread)?;
+    let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
     let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;

@@ -25,16 +25,14 @@ impl Stager {
     /// Starts the thread, which wakes this reactor.
     pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Stager> {
         let (sender, done) = channel();
-        let mut is_nice = false;
-        let worker = Worker::start(node, "trireme-stage", move |_, job: StageJob| {
-            if !is_nice {
-                yield_to_all();
-                is_nice = true;
+        let worker = Worker::start(node, "trireme-stage", move || {
+            yield_to_all();
+            move |_: &Node, job: StageJob| {
+                // Nobody hears it once the connection is closed.
+                let _ = sender.send(job.run());
+                reactor.wake();
+                None
             }
-            // Nobody hears it once the connection is closed.
-            let _ = sender.send(job.run());
-            reactor.wake();
-            None
         })?;
         Ok(Stager { worker, done })
     }

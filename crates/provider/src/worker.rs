@@ -14,17 +14,17 @@ pub struct Worker<J> {
 }
 
 impl<J: Send + 'static> Worker<J> {
-    /// Starts a thread of this name, which does each job by `work`, and then the one that it gives.
-    pub fn start(
+    /// Starts a thread of this name. It does each job, and then the one that this gives, by what `begin` makes in it.
+    pub fn start<W: FnMut(&Node, J) -> Option<J>>(
         node: &Arc<Node>,
         name: &str,
-        work: impl FnMut(&Node, J) -> Option<J> + Send + 'static,
+        begin: impl FnOnce() -> W + Send + 'static,
     ) -> std::io::Result<Worker<J>> {
         let (jobs, waiting) = channel();
         let node = Arc::downgrade(node);
         let builder = std::thread::Builder::new().name(name.into());
         let thread = with_signals_blocked(|| {
-            builder.spawn(move || guard(&node, || run(&node, work, &waiting)))
+            builder.spawn(move || guard(&node, || run(&node, begin(), &waiting)))
         })?;
         Ok(Worker {
             jobs: Some(jobs),

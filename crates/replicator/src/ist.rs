@@ -88,6 +88,19 @@ impl Ist {
     }
 }
 
+impl Stage {
+    /// The missing entries being pulled, if that is what the connection is at.
+    fn ist(&mut self) -> Option<&mut Ist> {
+        match self {
+            Stage::Transfer(Transfer {
+                phase: TransferPhase::Ist(ist),
+                ..
+            }) => Some(ist),
+            _ => None,
+        }
+    }
+}
+
 impl Replicator {
     /// Who may have missing entries; the first is asked first.
     pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
@@ -152,7 +165,8 @@ impl Replicator {
             self.home = Some((next, configuration));
             return true;
         }
-        if ist.own_log {
+        // Of what comes in parts it has been read, in vain.
+        if ist.own_log && ist.partial.is_none() {
             if self.log_again_ms.is_some() {
                 return false;
             }
@@ -164,11 +178,7 @@ impl Replicator {
                 return true;
             }
         }
-        let Stage::Transfer(Transfer {
-            phase: TransferPhase::Ist(ist),
-            ..
-        }) = &mut self.stage
-        else {
+        let Some(ist) = self.stage.ist() else {
             return false;
         };
         let Some(source) = ist.sources.front().copied() else {
@@ -192,11 +202,7 @@ impl Replicator {
     /// none before or after it. If the next view repeats the one that was here, at which the others undo
     /// them all, that one is shown, too: both are alike here as well.
     fn ist_begins(&mut self, first: &Task) {
-        let Stage::Transfer(Transfer {
-            phase: TransferPhase::Ist(ist),
-            ..
-        }) = &mut self.stage
-        else {
+        let Some(ist) = self.stage.ist() else {
             return;
         };
         if std::mem::replace(&mut ist.begun, true) {
@@ -245,11 +251,7 @@ impl Replicator {
     }
 
     fn ist_entry(&mut self, task: Task, payload: Payload) {
-        let Stage::Transfer(Transfer {
-            phase: TransferPhase::Ist(ist),
-            ..
-        }) = &mut self.stage
-        else {
+        let Some(ist) = self.stage.ist() else {
             return;
         };
         let seqno = ist.next;
@@ -313,11 +315,7 @@ impl Replicator {
 
     /// A member answers a pull with a part of a long entry.
     pub(crate) fn ist_part(&mut self, from: Incarnation, part: &RecordedPart) {
-        let Stage::Transfer(Transfer {
-            phase: TransferPhase::Ist(ist),
-            ..
-        }) = &mut self.stage
-        else {
+        let Some(ist) = self.stage.ist() else {
             return;
         };
         let (seqno, received) = (part.record.seqno, ist.received());
@@ -359,14 +357,9 @@ impl Replicator {
         ist.asked = false;
         ist.silent = 0;
         let (first, upto) = (ist.first, *upto);
-        if !self.take_records(records) {
-            let Stage::Transfer(Transfer {
-                phase: TransferPhase::Ist(ist),
-                ..
-            }) = &mut self.stage
-            else {
-                return;
-            };
+        let taken = self.take_records(records);
+        let Some(ist) = self.stage.ist() else { return };
+        if !taken {
             ist.partial = None;
             ist.sources.pop_front();
             return self.log(
@@ -374,13 +367,6 @@ impl Replicator {
                 format!("{from} does not have seqno {at} any more"),
             );
         }
-        let Stage::Transfer(Transfer {
-            phase: TransferPhase::Ist(ist),
-            ..
-        }) = &mut self.stage
-        else {
-            return;
-        };
         let (done, total) = (ist.next - first, upto - first + 1);
         if done == total || self.now_ms >= ist.reported_ms + REPORT_MS {
             ist.reported_ms = self.now_ms;

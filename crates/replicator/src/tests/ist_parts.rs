@@ -30,6 +30,11 @@ fn inbox(cluster: &Cluster, node: usize) -> Vec<Direct> {
         .collect()
 }
 
+/// All that a node is asked for is the rest of an entry.
+fn assert_asks_for_rest(cluster: &Cluster, node: usize, from: Seqno, offset: u32) {
+    assert_eq!(inbox(cluster, node), [Direct::IstPullPart { from, offset }]);
+}
+
 /// The part that node 0 answers with.
 fn answer(cluster: &mut Cluster, joiner: usize) -> RecordedPart {
     cluster.receive(0);
@@ -59,10 +64,7 @@ fn a_long_entry_comes_a_part_at_a_time() {
         if offset == part.len {
             break;
         }
-        assert_eq!(
-            inbox(&cluster, 0),
-            [Direct::IstPullPart { from: next, offset }]
-        );
+        assert_asks_for_rest(&cluster, 0, next, offset);
     }
     assert_eq!(
         inbox(&cluster, 0),
@@ -79,11 +81,7 @@ fn another_member_gives_the_rest() {
     cluster.receive(joiner);
     cluster.nodes[0].inbox.clear();
     cluster.pass(1001);
-    let offset = PART_BYTES;
-    assert_eq!(
-        inbox(&cluster, 1),
-        [Direct::IstPullPart { from: next, offset }]
-    );
+    assert_asks_for_rest(&cluster, 1, next, PART_BYTES);
     assert_joins(cluster, joiner);
 }
 
@@ -139,11 +137,7 @@ fn a_part_that_comes_twice_changes_nothing() {
     let first = answer(&mut cluster, joiner);
     cluster.receive(joiner);
     say(&mut cluster, joiner, &first);
-    let offset = PART_BYTES;
-    assert_eq!(
-        inbox(&cluster, 0),
-        [Direct::IstPullPart { from: next, offset }]
-    );
+    assert_asks_for_rest(&cluster, 0, next, PART_BYTES);
     assert!(inbox(&cluster, 1).is_empty());
     assert_joins(cluster, joiner);
 }
@@ -158,6 +152,16 @@ fn what_a_donor_cannot_read_is_asked_for_elsewhere() {
     cluster.receive(joiner);
     assert_eq!(inbox(&cluster, 1), [Direct::IstPull { from: next }]);
     assert_joins(cluster, joiner);
+}
+
+/// A joiner that holds it damaged would read the whole again for each part.
+#[test]
+fn the_own_log_is_not_read_again_for_each_part() {
+    let (mut cluster, joiner, next) = pulling_parts();
+    answer(&mut cluster, joiner);
+    cluster.nodes[joiner].records.damage = Some(Unread::NotNow);
+    cluster.receive(joiner);
+    assert_asks_for_rest(&cluster, 0, next, PART_BYTES);
 }
 
 /// Node 0 sends a part.
