@@ -9,6 +9,8 @@
 //! [`run`] is all there is to do; one thread does it, since there is no server whose threads would
 //! have to be served.
 
+#![forbid(unsafe_code)]
+
 mod directory;
 mod error;
 mod log;

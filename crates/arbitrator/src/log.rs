@@ -6,6 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use trireme_node::{LINE_BYTES_MAX, one_line};
 use trireme_replicator::Level;
 
 /// Where the system's log listens.
@@ -84,7 +85,7 @@ impl Log {
         self.debug = on;
     }
 
-    /// Writes a line.
+    /// Writes a line, whatever the text: some of it is chosen by peers.
     pub fn line(&self, level: Level, text: &str) {
         let (name, severity) = match level {
             Level::Error => ("ERROR", 3),
@@ -93,6 +94,7 @@ impl Log {
             Level::Debug if self.debug => ("DEBUG", 7),
             Level::Debug => return,
         };
+        let text = one_line(text, LINE_BYTES_MAX);
         // A lost line must not end a vote.
         let _ = match &self.target {
             Target::Stderr => writeln!(io::stderr(), "{} {name}: {text}", now()),
@@ -160,6 +162,12 @@ mod tests {
             lines,
             ["WARN: one", "DEBUG: seen", "WARN: two", "DEBUG: seen"]
         );
+        let hostile = dir.path().join("hostile.log");
+        let name = "n1\n2026-11-23 00:00:00.000Z ERROR: all is lost\x1b[2J";
+        Log::to_file(&hostile).unwrap().line(Level::Info, name);
+        let text = std::fs::read_to_string(&hostile).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.ends_with("all is lost?[2J\n"), "{text}");
         let nowhere = Log::to_file(&dir.path().join("no/such/directory"));
         assert!(nowhere.unwrap_err().to_string().contains("no/such"));
     }

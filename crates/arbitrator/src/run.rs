@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_group::{Member, Standing};
+use trireme_group::{Member, Reminder, Standing};
 use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
 use trireme_node::{LEAVE_PATIENCE, Line, Station, now_ms, setup};
@@ -103,12 +103,15 @@ impl Arbitrator {
         let mut told = (Standing::Outside, 0);
         let mut ready = Ready::default();
         let mut idle_ms = 0;
+        let mut reminder = Reminder::default();
         loop {
             let waited = (self.poller).wait(Some(Duration::from_millis(idle_ms)), &mut ready);
             let core = &mut self.core;
             if let Err(error) = waited {
-                let text = format!("waiting for the network failed: {error}; trying again");
-                core.log(Level::Error, &text);
+                if reminder.is_due(now_ms()) {
+                    let text = format!("waiting for the network failed: {error}; trying again");
+                    core.log(Level::Error, &text);
+                }
                 std::thread::sleep(RETRY);
             }
             core.react(&mut ready);

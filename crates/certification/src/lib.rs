@@ -33,6 +33,8 @@
 //! # Ok::<(), trireme_certification::KeySetError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod certification;
 mod hasher;
 mod index;

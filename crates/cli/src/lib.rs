@@ -6,6 +6,8 @@
 //!
 //! Nothing here touches the system's MariaDB service, its data or its configuration files.
 
+#![forbid(unsafe_code)]
+
 pub mod arbitrator;
 pub mod bench;
 pub mod cluster;

@@ -1,5 +1,7 @@
 //! The `trireme` program.
 
+#![forbid(unsafe_code)]
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

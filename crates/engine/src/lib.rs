@@ -5,6 +5,8 @@
 //! threads) goes through [`Outside`]. The provider and the simulator drive the same engine: there
 //! is no clock, thread or socket in here, and the log's disk is a trait.
 
+#![forbid(unsafe_code)]
+
 mod actions;
 mod beginning;
 mod engine;

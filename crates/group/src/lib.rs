@@ -13,6 +13,8 @@
 //! membership. A large payload is with a majority before it is submitted: spreading and serving (its origin), fetching
 //! (the others), logged (who comes too late).
 
+#![forbid(unsafe_code)]
+
 mod branches;
 mod checkpoint;
 mod codec;

@@ -6,6 +6,8 @@
 //! wake-ups. For this they name the primitives of `crate::sync` only, which are those of the
 //! standard library here and the scheduler's there.
 
+#![forbid(unsafe_code)]
+
 mod handover;
 mod waiting;
 

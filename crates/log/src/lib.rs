@@ -7,6 +7,8 @@
 //!
 //! `docs/log-format.md` specifies the files byte by byte.
 
+#![forbid(unsafe_code)]
+
 mod closed;
 mod config;
 mod disk;

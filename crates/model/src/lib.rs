@@ -27,6 +27,8 @@
 //! - Ballots are bounded (`Bound::ballots`): two that want the office can outbid one another for
 //!   ever without a timer.
 
+#![forbid(unsafe_code)]
+
 mod actions;
 mod bound;
 mod breach;

@@ -1,5 +1,7 @@
 //! `trireme-model`: explores the group core within bounds; exits 1 with the path to a violation.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 

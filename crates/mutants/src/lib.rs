@@ -5,6 +5,8 @@
 //! wrong and what comes of it, one line in the list below, and such a line in the code: or several, if
 //! a second guard makes up for the first.
 
+#![forbid(unsafe_code)]
+
 macro_rules! mutants {
     ($($list:ident { $($file:ident: $name:ident,)* })*) => {
         $(mod $list { $(pub(crate) mod $file;)* })*

@@ -4,12 +4,16 @@
 //! file of what a replica has promised. [`setup`] makes of them what a connection begins with;
 //! [`Line`] is the connection, and [`Station`] drives it and the engine.
 
+#![forbid(unsafe_code)]
+
 mod clock;
+mod limiter;
 mod line;
 pub mod options;
 mod progress;
 pub mod setup;
 mod station;
+mod text;
 pub mod url;
 pub mod votes;
 
@@ -17,3 +21,4 @@ pub use clock::now_ms;
 pub use line::Line;
 pub use progress::{LEAVE_PATIENCE, Progress};
 pub use station::Station;
+pub use text::{LINE_BYTES_MAX, one_line};

@@ -1,10 +1,13 @@
 //! What a connection has beside the engine's part: the mesh, and the file of promises.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use trireme_engine::Channel;
 use trireme_group::Incarnation;
-use trireme_transport::{Frame, Mesh, MeshEvent, SendOutcome};
+use trireme_transport::{Frame, Mesh, MeshEvent, PeerId, SendOutcome};
 
+use crate::limiter::LineLimiter;
 use crate::votes::Votes;
 
 /// A connection to the others.
@@ -15,6 +18,11 @@ pub struct Line {
     pub votes: Votes,
     /// Room that is used again and again.
     pub(crate) events: Vec<MeshEvent>,
+    /// Of the lines that peers cause.
+    pub(crate) limiter: LineLimiter,
+    /// Peers that sent what cannot be read: nothing more is taken from them on these connections, which are about to
+    /// end.
+    pub(crate) dropped: BTreeSet<PeerId>,
 }
 
 impl Line {
@@ -24,6 +32,8 @@ impl Line {
             mesh,
             votes,
             events: Vec::new(),
+            limiter: LineLimiter::default(),
+            dropped: BTreeSet::new(),
         }
     }
 

@@ -8,6 +8,8 @@ pub const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A node asks again several times a second; the same refusal is worth a line this often.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
+/// And so many different ones: their texts are a peer's.
+const TELL_MAX: u32 = 10;
 
 /// How far joining or leaving has come.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub struct Progress {
     pub closed: bool,
     /// When that was logged.
     told: Option<Instant>,
+    /// Since when different refusals are counted, and how many were logged.
+    counted: Option<(Instant, u32)>,
     /// The node cannot go on, and why.
     pub failed: Option<String>,
 }
@@ -30,10 +34,15 @@ impl Progress {
         let is_news = self.refused.as_ref() != Some(&reason);
         let is_due = self.told.is_none_or(|told| now - told >= TELL_AGAIN);
         self.refused = Some(reason);
-        if is_news || is_due {
+        let is_fresh = |since: &Instant| now - *since < TELL_AGAIN;
+        let counted = self.counted.filter(|(since, _)| is_fresh(since));
+        let (since, count) = counted.unwrap_or((now, 0));
+        let tells = (is_news || is_due) && count < TELL_MAX;
+        if tells {
             self.told = Some(now);
+            self.counted = Some((since, count + 1));
         }
-        is_news || is_due
+        tells
     }
 }
 
@@ -50,5 +59,18 @@ mod tests {
         assert!(refuse("no", 0) && !refuse("no", 1) && !refuse("no", 59));
         assert!(refuse("another reason", 59) && refuse("no", 59) && !refuse("no", 60));
         assert!(refuse("no", 119));
+    }
+
+    #[test]
+    fn reasons_that_change_all_the_time_are_told_now_and_then() {
+        let (mut progress, begin) = (Progress::default(), Instant::now());
+        let mut told = |after_s| {
+            let refuse = |n: u32| {
+                let now = begin + Duration::from_secs(after_s);
+                progress.refuse(n.to_string(), now)
+            };
+            (0..1_000).map(refuse).filter(|told| *told).count()
+        };
+        assert_eq!((told(0), told(30), told(61)), (10, 0, 10));
     }
 }

@@ -4,9 +4,10 @@
 use trireme_engine::{Engine, Outside};
 use trireme_group::{Event, Incarnation, ReplicaId, Standing, Uuid};
 use trireme_replicator::Level;
-use trireme_transport::{MeshEvent, Ready, RejectReason};
+use trireme_transport::{MeshEvent, PeerId, Ready, RejectReason};
 
 use crate::clock::now_ms;
+use crate::limiter::Kind;
 use crate::line::Line;
 
 /// How long a node without any deadline sleeps at most, in ms.
@@ -42,6 +43,7 @@ pub trait Station {
         if let Some(line) = self.line() {
             line.events = events; // keeps its room
         }
+        tell_left_out(self, now);
         tell_listed(self, now);
         self.parts().0.tick(now);
     }
@@ -79,6 +81,28 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
     station.parts().0.group(now, event);
 }
 
+/// A line that a peer causes: few of a kind are written, however many there are.
+fn tell<S: Station + ?Sized>(
+    station: &mut S,
+    now: u64,
+    kind: Kind,
+    peer: &str,
+    level: Level,
+    text: &str,
+) {
+    let Some(line) = station.line() else { return };
+    if line.limiter.admits(kind, peer, now, level, text) {
+        station.log(level, text);
+    }
+}
+
+fn tell_left_out<S: Station + ?Sized>(station: &mut S, now: u64) {
+    let due = station.line().map(|line| line.limiter.summaries(now));
+    for (level, text) in due.unwrap_or_default() {
+        station.log(level, &text);
+    }
+}
+
 /// What the mesh says, for the engine.
 fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
     let event = match event {
@@ -88,7 +112,9 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
                 "connection to {} ({}, {incarnation}) established",
                 info.name, info.listen_addr
             );
-            station.log(Level::Info, &text);
+            let peer = info.remote_ip.to_string();
+            tell(station, now, Kind::PeerUp, &peer, Level::Info, &text);
+            forgive(station, info.incarnation);
             Event::PeerUp {
                 replica: ReplicaId(Uuid(info.replica)),
                 incarnation,
@@ -98,15 +124,18 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             incarnation,
             reason,
         } => {
+            forgive(station, incarnation);
             let incarnation = incarnation_id(incarnation);
-            let text = format!("connection to {incarnation} is down: {reason}");
-            station.log(Level::Info, &text);
+            let peer = incarnation.to_string();
+            let text = format!("connection to {peer} is down: {reason}");
+            tell(station, now, Kind::PeerDown, &peer, Level::Info, &text);
             Event::PeerDown { incarnation }
         }
+        MeshEvent::Frame { from, .. } if is_dropped(station, from) => return,
         MeshEvent::Frame { from, bytes } => {
             let taken = (station.parts().0).frame(now, incarnation_id(from), &bytes);
             if let Err(why) = taken {
-                drop_peer(station, from, &why);
+                drop_peer(station, now, from, &why);
             }
             return;
         }
@@ -120,17 +149,24 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         MeshEvent::Drained { incarnation } => Event::PeerDrained {
             incarnation: incarnation_id(incarnation),
         },
-        MeshEvent::Rejected { reason, text, .. } => {
-            return match reason {
-                RejectReason::Timeout => station.log(Level::Info, &text),
+        MeshEvent::Rejected {
+            address,
+            reason,
+            text,
+        } => {
+            let level = match reason {
+                RejectReason::Timeout => Level::Info,
                 // Nothing is amiss here; the other node says it louder if it is in no cluster.
-                RejectReason::History if is_primary(station) => station.log(Level::Info, &text),
-                RejectReason::NotAllowed => {
-                    let text = format!("Connection not allowed, IP not found in allowlist. {text}");
-                    station.log(Level::Warn, &text);
-                }
-                _ => station.log(Level::Warn, &text),
+                RejectReason::History if is_primary(station) => Level::Info,
+                _ => Level::Warn,
             };
+            let text = match reason {
+                RejectReason::NotAllowed => {
+                    format!("Connection not allowed, IP not found in allowlist. {text}")
+                }
+                _ => text,
+            };
+            return tell(station, now, Kind::Rejected, &address, level, &text);
         }
     };
     station.parts().0.group(now, event);
@@ -141,14 +177,26 @@ fn is_primary<S: Station + ?Sized>(station: &mut S) -> bool {
     link.is_some_and(|link| link.group.standing() == Standing::Primary)
 }
 
-fn drop_peer<S: Station + ?Sized>(station: &mut S, peer: [u8; 16], why: &str) {
-    let text = format!(
-        "peer {} {why}; the connection is dropped",
-        incarnation_id(peer)
-    );
-    station.log(Level::Warn, &text);
+/// Ends the connection to a peer that has sent what cannot be read. What it sent behind that has been read from the
+/// socket already, and is passed over.
+fn drop_peer<S: Station + ?Sized>(station: &mut S, now: u64, peer: PeerId, why: &str) {
+    let name = incarnation_id(peer).to_string();
+    let text = format!("peer {name} {why}; the connection is dropped");
+    tell(station, now, Kind::BadFrame, &name, Level::Warn, &text);
     if let Some(line) = station.line() {
+        line.dropped.insert(peer);
         line.mesh.disconnect_peer(peer, None);
+    }
+}
+
+fn is_dropped<S: Station + ?Sized>(station: &mut S, peer: PeerId) -> bool {
+    (station.line()).is_some_and(|line| line.dropped.contains(&peer))
+}
+
+/// What comes from here on comes over another connection.
+fn forgive<S: Station + ?Sized>(station: &mut S, peer: PeerId) {
+    if let Some(line) = station.line() {
+        line.dropped.remove(&peer);
     }
 }
 

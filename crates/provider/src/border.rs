@@ -1,7 +1,9 @@
 //! The border between the server and this library: no panic crosses it.
 
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use trireme_wsrep_abi::Wsrep;
 
@@ -11,9 +13,21 @@ use crate::node::Node;
 ///
 /// # Safety
 /// `wsrep` must be the table that the loader filled, not being freed meanwhile.
-pub unsafe fn node<'a>(wsrep: *mut Wsrep) -> Option<&'a Arc<Node>> {
+pub unsafe fn node(wsrep: *mut Wsrep) -> Option<Arc<Node>> {
     // SAFETY: the caller's contract; `ctx` is null or a leaked `Box<Arc<Node>>` (see life::init).
-    unsafe { wsrep.as_ref()?.ctx.cast::<Arc<Node>>().as_ref() }
+    unsafe {
+        let ctx = context(wsrep)?.load(Ordering::Acquire);
+        ctx.cast::<Arc<Node>>().as_ref().cloned()
+    }
+}
+
+/// Where the table keeps the instance. free() takes it out in one step: of two calls at a time, one finds it.
+///
+/// # Safety
+/// As for [`node`]; nobody changes the field in another way meanwhile.
+pub unsafe fn context<'a>(wsrep: *mut Wsrep) -> Option<&'a AtomicPtr<c_void>> {
+    // SAFETY: the caller's contract; the field is aligned, and the table outlives the library.
+    unsafe { (!wsrep.is_null()).then(|| AtomicPtr::from_ptr(&raw mut (*wsrep).ctx)) }
 }
 
 /// Runs `body`; on a panic answers `failed`, or ends the process if the panic has broken the core:
@@ -23,7 +37,7 @@ pub unsafe fn node<'a>(wsrep: *mut Wsrep) -> Option<&'a Arc<Node>> {
 /// As for [`node`].
 pub unsafe fn guard<T>(wsrep: *mut Wsrep, failed: T, body: impl FnOnce(&Arc<Node>) -> T) -> T {
     // SAFETY: the caller's contract.
-    let Some(node) = (unsafe { node(wsrep) }).cloned() else {
+    let Some(node) = (unsafe { node(wsrep) }) else {
         return failed;
     };
     let node = &node;

@@ -5,11 +5,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trireme_node::{LINE_BYTES_MAX, one_line};
 use trireme_replicator::Level;
 use trireme_wsrep_abi::{LogCb, LogLevel};
-
-/// Longer messages are cut: the server's log buffer is not made for them.
-pub const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 
 /// A provider's log. Clones share the debug switch; loggers of different providers share nothing.
 #[derive(Clone, Debug)]
@@ -72,7 +70,7 @@ impl Logger {
         if level == LogLevel::DEBUG && !self.is_debug() {
             return;
         }
-        let text = c_message(message.to_string());
+        let text = c_message(&message.to_string());
         match self.callback {
             // SAFETY: the API lets any thread call the logger; the text is NUL-terminated and outlives the call.
             Some(callback) => unsafe { callback(level, text.as_ptr()) },
@@ -81,24 +79,10 @@ impl Logger {
     }
 }
 
-/// The message as C text: cut to [`MAX_MESSAGE_BYTES`] at a character, in one line: a peer's name with a line end in it must not
-/// look like a line of this node's. Other control characters are shown as `?`.
-fn c_message(mut message: String) -> CString {
-    if message.len() > MAX_MESSAGE_BYTES {
-        let mut end = MAX_MESSAGE_BYTES - "...".len();
-        while !message.is_char_boundary(end) {
-            end -= 1;
-        }
-        message.truncate(end);
-        message.push_str("...");
-    }
-    let shown = |c: char| match c {
-        '\n' | '\r' | '\t' => ' ',
-        c if c.is_control() => '?',
-        c => c,
-    };
+/// The message as C text, in one line.
+fn c_message(message: &str) -> CString {
     // No NUL is left, so the alternative, an empty line, does not happen.
-    CString::new(message.chars().map(shown).collect::<String>()).unwrap_or_default()
+    CString::new(one_line(message, LINE_BYTES_MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -164,26 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_cleaned() {
-        let text = |message: &str| c_message(message.to_string()).into_string().unwrap();
-        assert_eq!(text("a\0b"), "a?b");
-        assert_eq!(text("two\nlines"), "two lines");
-        let long = text(&"ä".repeat(MAX_MESSAGE_BYTES));
-        assert!(
-            long.ends_with("ä...")
-                && long.len() <= MAX_MESSAGE_BYTES
-                && long.len() > MAX_MESSAGE_BYTES - 4
-        );
-        assert_eq!(
-            text(&"x".repeat(MAX_MESSAGE_BYTES)).len(),
-            MAX_MESSAGE_BYTES
-        );
+    fn a_message_is_one_line_without_a_nul() {
+        let text = |message: &str| c_message(message).into_string().unwrap();
+        assert_eq!(text("a\0b\nc"), "a?b c");
+        assert_eq!(text(&"x".repeat(2 * LINE_BYTES_MAX)).len(), LINE_BYTES_MAX);
     }
 
     proptest! {
         #[test]
         fn any_message_can_be_logged(message in any::<String>()) {
-            prop_assert!(c_message(message).as_bytes().len() <= MAX_MESSAGE_BYTES);
+            prop_assert!(c_message(&message).as_bytes().len() <= LINE_BYTES_MAX);
         }
     }
 }

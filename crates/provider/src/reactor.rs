@@ -5,8 +5,9 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use trireme_group::Reminder;
 use trireme_log::FlushJob;
-use trireme_node::Station;
+use trireme_node::{Station, now_ms};
 use trireme_transport::{Poller, Ready, Waker};
 
 use crate::node::Node;
@@ -59,13 +60,14 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
     let mut ready = Ready::default();
     let mut idle = Duration::ZERO;
     let mut flush = OwnFlush::default();
+    let mut reminder = Reminder::default();
     while !stop.load(Ordering::Acquire) {
         let patience = match flush.job {
             Some(_) => Duration::ZERO,
             None => idle,
         };
         if let Err(error) = poller.wait(Some(patience), &mut ready) {
-            if let Some(node) = node.upgrade() {
+            if let Some(node) = node.upgrade().filter(|_| reminder.is_due(now_ms())) {
                 node.logger.error(format!(
                     "waiting for the network failed: {error}; trying again"
                 ));

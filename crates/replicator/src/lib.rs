@@ -10,6 +10,8 @@
 //! (`delivery.rs`); what every node must compute alike is in `control.rs`, who may apply and commit when in `order.rs`.
 //! The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`, `showing.rs`, `leaving.rs`.
 
+#![forbid(unsafe_code)]
+
 mod absence;
 mod action;
 mod asking;

@@ -4,6 +4,8 @@
 //! node (group, replicator, certification, log) with a small server in memory above it; the
 //! [`invariants`] see everything that happens. The same seed gives the same run, bit by bit.
 
+#![forbid(unsafe_code)]
+
 pub mod clock;
 pub mod coverage;
 pub mod directed;

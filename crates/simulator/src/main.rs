@@ -1,5 +1,7 @@
 //! The simulator's command line.
 
+#![forbid(unsafe_code)]
+
 use std::ops::Range;
 use std::process::ExitCode;
 

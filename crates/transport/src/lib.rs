@@ -37,6 +37,8 @@
 //!
 //! The bytes on the wire are described in `docs/wire-transport.md`.
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod book;
 mod codec;

@@ -4,26 +4,28 @@ use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trireme_wsrep_abi::{
     ConnId, EncKey, InitArgs, InitSettings, StatsVar, Wsrep, WsrepStatus, cstr_to_string,
     malloc_cstr,
 };
 
-use crate::border::guard;
+use crate::border::{context, guard};
 use crate::node::Node;
 use crate::{CAPABILITIES, connect as connection, recv as applier, runtime, stats, status};
 
 pub unsafe extern "C" fn init(wsrep: *mut Wsrep, args: *const InitArgs) -> WsrepStatus {
     // SAFETY: the server passes its table and arguments that are valid during the call.
     unsafe {
-        let (Some(wsrep), Some(args)) = (wsrep.as_mut(), args.as_ref()) else {
+        let (Some(context), Some(args)) = (context(wsrep), args.as_ref()) else {
             return WsrepStatus::NODE_FAIL;
         };
         let settings = InitSettings::copy_from(args);
         match catch_unwind(AssertUnwindSafe(|| runtime::start(settings))) {
             Ok(Some(node)) => {
-                wsrep.ctx = Box::into_raw(Box::new(Arc::new(node))).cast();
+                let node = Box::into_raw(Box::new(Arc::new(node)));
+                context.store(node.cast(), Ordering::Release);
                 WsrepStatus::OK
             }
             _ => WsrepStatus::NODE_FAIL,
@@ -38,8 +40,10 @@ pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
     unsafe {
         // Leaving may need callbacks, which call back: until it is done the instance stays in its place.
         guard(wsrep, (), |node| connection::disconnect(node));
-        let Some(wsrep) = wsrep.as_mut() else { return };
-        let ctx = std::mem::replace(&mut wsrep.ctx, ptr::null_mut());
+        let Some(context) = context(wsrep) else {
+            return;
+        };
+        let ctx = context.swap(ptr::null_mut(), Ordering::AcqRel);
         if !ctx.is_null() {
             let node = Box::from_raw(ctx.cast::<Arc<Node>>());
             let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));

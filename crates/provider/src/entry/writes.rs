@@ -18,11 +18,16 @@ use crate::transaction::{Handle, Transaction};
 /// What the order takes. The server is told early, by the data and a guess of the keys; certify looks at the whole.
 const LARGEST_BYTES: usize = trireme_group::PAYLOAD_MAX as usize;
 
-/// The transaction behind a handle, made at its first use.
+/// Gives `body` the transaction behind a handle, which is made at its first use; `None`: the handle has none. The
+/// reference ends with `body`: what release() frees cannot be kept.
 ///
 /// # Safety
 /// `handle` must be valid; its opaque pointer null or set by this function.
-unsafe fn transaction<'a>(node: &Node, handle: *mut WsHandle) -> Option<&'a mut Transaction> {
+unsafe fn with_transaction<T>(
+    node: &Node,
+    handle: *mut WsHandle,
+    body: impl FnOnce(&mut Transaction) -> T,
+) -> Option<T> {
     // SAFETY: the caller's contract; a local handle is used by one thread at a time.
     unsafe {
         let handle = handle.as_mut()?;
@@ -35,14 +40,14 @@ unsafe fn transaction<'a>(node: &Node, handle: *mut WsHandle) -> Option<&'a mut 
                 .insert(id);
         }
         match handle.opaque.cast::<Handle>().as_mut() {
-            Some(Handle::Local(transaction)) => Some(transaction),
+            Some(Handle::Local(transaction)) => Some(body(transaction)),
             _ => None,
         }
     }
 }
 
 /// # Safety
-/// As for [`transaction`].
+/// As for [`with_transaction`].
 unsafe fn owner(handle: *const WsHandle) -> Option<Owner> {
     // SAFETY: the caller's contract.
     unsafe {
@@ -75,14 +80,14 @@ pub unsafe extern "C" fn append_key(
     // SAFETY: the server passes `count` valid keys and its own handle.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(transaction) = transaction(node, handle) else {
-                return WsrepStatus::TRX_MISSING;
+            let append = |transaction: &mut Transaction| {
+                for key in slice_or_empty(keys, count) {
+                    let parts: Vec<&[u8]> = key.parts().collect();
+                    transaction.append_key(&parts, key_type(raw_type));
+                }
+                WsrepStatus::OK
             };
-            for key in slice_or_empty(keys, count) {
-                let parts: Vec<&[u8]> = key.parts().collect();
-                transaction.append_key(&parts, key_type(raw_type));
-            }
-            WsrepStatus::OK
+            with_transaction(node, handle, append).unwrap_or(WsrepStatus::TRX_MISSING)
         })
     }
 }
@@ -98,24 +103,24 @@ pub unsafe extern "C" fn append_data(
     // SAFETY: the server passes `count` valid buffers and its own handle.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(transaction) = transaction(node, handle) else {
-                return WsrepStatus::TRX_MISSING;
-            };
-            if data_type != DataType::ORDERED {
-                return WsrepStatus::OK;
-            }
-            let limit = node.max_ws_bytes.load(std::sync::atomic::Ordering::Relaxed) as usize;
-            let limit = limit.min(LARGEST_BYTES);
-            for buffer in slice_or_empty(data, count) {
-                let bytes = buffer.bytes();
-                if let Err(over) = transaction.append_data(bytes, limit) {
-                    node.logger.warn(format!(
-                        "Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"
-                    ));
-                    return WsrepStatus::SIZE_EXCEEDED;
+            let append = |transaction: &mut Transaction| {
+                if data_type != DataType::ORDERED {
+                    return WsrepStatus::OK;
                 }
-            }
-            WsrepStatus::OK
+                let limit = node.max_ws_bytes.load(std::sync::atomic::Ordering::Relaxed) as usize;
+                let limit = limit.min(LARGEST_BYTES);
+                for buffer in slice_or_empty(data, count) {
+                    let bytes = buffer.bytes();
+                    if let Err(over) = transaction.append_data(bytes, limit) {
+                        node.logger.warn(format!(
+                            "Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"
+                        ));
+                        return WsrepStatus::SIZE_EXCEEDED;
+                    }
+                }
+                WsrepStatus::OK
+            };
+            with_transaction(node, handle, append).unwrap_or(WsrepStatus::TRX_MISSING)
         })
     }
 }
