@@ -8,6 +8,8 @@ BIN := $(or $(CARGO_TARGET_DIR),target)/release
 # Options, as in `make fuzz SECONDS=600`; ARGS are passed on to the program that the target runs.
 SECONDS ?= 60
 MINUTES ?= 10
+# Another Debian release, as in `make conformance ROOT=trixie`.
+ROOT ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -30,10 +32,10 @@ demo:  ## three nodes on this machine under load, one is killed and comes back (
 test:  ## what CI runs: unit, property and simulation tests, real servers, the core of MariaDB's suites
 	@scripts/test.sh
 
-conformance:  ## MariaDB's whole Galera suites (hours), compared with what Galera passes
+conformance:  ## MariaDB's whole Galera suites (hours), compared with Galera (ROOT=trixie: those of Debian 13)
 	@scripts/packages.sh conformance
 	@$(MAKE) --no-print-directory build
-	scripts/conformance.sh $(ARGS)
+	$(if $(ROOT),scripts/debian-root.sh $(ROOT)) scripts/conformance.sh $(ARGS)
 
 soak:  ## mixed load on three nodes for MINUTES=10: crashes, errors, memory, identical rows
 	@scripts/packages.sh demo

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, through apt-get, the Debian packages that a task needs and that are missing; does nothing when none is.
-# Usage: scripts/packages.sh build|lint|fuzz|demo|test|conformance
+# Usage: scripts/packages.sh build|lint|fuzz|demo|test|suites|conformance
 # An existing MariaDB service is neither stopped nor changed, and a newly installed one is not started.
 set -euo pipefail
 
@@ -16,8 +16,10 @@ packages_of() {
         fuzz)        packages_of build; echo g++ ;;
         demo)        packages_of build; echo mariadb-server rsync socat sysbench ;;
         test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl ;;
+        # MariaDB's suites alone, with a library that was built elsewhere.
+        suites)      echo mariadb-server mariadb-backup mariadb-test rsync socat patch perl lsof procps iproute2 openssl stunnel4 ;;
         conformance) packages_of test; echo stunnel4 ;;
-        *) die "unknown set '$1' (known: build lint fuzz demo test conformance)" ;;
+        *) die "unknown set '$1' (known: build lint fuzz demo test suites conformance)" ;;
     esac
 }
 
@@ -54,7 +56,9 @@ done
 
 # Rust counts as present wherever it comes from (rustup, Debian).
 rust_missing=()
-if command -v cargo >/dev/null; then
+if [ "$set_name" = suites ]; then
+    : # nothing is built
+elif command -v cargo >/dev/null; then
     version=$(rustc --version | cut -d' ' -f2)
     at_least "$version" "$rust_min" ||
         die "Rust $version is too old, $rust_min is needed: 'rustup update', or Debian's cargo-web (12) or cargo (13)"

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Runs a command of this repository inside another Debian release, so that one machine tests several servers.
+#
+# Usage: scripts/debian-root.sh SUITE COMMAND [ARGUMENT]...        for instance: trixie scripts/mtr.sh galera.basic
+#
+# The release lies in /var/cache/trireme/root-SUITE. The first run makes it (debootstrap, about 1.5 GB, the mirror of this
+# machine) and installs what MariaDB's suites need; later runs use it as it is. Remove the directory to begin anew.
+# The command has namespaces of its own for processes, mounts and network (cut off from all others): nothing it starts survives it,
+# and no port of this machine is taken. It runs what was built here, so the release must not be older than this machine's.
+set -euo pipefail
+
+repository=$(cd "$(dirname "$0")/.." && pwd)
+cache=${TRIREME_ROOTS:-/var/cache/trireme}
+
+die() { echo "debian-root: $*" >&2; exit 1; }
+
+[ $# -ge 2 ] || die "usage: scripts/debian-root.sh SUITE COMMAND [ARGUMENT]..."
+suite=$1
+shift
+[[ $suite =~ ^[a-z]+$ ]] || die "'$suite' is no name of a Debian release (for instance: trixie)"
+[ "$(id -u)" = 0 ] || die "chroot and namespaces need root: run it with sudo"
+root=$cache/root-$suite
+
+mirror() {
+    # deb822 files first, then the one-line format; the first mirror named serves every release.
+    sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/\2/p' \
+        $(ls /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null) /dev/null | head -n 1
+}
+
+make_root() {
+    local mirror log
+    mirror=$(mirror)
+    [ -n "$mirror" ] || die "/etc/apt names no mirror: add one to /etc/apt/sources.list"
+    command -v debootstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get -q -y install debootstrap >/dev/null 2>&1 ||
+        die "debootstrap cannot be installed: run 'apt-get update && apt-get install debootstrap'"
+    mkdir -p "$cache"
+    log=$cache/root-$suite.log
+    echo "debian-root: making $root (log: $log)"
+    # Under another name until it is whole: a broken-off run leaves nothing that looks finished.
+    rm -rf "$root.new"
+    debootstrap --variant=minbase "$suite" "$root.new" "$mirror" > "$log" 2>&1 || die "debootstrap failed, see $log"
+    # The machine's own settings for apt (a proxy, say) hold in the root, too.
+    cp -r /etc/apt/apt.conf.d/. "$root.new/etc/apt/apt.conf.d/" 2>/dev/null || true
+    cp /etc/resolv.conf "$root.new/etc/resolv.conf" 2>/dev/null || true
+    mkdir -p "$root.new/repository"
+    mount --bind "$repository" "$root.new/repository"
+    local status=0
+    chroot "$root.new" /repository/scripts/packages.sh suites >> "$log" 2>&1 || status=$?
+    umount "$root.new/repository"
+    [ "$status" = 0 ] || die "packages cannot be installed, see $log"
+    mv "$root.new" "$root"
+}
+
+# One maker at a time; who comes second finds the root made.
+mkdir -p "$cache"
+exec 9> "$cache/root-$suite.lock"
+flock 9
+[ -d "$root" ] || make_root
+flock -u 9
+exec 9>&-
+
+target=${CARGO_TARGET_DIR:-$repository/target}
+# There is no git in the root.
+commit=$(git -C "$repository" describe --always --dirty 2>/dev/null || echo unknown)
+export repository root target commit
+# shellcheck disable=SC2016  # expanded by the inner shell
+exec unshare --mount --pid --net --ipc --fork --kill-child bash -c '
+    set -euo pipefail
+    mount --make-rprivate /
+    for directory in "$repository" "$target"; do
+        mkdir -p "$root$directory"
+        mount --bind "$directory" "$root$directory"
+    done
+    mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
+    mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/tmp"
+    # A server guesses its address from an interface beside loopback, and warns where there is none.
+    ip link add node type veth peer name other
+    ip address add 192.0.2.1/24 dev node
+    for interface in lo node other; do ip link set "$interface" up; done
+    exec chroot "$root" env CARGO_TARGET_DIR="$target" TRIREME_COMMIT="$commit" LC_ALL=C.UTF-8 bash -c '\''cd "$0" && exec "$@"'\'' "$repository" "$@"
+' debian-root "$@"
