@@ -97,7 +97,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Reads the votes in `dir`. Without a file this is a new replica: it gets the random id `fresh`, which is on disk
+    /// Reads the votes in `dir`. Without a file this is a new replica: it gets the id `fresh`, which is on disk
     /// when this returns.
     pub fn open(dir: &Path, fresh: Uuid) -> Result<Votes, VotesError> {
         let loaded = load(dir.join(FILE_NAME))?;
