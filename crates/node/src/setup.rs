@@ -279,7 +279,10 @@ mod tests {
 
     #[test]
     fn processes_of_a_replica_are_different_and_in_its_place() {
-        let ids = [Uuid([1; 16]), Uuid([1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])];
+        let ids = [
+            Uuid([1; 16]),
+            Uuid([1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+        ];
         let [first, second] = ids.map(|id| [(); 50].map(|()| new_incarnation(id).unwrap()));
         assert_ne!(first[0], first[1]);
         assert!(first.iter().max() < second.iter().min());
@@ -291,7 +294,11 @@ mod tests {
         let ids = [0, 255, 256, 1_800_000_000_000, 1_800_000_000_001];
         let ids = ids.map(|ms| new_replica_id(at(ms)).unwrap());
         assert!(ids.is_sorted());
-        assert!(ids[3].to_string().starts_with("01a3185c-5000-7"), "{}", ids[3]);
+        assert!(
+            ids[3].to_string().starts_with("01a3185c-5000-7"),
+            "{}",
+            ids[3]
+        );
         let processes = ids.map(|id| new_incarnation(id).unwrap());
         assert!(processes.is_sorted());
         let before_1970 = UNIX_EPOCH - std::time::Duration::from_millis(1);

@@ -15,7 +15,7 @@ use crate::convert::gtid_from_abi;
 use crate::core::Core;
 use crate::flusher::FLUSHER;
 use crate::node::Node;
-use crate::options::Options;
+use crate::options::{OptionError, Options};
 use crate::reactor::Reactor;
 use crate::stager::Stager;
 use crate::url::{AddressError, ClusterUrl};
@@ -85,9 +85,12 @@ pub fn connect(
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
         options.for_connection(&cluster)
     };
-    let options = options.map_err(|error| ConnectError::Option {
-        address: url.to_owned(),
-        message: error.to_string(),
+    let options = options.map_err(|error| match error {
+        OptionError::NodeAddress(_) => ConnectError::Failed(error.to_string()),
+        _ => ConnectError::Option {
+            address: url.to_owned(),
+            message: error.to_string(),
+        },
     })?;
     let bootstrap = bootstrap || cluster.is_bootstrap();
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {

@@ -218,14 +218,15 @@ impl Replicator {
 
     /// The caller leaves commit order.
     fn let_go_on(&mut self, seqno: Seqno, waiter: Disputer, code: Code) {
-        let ticket = match waiter {
+        let (ticket, code) = match waiter {
             Disputer::Commit(ticket) => {
                 self.order.leave(seqno);
-                ticket
+                (ticket, code)
             }
             Disputer::Isolation(ticket, conn) => {
                 self.end_isolation(conn);
-                ticket
+                // The action is over, however the vote went. Of another code the server warns that it is not.
+                (ticket, Code::Ok)
             }
         };
         self.answer(ticket, Answer::unordered(code));

@@ -1,6 +1,6 @@
 //! Options that follow from others: addresses from `wsrep_node_address`, TLS from its certificate.
 
-use super::{OptionError, Options};
+use super::Options;
 use crate::url::{AddressError, HostPort};
 
 impl Options {
@@ -48,7 +48,7 @@ impl Options {
     pub(super) fn derive_from_node_address(
         &mut self,
         node_address: &str,
-    ) -> Result<(), OptionError> {
+    ) -> Result<(), AddressError> {
         if node_address.trim().is_empty() {
             self.values.remove("base_host");
             return Ok(());

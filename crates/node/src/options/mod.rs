@@ -12,7 +12,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::url::ClusterUrl;
+use crate::url::{AddressError, ClusterUrl};
 use registry::{DefaultValue, SPECS, Spec};
 pub use value::Typed;
 use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
@@ -80,8 +80,8 @@ pub enum OptionError {
         until: Phase,
     },
     /// `wsrep_node_address` cannot be read.
-    #[error("Bad node address: {0}")]
-    NodeAddress(#[from] crate::url::AddressError),
+    #[error("Bad node address: {0}; correct wsrep_node_address")]
+    NodeAddress(#[from] AddressError),
 }
 
 /// Says when an option could have been changed.
@@ -111,6 +111,9 @@ pub struct VisibleOption {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     values: BTreeMap<&'static str, String>,
+    /// Why nothing follows from the node address. A server may load a provider that it never connects, so only
+    /// connecting fails for it.
+    bad_node_address: Option<AddressError>,
 }
 
 impl Options {
@@ -127,8 +130,11 @@ impl Options {
             .collect();
         values.insert("base_dir", data_dir.to_string());
         values.insert("gcache.dir", data_dir.to_string());
-        let mut options = Options { values };
-        options.derive_from_node_address(node_address)?;
+        let mut options = Options {
+            values,
+            bad_node_address: None,
+        };
+        options.bad_node_address = options.derive_from_node_address(node_address).err();
         options.apply_string(text, Phase::Init)?;
         options.complete_addresses();
         options.complete_tls();
@@ -196,8 +202,11 @@ impl Options {
     }
 
     /// What holds for a connection to `cluster`: the options of its address come in addition. From the first one on more
-    /// defaults are shown.
+    /// defaults are shown. Fails for a node address that cannot be read.
     pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
+        if let Some(error) = &self.bad_node_address {
+            return Err(error.clone().into());
+        }
         self.show_connected();
         let mut options = self.clone();
         let pairs = cluster.options.iter();

@@ -283,10 +283,18 @@ fn malformed_start_options_are_refused() {
         refused("evs.suspect_timeout=zz").to_string(),
         "Bad value 'zz' for parameter 'evs.suspect_timeout': expected a period such as PT1M30S, or seconds"
     );
-    assert!(matches!(
-        Options::new("/", "[::1", ""),
-        Err(OptionError::NodeAddress(_))
-    ));
+}
+
+#[test]
+fn a_bad_node_address_hinders_nothing_but_connecting() {
+    for address in ["[::1", "127.0.0.1:@OPT.port"] {
+        let mut options = Options::new("/", address, "pc.weight=2").unwrap();
+        assert_eq!(options.int("pc.weight"), 2);
+        assert!(matches!(
+            options.for_connection(&ClusterUrl::default()),
+            Err(OptionError::NodeAddress(_))
+        ));
+    }
 }
 
 #[test]

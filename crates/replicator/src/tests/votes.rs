@@ -156,7 +156,7 @@ fn a_disconnect_does_not_wait_for_a_vote() {
     cluster.settle();
     assert_eq!(
         cluster.nodes[0].server.tois[&5].0,
-        Toi::Done(Code::NodeFail)
+        Toi::Done(Code::Ok)
     );
     assert!(cluster.nodes[0].closed);
 }
