@@ -154,10 +154,7 @@ fn a_disconnect_does_not_wait_for_a_vote() {
     );
     cluster.event(0, Event::Disconnect);
     cluster.settle();
-    assert_eq!(
-        cluster.nodes[0].server.tois[&5].0,
-        Toi::Done(Code::Ok)
-    );
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
     assert!(cluster.nodes[0].closed);
 }
 
