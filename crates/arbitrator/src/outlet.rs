@@ -1,7 +1,7 @@
 //! What the engine asks of an arbitrator: less than of a server.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside, StageJob};
+use trireme_engine::{Channel, NotKept, Outside, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -21,12 +21,12 @@ impl Outside for Outlet<'_> {
         self.line.send(to, channel, bytes);
     }
 
-    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
-        self.line.votes.promise(ballot).map_err(|e| e.to_string())
+    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
+        self.line.votes.promise(ballot).map_err(NotKept::from)
     }
 
-    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
-        self.line.votes.set_log(id).map_err(|e| e.to_string())
+    fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
+        self.line.votes.set_log(id).map_err(NotKept::from)
     }
 
     fn in_history(&mut self, history: Uuid) {

@@ -59,7 +59,10 @@ impl Arbitrator {
         };
         let incarnation = me.incarnation;
         let (mesh, poller) = setup::open_mesh(&settings.group, &cluster, &options, &me, None)?;
-        let start = setup::start(&options, &votes, me);
+        let mut start = setup::start(&options, &votes, me);
+        if directory.is_temporary() {
+            start.mark = None; // nobody comes back to this directory
+        }
         let mut core = Core::new(Line::new(mesh, votes), log);
         let version = env!("CARGO_PKG_VERSION");
         let (dir, group) = (directory.path().display(), &settings.group);

@@ -5,7 +5,7 @@ use trireme_log::{LogError, Outcome};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
-use crate::engine::{Engine, Failure, Link};
+use crate::engine::{Engine, Link};
 use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
 use crate::storage::Storage;
@@ -37,6 +37,9 @@ impl Engine {
     /// to do it.
     fn must_note(&mut self, result: Result<(), LogError>, outside: &mut dyn Outside) {
         if let Err(error) = result {
+            if let Some(log) = self.noted_log() {
+                log.note_failure(!error.is_of_volume());
+            }
             let text = format!("what a restart must know cannot be noted: {error}");
             outside.act(replicator::Action::Fatal { text });
         }
@@ -160,12 +163,7 @@ impl Engine {
                 };
                 match persisted {
                     Ok(()) => (link.group).handle(now_ms, group::Event::Persisted { promised }),
-                    Err(error) => {
-                        self.failed.get_or_insert_with(|| Failure {
-                            text: format!("the promised ballot cannot be written: {error}"),
-                            of_flush: false,
-                        });
-                    }
+                    Err(error) => self.not_kept("the promised ballot cannot be written", &error),
                 }
             }
             Action::Deliver { position, delivery } => {
@@ -246,6 +244,7 @@ impl Engine {
             return;
         };
         let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
+        self.volume_failed &= link.group.is_amnesiac() || result.is_err();
         let in_step = link.undelivered.is_empty();
         if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {
@@ -272,10 +271,10 @@ impl Engine {
         };
         link.log_told = true;
         if let Err(error) = outside.in_log(id) {
-            self.failed.get_or_insert_with(|| Failure {
-                text: format!("it cannot be noted which write-set log is this node's: {error}"),
-                of_flush: false,
-            });
+            self.not_kept(
+                "it cannot be noted which write-set log is this node's",
+                &error,
+            );
         }
     }
 

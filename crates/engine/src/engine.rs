@@ -6,10 +6,12 @@ use trireme_group::{
     Reminder, Uuid,
 };
 use trireme_log::{Durability, LogConfig};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
 use crate::laggard::Told;
+use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::start_error::StartError;
@@ -32,6 +34,8 @@ pub struct Start {
     pub log: LogConfig,
     /// Where the log lies.
     pub disk: OpenDisk,
+    /// Where it is marked, outside the log's volume, how far the log reaches; None: nowhere.
+    pub mark: Option<Box<dyn KeepMark>>,
     /// Flushes that acknowledgements wait for (`repl.durability=disk`), or that nothing waits for, are handed
     /// to [`Outside::flush`], so that everything else goes on meanwhile.
     pub flushes_apart: bool,
@@ -92,8 +96,8 @@ pub struct Link {
 /// Why a node cannot go on in its cluster.
 pub(crate) struct Failure {
     pub(crate) text: String,
-    /// What had been handed to the operating system may be gone.
-    pub(crate) of_flush: bool,
+    /// Only room, descriptors or memory were lacking: the volume has given up nothing.
+    pub(crate) is_lack: bool,
 }
 
 /// Group, replicator and log of one node.
@@ -105,6 +109,8 @@ pub struct Engine {
     pub(crate) group_dirty: bool,
     /// A write has failed: the connection ends with this pump.
     pub(crate) failed: Option<Failure>,
+    /// The log's volume may have given up what was acknowledged (rule 4). Outlives connections.
+    pub(crate) volume_failed: bool,
     /// The log of a connection that such a failure has ended: takes notes still.
     pub(crate) failed_log: Option<Storage>,
     /// The log of a connection that was given up while something in it waited to be applied.
@@ -125,6 +131,7 @@ impl Engine {
             link: None,
             group_dirty: false,
             failed: None,
+            volume_failed: false,
             failed_log: None,
             closed_log: None,
             notes: Vec::new(),
@@ -139,16 +146,21 @@ impl Engine {
     /// Err: nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), StartError> {
         (self.failed, self.failed_log, self.closed_log) = (None, None, None);
+        self.volume_failed &= !planted(Mutant::FailureForgotten);
         let flush_appends = start.log.durability == Durability::Disk;
         let mut local = start.local;
         let me = start.config.me.clone();
-        let mut storage = Storage::new(start.log, start.disk, start.boot_id);
+        let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
         storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // Who is to found a cluster has no past if its database has none, or none that is known.
         let looks_back = start.bootstrap.is_none() || local.is_known();
         let recovery = match start.recover && looks_back {
-            true => (storage.recover(local.uuid, start.options.queue_bytes)?).map(Box::new),
+            true => {
+                let held_bytes = start.options.queue_bytes;
+                let recovered = storage.recover(local.uuid, held_bytes, self.volume_failed)?;
+                recovered.map(Box::new)
+            }
             false => None,
         };
         // Who has founded the history, and died before its database had kept the first view, has all that is
@@ -255,12 +267,18 @@ impl Engine {
     pub fn drop_link(&mut self) {
         let needs_log = self.replicator.needs_log();
         self.closed_log = self.failed_log.take().filter(|_| needs_log);
-        if let Some(mut link) = self.link.take().filter(|_| self.failed.is_none()) {
-            if let Err(error) = link.storage.close() {
-                self.notes
-                    .push(format!("the write-set log was not closed well: {error}"));
+        if let Some(Link { mut storage, .. }) = self.link.take() {
+            match self.failed.take() {
+                Some(Failure { is_lack, .. }) => self.volume_fails(&mut storage, is_lack),
+                None => {
+                    if let Err(error) = storage.close() {
+                        self.volume_fails(&mut storage, !error.is_of_volume());
+                        self.notes
+                            .push(format!("the write-set log was not closed well: {error}"));
+                    }
+                    self.closed_log = needs_log.then_some(storage);
+                }
             }
-            self.closed_log = needs_log.then_some(link.storage);
         }
         self.group_dirty = false;
     }
@@ -339,6 +357,9 @@ impl Engine {
     /// Carries out actions until nothing is left to do, and writes the log. What was given to
     /// [`Outside::send`] may leave the node when this returns, and not before.
     pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+        if let Some(link) = &mut self.link {
+            self.notes.extend(link.storage.take_notes());
+        }
         for note in std::mem::take(&mut self.notes) {
             outside.warn(&note);
         }

@@ -12,6 +12,7 @@ mod beginning;
 mod engine;
 mod group_reads;
 mod laggard;
+mod mark;
 mod noting;
 mod outside;
 mod reading;
@@ -25,7 +26,8 @@ mod undelivered;
 mod writing;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position};
-pub use outside::{Channel, Outside};
+pub use mark::{KeepMark, MARK_BYTES};
+pub use outside::{Channel, NotKept, Outside};
 pub use session::{Session, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};
 pub use start_error::StartError;

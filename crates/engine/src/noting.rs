@@ -1,7 +1,8 @@
 //! What is noted beside the log, flushed, for the next process.
 
 use trireme_group::{OVERRIDES_MAX, Uuid};
-use trireme_log::{Durability, LogError};
+use trireme_log::{Durability, Log, LogError};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
 use crate::staging::Staging;
@@ -53,24 +54,37 @@ impl Storage {
     /// read.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.staging = Staging::default();
-        if let Err(error) = self.flush() {
-            // Who comes next would take what is lost for a torn end, which nobody had relied on.
-            if error.is_of_flush() {
-                self.note_failed_flush()?;
-            }
-            return Err(error);
-        }
+        self.flush()?;
         self.session.clean = true;
-        self.save_session()
+        self.save_session()?;
+        self.marker.end();
+        Ok(())
     }
 
-    /// A flush has failed: the operating system may have given up pages that it had taken. Where
-    /// acknowledgements relied on those, this replica may have forgotten something.
-    pub fn note_failed_flush(&mut self) -> Result<(), LogError> {
-        match self.config.durability {
-            Durability::Disk => Ok(()),
-            Durability::Memory | Durability::Os => self.note_amnesia(true),
+    /// Nothing more can be kept. True if the volume may have given up what it had taken, and acknowledgements relied on that:
+    /// this replica may have forgotten something. It is noted beside the log, which may fail too, and outside of its volume.
+    /// `is_lack`: only room, descriptors or memory were lacking; then a flush tells whether all that was taken is kept.
+    pub(crate) fn note_failure(&mut self, is_lack: bool) -> bool {
+        let kept = planted(Mutant::FailureNotNoted)
+            || self.config.durability == Durability::Disk
+            || self.log.is_none()
+            || is_lack
+                && self
+                    .log
+                    .as_mut()
+                    .map(Log::flush_written)
+                    .is_some_and(|flushed| flushed.is_ok());
+        if kept {
+            return false;
         }
+        // First, for the volume may also keep us waiting.
+        self.marker.fail(self.session.boot_id, self.session.log);
+        if let Err(error) = self.note_amnesia(true) {
+            self.notes.push(format!(
+                "it cannot be noted beside the write-set log that this node may miss what it acknowledged: {error}"
+            ));
+        }
+        true
     }
 
     /// Costs nothing if it is saved already.

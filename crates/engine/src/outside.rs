@@ -37,6 +37,15 @@ impl Channel {
     }
 }
 
+/// Why something could not be kept beside the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotKept {
+    /// The cause, and what to do.
+    pub text: String,
+    /// Only room, descriptors or memory were lacking: the volume itself works.
+    pub is_lack: bool,
+}
+
 /// The node's surroundings. Calls come in the order in which they are to take effect.
 pub trait Outside {
     /// Send to each of these peers; may get lost. Everything that the engine has told before is to
@@ -44,10 +53,10 @@ pub trait Outside {
     /// returns).
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
     /// Keep the promised ballot, flushed in every durability mode, before returning (rule 4).
-    fn promise(&mut self, ballot: Ballot) -> Result<(), String>;
+    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept>;
     /// Keep the id of the log that this node acknowledges with from here on, flushed in every durability mode, before
     /// returning: [`crate::Start::last_log`] of the next connection (rule 4).
-    fn in_log(&mut self, id: Uuid) -> Result<(), String>;
+    fn in_log(&mut self, id: Uuid) -> Result<(), NotKept>;
     /// The node is in this history from here on; peers of another one are to be turned away
     /// (rule 11).
     fn in_history(&mut self, history: Uuid);

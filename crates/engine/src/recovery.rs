@@ -199,10 +199,32 @@ impl Storage {
 
     /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
     /// history that the database is in, nil if it is not known. Payloads beyond `held_bytes` are left in the log.
+    /// `volume_failed`: an earlier connection of this process has seen that the log's volume failed.
     pub fn recover(
         &mut self,
         database: Uuid,
         held_bytes: usize,
+        volume_failed: bool,
+    ) -> Result<Option<Recovery>, LogError> {
+        let mut found = None;
+        let recovered = self.recover_log(database, held_bytes, volume_failed, &mut found);
+        // It may have given up what is read back from the cache: the next process must not believe that.
+        if let (Err(error), Some(id)) = (&recovered, found) {
+            let may_lose = error.is_of_volume() && !error.is_of_read();
+            if may_lose && !planted(Mutant::MarkBegunFirst) {
+                self.marker.fail(self.session.boot_id, id);
+            }
+        }
+        recovered
+    }
+
+    /// `found`: the id of the log that `os` mode acknowledged with.
+    fn recover_log(
+        &mut self,
+        database: Uuid,
+        held_bytes: usize,
+        volume_failed: bool,
+        found_log: &mut Option<Uuid>,
     ) -> Result<Option<Recovery>, LogError> {
         let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
             return Ok(None);
@@ -219,6 +241,9 @@ impl Storage {
         };
         let mut examined = Log::examine_on((self.disk)(), config)?;
         let last = examined.state().and_then(Session::decode);
+        *found_log = (last.as_ref())
+            .filter(|last| last.durability == Durability::Os && !last.clean)
+            .map(|last| last.log);
         let damaged = may_have_forgotten(examined.found(), last.as_ref())
             && !planted(Mutant::DamageNotForgotten);
         if let Some(last) = last.as_ref().filter(|last| damaged && !last.amnesiac) {
@@ -256,6 +281,21 @@ impl Storage {
         let forgotten = last
             .as_ref()
             .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let boot_id = self.session.boot_id;
+        let marked = (self.marker).examine(last.as_ref(), boot_id, log.written_end());
+        let lost = match marked {
+            Err(reason) => Some(reason),
+            Ok(()) if volume_failed => {
+                Some("the volume of the write-set log has failed".to_owned())
+            }
+            Ok(()) => None,
+        };
+        if let Some(reason) = &lost {
+            self.notes.push(format!(
+                "{reason} ({}). Until the others have brought this node up to date, it has no say in an election",
+                (self.disk)().path("").display()
+            ));
+        }
         let id = last.as_ref().map_or(Uuid::NIL, |session| session.log);
         let is_other = !self.last_log.is_nil() && id != self.last_log;
         if is_other {
@@ -274,7 +314,10 @@ impl Storage {
             first_seqno: log.first_seqno_kept(),
             first_view: first_view(&log),
             last_seqno: log.last_seqno().unwrap_or(0),
-            amnesiac: forgotten || damaged || is_other,
+            amnesiac: forgotten
+                || damaged
+                || is_other
+                || lost.is_some() && !planted(Mutant::MarkNotHeeded),
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
@@ -286,7 +329,12 @@ impl Storage {
             self.session.overrides = last.overrides;
         }
         self.log = Some(log);
+        if planted(Mutant::MarkBegunFirst) {
+            self.begin_mark();
+        }
         self.save_session()?;
+        // Only now: what the mark has told is noted in the session.
+        self.begin_mark();
         Ok(Some(recovery))
     }
 }

@@ -11,6 +11,7 @@ use trireme_log::{Disk, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::Seqno;
 
 use crate::group_reads::LargeReads;
+use crate::mark::{KeepMark, Marker};
 use crate::session::Session;
 use crate::snapshot::encode_snapshot;
 use crate::staging::Staging;
@@ -48,12 +49,20 @@ pub struct Storage {
     pub(crate) unreadable: Cell<Seqno>,
     /// The log that this replica acknowledged with last, as its data directory says; nil: it does not.
     pub(crate) last_log: Uuid,
+    /// What is noted outside the log's volume.
+    pub(crate) marker: Marker,
 }
 
 impl Storage {
     /// Nothing is opened yet: which history it is is not known. `config.identity` is filled in then.
-    /// `boot_id` names the time since the machine was started.
-    pub fn new(config: LogConfig, disk: OpenDisk, boot_id: [u8; 16]) -> Storage {
+    /// `boot_id` names the time since the machine was started. `mark`: where it is noted outside the log's volume how far the
+    /// log reaches.
+    pub fn new(
+        config: LogConfig,
+        disk: OpenDisk,
+        boot_id: [u8; 16],
+        mark: Option<Box<dyn KeepMark>>,
+    ) -> Storage {
         Storage {
             session: Session::new(config.durability, boot_id),
             config,
@@ -69,6 +78,7 @@ impl Storage {
             unspoken: None,
             unreadable: Cell::new(0),
             last_log: Uuid::NIL,
+            marker: Marker::new(mark),
         }
     }
 
@@ -89,7 +99,9 @@ impl Storage {
 
     /// What an operator should know and was not told yet.
     pub fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(self.marker.take_notes());
+        notes
     }
 
     /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped.
@@ -115,7 +127,26 @@ impl Storage {
             self.noted_in = checkpoint.history;
         }
         self.session.amnesiac = amnesiac;
-        self.save_session()
+        self.save_session()?;
+        self.begin_mark();
+        Ok(())
+    }
+
+    /// From here on the mark speaks of this log.
+    pub(crate) fn begin_mark(&mut self) {
+        if let Some(log) = &self.log {
+            let Session {
+                boot_id, log: id, ..
+            } = self.session;
+            (self.marker).begin(self.config.durability, boot_id, id, log.written_end());
+        }
+    }
+
+    /// Outside the volume it is marked how far the log was written, before anything that is in it is acknowledged.
+    fn mark_written(&mut self) {
+        if let Some(log) = &self.log {
+            self.marker.advance(log.written_end());
+        }
     }
 
     /// True if it is time for [`Storage::put_snapshot`].
@@ -165,17 +196,23 @@ impl Storage {
 
     /// Hands everything appended to the operating system.
     pub fn write_out(&mut self) -> Result<(), LogError> {
-        self.log.as_mut().map_or(Ok(()), Log::write_out)
+        self.log.as_mut().map_or(Ok(()), Log::write_out)?;
+        self.mark_written();
+        Ok(())
     }
 
     /// Makes everything appended survive a power loss.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        self.log.as_mut().map_or(Ok(()), Log::flush)
+        self.log.as_mut().map_or(Ok(()), Log::flush)?;
+        self.mark_written();
+        Ok(())
     }
 
     /// Hands everything appended to the operating system; what is left to do of the flush, if there is a log.
     pub fn begin_flush(&mut self) -> Result<Option<FlushJob>, LogError> {
-        self.log.as_mut().map(Log::begin_flush).transpose()
+        let job = self.log.as_mut().map(Log::begin_flush).transpose()?;
+        self.mark_written();
+        Ok(job)
     }
 
     /// What is left to do of a flush that was handed out and not begun, with what was appended since; `None`: it was one

@@ -144,7 +144,7 @@ impl Engine {
             Err(Unread::Lost(error)) => {
                 self.failed.get_or_insert_with(|| Failure {
                     text: format!("the write-set log cannot be read at position {first}: {error}"),
-                    of_flush: false,
+                    is_lack: true,
                 });
                 return None;
             }

@@ -7,8 +7,9 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
-use crate::outside::Outside;
+use crate::outside::{NotKept, Outside};
 use crate::staging::{StageDone, StageJob, Staging};
+use crate::storage::Storage;
 
 /// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
 /// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
@@ -195,14 +196,28 @@ impl Engine {
     pub(crate) fn log_failed(&mut self, error: &LogError) {
         self.failed.get_or_insert_with(|| Failure {
             text: format!("the write-set log cannot be written: {error}"),
-            of_flush: error.is_of_flush(),
+            is_lack: !error.is_of_volume(),
         });
+    }
+
+    /// Something beside the log cannot be written: with the log's own writes, this ends the node's part in the cluster.
+    pub(crate) fn not_kept(&mut self, what: &str, error: &NotKept) {
+        self.failed.get_or_insert_with(|| Failure {
+            text: format!("{what}: {}", error.text),
+            is_lack: error.is_lack,
+        });
+    }
+
+    /// What the operating system had taken of this log may be gone: that is remembered until the group has found this member
+    /// intact again, whatever connections are made until then.
+    pub(crate) fn volume_fails(&mut self, storage: &mut Storage, is_lack: bool) {
+        self.volume_failed |= storage.note_failure(is_lack);
     }
 
     /// After a failure the node is on its own: nothing more is said to the others, who go on without it;
     /// nothing more is delivered; waiting clients are answered, and the server gets its last view.
     pub(crate) fn end_if_failed(&mut self, now_ms: u64, outside: &mut dyn Outside) {
-        let Some(Failure { text, of_flush }) = self.failed.take() else {
+        let Some(Failure { text, is_lack }) = self.failed.take() else {
             return;
         };
         let Some(Link { mut storage, .. }) = self.link.take() else {
@@ -213,12 +228,9 @@ impl Engine {
             "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
              statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
         ));
-        if of_flush {
-            if let Err(error) = storage.note_failed_flush() {
-                outside.warn(&format!(
-                    "it cannot be noted that this node may miss what it acknowledged: {error}"
-                ));
-            }
+        self.volume_fails(&mut storage, is_lack);
+        for note in storage.take_notes() {
+            outside.warn(&note);
         }
         self.failed_log = Some(storage);
         self.group_dirty = false;

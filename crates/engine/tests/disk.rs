@@ -298,6 +298,90 @@ fn after_a_failed_flush_a_member_counts_as_one_that_may_have_forgotten() {
     }
 }
 
+/// In `os` mode acknowledgements rely on pages that a failing device has dropped: whatever it is that fails to be written tells
+/// so, and a reconnect does not make up for it.
+#[test]
+fn after_a_failed_device_a_member_counts_as_one_that_may_have_forgotten() {
+    type Case = (fn(&mut Node), &'static str);
+    let write: Case = (
+        |node| {
+            node.disk.fail_device();
+            node.certify();
+        },
+        "trireme-0",
+    );
+    let promise: Case = (
+        |node| {
+            node.out.fail_promise = true;
+            let ballot = trireme_group::Ballot {
+                number: 100,
+                replica: trireme_group::ReplicaId(Uuid([2; 16])),
+            };
+            let from = trireme_group::Incarnation(Uuid([2; 16]));
+            let up = trireme_group::Event::PeerUp {
+                replica: ballot.replica,
+                incarnation: from,
+            };
+            node.engine.group(node.now_ms, up);
+            node.settle();
+            let message = trireme_group::Message::Prepare {
+                ballot,
+                forced: None,
+            };
+            let event = trireme_group::Event::Message { from, message };
+            node.engine.group(node.now_ms, event);
+            node.settle();
+        },
+        "read-only",
+    );
+    let note: Case = (
+        |node| {
+            node.disk.fail_device();
+            node.engine.drop_link();
+        },
+        "",
+    );
+    for (fails, word) in [write, promise, note] {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        fails(&mut node);
+        if !word.is_empty() {
+            node.must_have_left(&[word]);
+        }
+        node.out.fail_promise = false;
+        node.disk.remount(|| true);
+        for incarnation in 2..4 {
+            let local = node.engine.replicator.last_committed();
+            let start = node.start(incarnation, Durability::Os, false, None, local);
+            node.engine.connect(node.now_ms, start).expect("a log");
+            let link = node.engine.link().expect("connected");
+            assert!(link.group.is_amnesiac(), "{word}, {incarnation}");
+            node.engine.drop_link();
+        }
+    }
+}
+
+/// A full disk has dropped nothing that it had taken: a flush shows it.
+#[test]
+fn for_want_of_room_nothing_is_forgotten_unless_the_flush_fails() {
+    for flush_fails in [false, true] {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        node.disk.set_room(Some(50));
+        node.disk.set_fail_syncs(flush_fails);
+        while node.engine.link().is_some() {
+            node.certify();
+        }
+        node.disk.set_room(None);
+        node.disk.set_fail_syncs(false);
+        let local = node.engine.replicator.last_committed();
+        let start = node.start(2, Durability::Os, false, None, local);
+        node.engine.connect(node.now_ms, start).expect("a log");
+        let link = node.engine.link().expect("connected");
+        assert_eq!(link.group.is_amnesiac(), flush_fails);
+    }
+}
+
 /// The process that finds the damage cannot go on: the next one finds a log that merely ends (seeds 618005, 619960).
 #[test]
 fn a_damaged_log_is_remembered_if_its_repair_breaks_off() {

@@ -149,6 +149,22 @@ impl LogError {
         matches!(self, LogError::Io { action, .. } if action.starts_with("flush"))
     }
 
+    /// True if the volume may have given up what it had taken: after a failed flush, and after any failed write but one that
+    /// lacked room, descriptors or memory.
+    pub fn is_of_volume(&self) -> bool {
+        match self {
+            LogError::Io { source, .. } => self.is_of_flush() || !is_lack(source),
+            LogError::Poisoned { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// True if nothing was to be changed.
+    pub fn is_of_read(&self) -> bool {
+        let reads = ["read", "open", "list"];
+        matches!(self, LogError::Io { action, .. } if reads.iter().any(|r| action.starts_with(r)))
+    }
+
     pub(crate) fn corrupt(file: &Path, offset: u64, reason: impl Into<String>) -> Self {
         LogError::Corrupt {
             file: file.to_path_buf(),
@@ -165,6 +181,12 @@ pub(crate) const TOO_MANY_OPEN: [i32; 2] = [23, 24];
 pub(crate) fn is_shortage(source: &io::Error) -> bool {
     let passes = [io::ErrorKind::OutOfMemory, io::ErrorKind::Interrupted];
     is_of_descriptors(source) || passes.contains(&source.kind())
+}
+
+/// There was no room, no descriptor or no memory: nothing is wrong with what was taken before.
+pub fn is_lack(source: &io::Error) -> bool {
+    let of_room = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+    is_shortage(source) || of_room.contains(&source.kind())
 }
 
 fn is_of_descriptors(source: &io::Error) -> bool {

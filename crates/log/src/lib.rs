@@ -32,7 +32,7 @@ mod write;
 
 pub use config::{Durability, LogConfig};
 pub use disk::{Disk, DiskFile, OsDisk};
-pub use error::LogError;
+pub use error::{LogError, is_lack};
 pub use examined::Examined;
 pub use flush::{FlushDone, FlushJob};
 pub use log::Log;

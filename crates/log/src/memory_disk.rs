@@ -8,16 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::disk::{Disk, DiskFile};
 use crate::error::TOO_MANY_OPEN;
 use crate::format::{is_staged_name, segment_number};
+use crate::state_file::STATE_NAME;
 
 /// Power loss keeps or loses unflushed writes in pieces of this size, as a page cache does.
 const PAGE_BYTES: usize = 4096;
 
+#[derive(Clone)]
 enum Change {
     Write(u64, Vec<u8>),
     Truncate(u64),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Content {
     bytes: Vec<u8>,
     /// What a power loss certainly leaves, and what was done since, in order.
@@ -75,8 +77,13 @@ struct Files {
     pending_names: Vec<Names>,
     room: Option<u64>,
     fail_syncs: bool,
+    fail_state: bool,
     fail_reads: bool,
     no_descriptors: bool,
+    /// The device under the directory takes nothing any more.
+    device_failed: bool,
+    /// How often it was mounted again: a file that was opened before can still be read, and nothing more.
+    mounts: u64,
 }
 
 /// A directory in memory; clones share it, like openings of the same directory.
@@ -94,6 +101,29 @@ impl Files {
         match self.no_descriptors {
             true => Err(io::Error::from_raw_os_error(TOO_MANY_OPEN[1])),
             false => Ok(()),
+        }
+    }
+
+    /// Whether the device takes a change through a handle that was opened in this mount.
+    fn device(&self, mount: u64) -> io::Result<()> {
+        match self.device_failed || mount != self.mounts {
+            true => Err(io::Error::other("simulated failure of the device")),
+            false => Ok(()),
+        }
+    }
+
+    /// Files that are open keep what they show: the directory goes on with copies.
+    fn detach_handles(&mut self) {
+        let mut copies: BTreeMap<*const Mutex<Content>, Shared> = BTreeMap::new();
+        let all = [&mut self.names, &mut self.durable_names];
+        for names in all.into_iter().chain(&mut self.pending_names) {
+            for content in names.values_mut() {
+                let copy = copies.entry(Arc::as_ptr(content)).or_insert_with(|| {
+                    let content = locked(content);
+                    Arc::new(Mutex::new(content.clone()))
+                });
+                *content = copy.clone();
+            }
         }
     }
 
@@ -122,6 +152,11 @@ impl MemoryDisk {
         locked(&self.files).fail_syncs = fail;
     }
 
+    /// Lets every write and flush of the state file fail from here on, or no longer.
+    pub fn set_fail_state(&self, fail: bool) {
+        locked(&self.files).fail_state = fail;
+    }
+
     /// Lets about every second read of a segment fail from here on, or no longer.
     pub fn set_fail_reads(&self, fail: bool) {
         locked(&self.files).fail_reads = fail;
@@ -130,6 +165,24 @@ impl MemoryDisk {
     /// Lets every opening and making of a file fail from here on as in a process that has too many files open, or no longer.
     pub fn set_no_descriptors(&self, none: bool) {
         locked(&self.files).no_descriptors = none;
+    }
+
+    /// The device under the directory fails: from here on nothing can be written or flushed, no file made, renamed or
+    /// removed. What the operating system has cached can still be read. [`MemoryDisk::remount`] ends it.
+    pub fn fail_device(&self) {
+        locked(&self.files).device_failed = true;
+    }
+
+    /// The directory is mounted again while the machine goes on. What was not flushed is lost as in a power loss
+    /// ([`MemoryDisk::lose_power`]). Files that were opened before cannot be written any more.
+    pub fn remount(&self, survives: impl FnMut() -> bool) {
+        {
+            let mut files = locked(&self.files);
+            files.device_failed = false;
+            files.mounts += 1;
+            files.detach_handles();
+        }
+        self.lose_power(survives);
     }
 
     /// Flips a bit of what is on the disk.
@@ -203,13 +256,27 @@ struct MemoryFile {
     content: Shared,
     /// A segment of the log, or one to be.
     is_segment: bool,
+    /// The state beside it.
+    is_state: bool,
+    /// See [`Files::mounts`].
+    mount: u64,
 }
 
 impl MemoryFile {
-    fn boxed(disk: &MemoryDisk, name: &str, content: Shared) -> Box<dyn DiskFile> {
+    /// Whether a change can be made through this handle.
+    fn can_change(&self, files: &Files) -> io::Result<()> {
+        match self.is_state && files.fail_state {
+            true => Err(io::Error::other("simulated failure of the state file")),
+            false => files.device(self.mount),
+        }
+    }
+
+    fn boxed(disk: &MemoryDisk, name: &str, content: Shared, mount: u64) -> Box<dyn DiskFile> {
         Box::new(MemoryFile {
+            mount,
             files: disk.files.clone(),
             content,
+            is_state: name == STATE_NAME,
             is_segment: segment_number(name).is_some() || is_staged_name(name),
         })
     }
@@ -228,20 +295,22 @@ impl Disk for MemoryDisk {
         let content = Shared::default();
         let mut files = locked(&self.files);
         files.descriptor()?;
+        files.device(files.mounts)?;
         files.names.insert(name.to_string(), content.clone());
         files.names_changed();
-        Ok(MemoryFile::boxed(self, name, content))
+        Ok(MemoryFile::boxed(self, name, content, files.mounts))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let files = locked(&self.files);
         files.descriptor()?;
         let content = files.names.get(name).cloned().ok_or_else(not_found)?;
-        Ok(MemoryFile::boxed(self, name, content))
+        Ok(MemoryFile::boxed(self, name, content, files.mounts))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut files = locked(&self.files);
+        files.device(files.mounts)?;
         let content = files.names.remove(from).ok_or_else(not_found)?;
         files.names.insert(to.to_string(), content);
         files.names_changed();
@@ -250,6 +319,7 @@ impl Disk for MemoryDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut files = locked(&self.files);
+        files.device(files.mounts)?;
         files.names.remove(name).ok_or_else(not_found)?;
         files.names_changed();
         Ok(())
@@ -257,6 +327,7 @@ impl Disk for MemoryDisk {
 
     fn sync_directory(&self) -> io::Result<()> {
         let mut files = locked(&self.files);
+        files.device(files.mounts)?;
         files.durable_names = files.names.clone();
         files.pending_names.clear();
         Ok(())
@@ -288,6 +359,7 @@ impl DiskFile for MemoryFile {
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut files = locked(&self.files);
+        self.can_change(&files)?;
         let mut content = locked(&self.content);
         let mut taken = bytes.len();
         if let Some(room) = &mut files.room {
@@ -309,6 +381,7 @@ impl DiskFile for MemoryFile {
 
     fn truncate(&self, length: u64) -> io::Result<()> {
         let mut files = locked(&self.files);
+        self.can_change(&files)?;
         let mut content = locked(&self.content);
         if let Some(room) = &mut files.room {
             *room += (content.bytes.len() as u64).saturating_sub(length);
@@ -320,7 +393,10 @@ impl DiskFile for MemoryFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let fails = self.is_segment && locked(&self.files).fail_syncs;
+        let files = locked(&self.files);
+        self.can_change(&files)?;
+        let fails = self.is_segment && files.fail_syncs;
+        drop(files);
         let mut content = locked(&self.content);
         if fails {
             let mut pages = 0;

@@ -70,6 +70,26 @@ impl Log {
         Ok(self.flush_job(files, true))
     }
 
+    /// Flushes what was written before, and nothing else: also after a failure that has poisoned the log.
+    pub fn flush_written(&mut self) -> Result<(), LogError> {
+        let mut files = Vec::new();
+        for number in self.unflushed_segments() {
+            let file = self.segment_file(number);
+            let path = || self.disk.path(&format::segment_name(number));
+            files.push((
+                number,
+                file.map_err(|e| LogError::io("flush", path(), 0, e))?,
+            ));
+        }
+        self.directory_changed = true;
+        self.flush_job(files, true).run().result
+    }
+
+    /// Address up to which the log was handed to the operating system. It never falls while the log is open.
+    pub fn written_end(&self) -> u64 {
+        self.index.end().saturating_sub(self.buffer.len() as u64)
+    }
+
     /// Bytes that no flush covers.
     pub fn unflushed_bytes(&self) -> u64 {
         self.index.end().saturating_sub(self.flushed)

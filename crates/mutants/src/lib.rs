@@ -75,6 +75,11 @@ mutants! {
         pause_fills_all_logs: PauseFillsAllLogs,
         restart_reads_all: RestartReadsAll,
         left_is_overtaken: LeftIsOvertaken,
+        mark_lags: MarkLags,
+        mark_not_heeded: MarkNotHeeded,
+        failure_not_noted: FailureNotNoted,
+        failure_forgotten: FailureForgotten,
+        mark_begun_first: MarkBegunFirst,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

@@ -9,6 +9,7 @@
 mod clock;
 mod limiter;
 mod line;
+mod mark_file;
 pub mod options;
 mod progress;
 pub mod setup;
@@ -19,6 +20,7 @@ pub mod votes;
 
 pub use clock::now_ms;
 pub use line::Line;
+pub use mark_file::MarkFile;
 pub use progress::{LEAVE_PATIENCE, Progress};
 pub use station::Station;
 pub use text::{LINE_BYTES_MAX, one_line};

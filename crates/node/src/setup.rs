@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trireme_engine::{Expected, Start, UNKNOWN_BOOT};
+use trireme_engine::{Expected, KeepMark, Start, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
 use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, TransportError};
 
+use crate::mark_file::MarkFile;
 use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
 use crate::votes::{Votes, VotesError};
@@ -237,6 +238,12 @@ pub fn check_expected(options: &Options, cluster: &ClusterUrl) -> Result<(), Set
     }
 }
 
+/// Where it is marked how far the log reaches (`repl.mark_dir`).
+fn mark(options: &Options, votes: &Votes) -> Option<Box<dyn KeepMark>> {
+    let dir = Some(options.str("repl.mark_dir")).filter(|dir| !dir.is_empty());
+    dir.map(|dir| -> Box<dyn KeepMark> { Box::new(MarkFile::new(Path::new(dir), votes.replica())) })
+}
+
 /// The beginning of a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     let durability = match options.choice("repl.durability") {
@@ -258,6 +265,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
             durability,
         ),
         disk: Box::new(move || Box::new(OsDisk::new(&dir))),
+        mark: mark(options, votes),
         flushes_apart: false,
         local: Gtid::UNDEFINED,
         bootstrap: None,

@@ -10,7 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crc32c::crc32c;
+use trireme_engine::NotKept;
 use trireme_group::{Ballot, ReplicaId, Uuid};
+use trireme_log::is_lack;
 
 /// Name of the file, in `base_dir`.
 pub const FILE_NAME: &str = "trireme.gvwstate.dat";
@@ -58,6 +60,16 @@ pub enum VotesError {
     /// A new replica was given no id.
     #[error("a replica's id must not be nil")]
     NilReplica,
+}
+
+impl From<VotesError> for NotKept {
+    fn from(error: VotesError) -> NotKept {
+        let is_lack = matches!(&error, VotesError::Io { source, .. } if is_lack(source));
+        NotKept {
+            text: error.to_string(),
+            is_lack,
+        }
+    }
 }
 
 /// The content of the file.

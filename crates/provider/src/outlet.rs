@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside, StageJob};
+use trireme_engine::{Channel, NotKept, Outside, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -34,18 +34,18 @@ impl Outside for Outlet<'_> {
         }
     }
 
-    fn promise(&mut self, ballot: group::Ballot) -> Result<(), String> {
+    fn promise(&mut self, ballot: group::Ballot) -> Result<(), NotKept> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());
         };
-        line.votes.promise(ballot).map_err(|e| e.to_string())
+        line.votes.promise(ballot).map_err(NotKept::from)
     }
 
-    fn in_log(&mut self, id: group::Uuid) -> Result<(), String> {
+    fn in_log(&mut self, id: group::Uuid) -> Result<(), NotKept> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());
         };
-        line.votes.set_log(id).map_err(|e| e.to_string())
+        line.votes.set_log(id).map_err(NotKept::from)
     }
 
     fn in_history(&mut self, history: group::Uuid) {

@@ -15,6 +15,7 @@ pub mod fault_kind;
 mod founding;
 pub mod invariants;
 pub mod machine;
+pub mod mark;
 #[cfg(feature = "mutants")]
 pub mod mutants;
 pub mod network;

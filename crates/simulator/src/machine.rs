@@ -7,6 +7,7 @@ use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Sta
 use trireme_log::{FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
+use crate::mark::MemoryMark;
 use crate::network::{ConnectionId, Parcel};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, TimeUs};
@@ -24,6 +25,8 @@ pub struct Machine {
     pub saved: SavedState,
     /// Where the log lies.
     pub disk: MemoryDisk,
+    /// How far the log reached, outside its volume.
+    pub mark: MemoryMark,
     /// What is known of its log while no process runs.
     pub left: Left,
     /// How often the machine lost power.
@@ -52,6 +55,10 @@ pub struct Machine {
     pub slow: u64,
     /// What is wrong with its disk makes it forget what it has acknowledged, soon.
     pub doomed: bool,
+    /// Its operator sets `wsrep_cluster_address` again after a failure of its disk, and does not restart it.
+    pub is_reconnected: bool,
+    /// No promise can be kept now.
+    pub votes_fail: bool,
     /// Was synced since the last fault.
     pub was_synced: bool,
 }

@@ -32,6 +32,8 @@ pub struct Plan {
     pub durability: Durability,
     /// `gcache.recover`: a restarted process goes on with the log of the one before.
     pub recovers: bool,
+    /// Nodes keep marks outside the volumes of their logs (`repl.mark_dir`).
+    pub marks: bool,
     /// Flushes go on beside everything else.
     pub flushes_apart: bool,
     /// Committed entries that a group core keeps in memory.
@@ -169,6 +171,7 @@ impl Plan {
             staged_bytes: 16 << 20,
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
+            marks: true,
             flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
             unrecovered_percent: 10,
             sst_donor: "",

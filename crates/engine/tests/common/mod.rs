@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_engine::{Channel, Engine, OpenDisk, Outside, StageJob, Start, Storage};
+use trireme_engine::{Channel, Engine, NotKept, OpenDisk, Outside, StageJob, Start, Storage};
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{
@@ -27,6 +27,7 @@ pub struct Out {
     /// The log that the data directory names.
     pub log: Uuid,
     pub fail_log: bool,
+    pub fail_promise: bool,
 }
 
 impl Out {
@@ -36,16 +37,26 @@ impl Out {
     }
 }
 
+fn read_only() -> NotKept {
+    NotKept {
+        text: "the data directory is read-only".to_owned(),
+        is_lack: false,
+    }
+}
+
 impl Outside for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
+    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
+        if self.fail_promise {
+            return Err(read_only());
+        }
         self.promised = ballot;
         Ok(())
     }
-    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+    fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
         self.log = id;
         match self.fail_log {
-            true => Err("the data directory is read-only".to_owned()),
+            true => Err(read_only()),
             false => Ok(()),
         }
     }
@@ -93,7 +104,7 @@ pub fn opens(disk: &MemoryDisk) -> OpenDisk {
 
 /// The log on this disk, not opened.
 pub fn storage(disk: &MemoryDisk, config: LogConfig) -> Storage {
-    Storage::new(config, opens(disk), [0; 16])
+    Storage::new(config, opens(disk), [0; 16], None)
 }
 
 /// The log on this disk, begun.
@@ -124,6 +135,7 @@ pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: 
         boot_id: [0; 16],
         log: log_config(durability),
         disk: opens(disk),
+        mark: None,
         flushes_apart: false,
         local,
         bootstrap: None,

@@ -233,6 +233,8 @@ pub const SPECS: &[Spec] = &[
         Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
         Shown("FLAT8"),
     ),
+    // Likewise: a directory in memory for marks (docs/state-files.md); empty: none are kept.
+    start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")),
     // Trireme's own: whether this node is to have the sequencer's office (docs/protocol.md).
@@ -270,8 +272,8 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, repl.durability, repl.fc_desync_after_ms and repl.sequencer.
-        assert_eq!(sysvars.len(), 92);
+        // Galera's 88, pc.bootstrap_expect, repl.durability, repl.fc_desync_after_ms, repl.mark_dir and repl.sequencer.
+        assert_eq!(sysvars.len(), 93);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
     }
 

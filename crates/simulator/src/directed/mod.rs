@@ -109,6 +109,10 @@ schedules! {
     donor_owes_rollback,
     repeated_view_missed,
     donor_not_told_synced,
+    device_fails,
+    device_fails_unseen,
+    device_fails_markless,
+    device_fails_again,
 }
 
 /// The schedule with this name. Err: there is none.

@@ -259,6 +259,19 @@ impl<'a> Stage<'a> {
         self.world.break_link(a, b);
     }
 
+    /// The volume of the node's log and promises takes nothing any more.
+    pub fn fail_device(&mut self, node: NodeId) {
+        self.world
+            .tell(|| format!("ORDER the device of n{} fails", node + 1));
+        self.world.fail_device(node);
+    }
+
+    /// It is mounted again, and nothing is left of what was not flushed.
+    pub fn remount(&mut self, node: NodeId) {
+        self.world.tell(|| format!("ORDER remount n{}", node + 1));
+        self.world.remount(node, |_| false);
+    }
+
     /// SIGSTOP.
     pub fn pause(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER pause n{}", node + 1));

@@ -6,6 +6,7 @@ use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, 
 
 use super::World;
 use crate::machine::Left;
+use crate::random::Random;
 use crate::seen::{NodeId, Seen, TimeUs};
 
 /// A server that could not start is started again after this time.
@@ -51,12 +52,34 @@ impl World {
         }
     }
 
+    /// The volume that holds the node's log and its promises fails: nothing can be kept on it any more.
+    pub(crate) fn fail_device(&mut self, node: NodeId) {
+        let forgets = !self.plan.recovers;
+        let machine = &mut self.machines[node];
+        machine.doomed = forgets || self.plan.durability != Durability::Disk;
+        machine.votes_fail = true;
+        machine.disk.fail_device();
+    }
+
+    /// It is mounted again, within one boot of the machine; each page that was not flushed is there if `survives` says so.
+    pub(crate) fn remount(&mut self, node: NodeId, survives: impl Fn(&mut Random) -> bool) {
+        let random = &mut self.server_random;
+        self.machines[node].disk.remount(|| survives(random));
+        let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
+        let machine = &mut self.machines[node];
+        // A process that has not noticed goes on with handles that take nothing any more.
+        machine.doomed = machine.doomed && machine.process.is_some();
+        machine.votes_fail = false;
+        machine.left.intact &= !forgets;
+    }
+
     /// The disk is as good as new.
     pub(crate) fn mend_disk(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.doomed = false;
         machine.disk.set_room(None);
         machine.disk.set_fail_syncs(false);
+        machine.disk.set_fail_state(false);
         machine.disk.set_fail_reads(false);
     }
 
@@ -138,7 +161,7 @@ impl World {
         let back_us = now + self.random.within(1_000..=2_000_000);
         if process.leaving_us.is_none() {
             self.machines[node].back_us = back_us;
-            if self.random.percent(50) {
+            if self.random.percent(50) || self.machines[node].is_reconnected {
                 if let Some(process) = &mut self.machines[node].process {
                     process.returns = true;
                     process.leaving_us = Some(now);

@@ -113,6 +113,7 @@ impl World {
                 last_log: Default::default(),
                 saved: SavedState::default(),
                 disk: Default::default(),
+                mark: Default::default(),
                 left: Default::default(),
                 boots: 0,
                 datadir: Some(Datadir::new()),
@@ -127,6 +128,8 @@ impl World {
                 isolated: 0,
                 slow: 1,
                 doomed: false,
+                is_reconnected: false,
+                votes_fail: false,
                 was_synced: false,
             })
             .collect();

@@ -1,7 +1,7 @@
 //! What a node's engine asks of its surroundings.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Outside, StageJob, Storage};
+use trireme_engine::{Channel, NotKept, Outside, StageJob, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
@@ -24,6 +24,8 @@ pub struct Outlet<'a> {
     pub promised: &'a mut Ballot,
     pub last_log: &'a mut Uuid,
     pub saved: &'a mut SavedState,
+    /// The file of promises cannot be written.
+    pub votes_fail: bool,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
     /// Position of the control state that was shown last.
@@ -36,6 +38,16 @@ pub struct Outlet<'a> {
 impl Outlet<'_> {
     fn see(&mut self, what: Seen) {
         self.watch.see(self.now_us, self.node, what);
+    }
+
+    fn writes_votes(&self) -> Result<(), NotKept> {
+        match self.votes_fail {
+            true => Err(NotKept {
+                text: "simulated failure".to_owned(),
+                is_lack: false,
+            }),
+            false => Ok(()),
+        }
     }
 }
 
@@ -51,13 +63,15 @@ impl Outside for Outlet<'_> {
         }
     }
 
-    fn promise(&mut self, ballot: Ballot) -> Result<(), String> {
+    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
+        self.writes_votes()?;
         self.progress.promised = true;
         *self.promised = ballot;
         Ok(())
     }
 
-    fn in_log(&mut self, id: Uuid) -> Result<(), String> {
+    fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
+        self.writes_votes()?;
         *self.last_log = id;
         Ok(())
     }

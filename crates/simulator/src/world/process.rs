@@ -18,6 +18,7 @@ macro_rules! parts {
             promised,
             last_log,
             saved,
+            votes_fail,
             ..
         } = &mut $world.machines[$node]
         else {
@@ -32,6 +33,7 @@ macro_rules! parts {
             promised,
             last_log,
             saved,
+            votes_fail: *votes_fail,
             outbox: &mut $world.outbox,
             configurations: &mut process.configurations,
             control_shown: &mut process.control_shown,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Expected, Start};
+use trireme_engine::{Engine, Expected, KeepMark, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -134,6 +134,7 @@ impl World {
             }
         });
         let disk = machine.disk.clone();
+        let mark = (plan.marks).then(|| -> Box<dyn KeepMark> { Box::new(machine.mark.clone()) });
         let connect = Start {
             config: Config {
                 suspect_timeout_ms: plan.suspect_timeout_ms,
@@ -156,6 +157,7 @@ impl World {
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
             },
             disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
+            mark,
             flushes_apart: plan.flushes_apart && plan.durability == Durability::Disk,
             local,
             bootstrap: bootstrap.then_some(fresh),
@@ -385,6 +387,7 @@ impl World {
         let datadir = (process.server).crash(power_loss, now, random, &mut self.watch);
         if power_loss {
             self.machines[node].boots += 1;
+            self.machines[node].mark.lose_power();
             let disk = &self.machines[node].disk;
             disk.lose_power(|| self.server_random.percent(50));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, Outside, StageJob, Start};
+use trireme_engine::{Channel, Engine, NotKept, Outside, StageJob, Start};
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Action, Gtid, Level, NoHistory, Options, Replicator, Status};
@@ -23,10 +23,10 @@ struct Out {
 
 impl Outside for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, _ballot: Ballot) -> Result<(), String> {
+    fn promise(&mut self, _ballot: Ballot) -> Result<(), NotKept> {
         Ok(())
     }
-    fn in_log(&mut self, _id: Uuid) -> Result<(), String> {
+    fn in_log(&mut self, _id: Uuid) -> Result<(), NotKept> {
         Ok(())
     }
 
@@ -102,6 +102,7 @@ impl Solo {
             boot_id: [0; 16],
             log: LogConfig::new("".into(), 1 << 20, [0; 16], Durability::Os),
             disk: Box::new(move || Box::new(disk.clone())),
+            mark: None,
             local,
             bootstrap: Some(HISTORY),
             expect: None,

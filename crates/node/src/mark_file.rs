@@ -1,0 +1,212 @@
+//! The file that holds the mark of a write-set log: `trireme-<replica>.mark` in `repl.mark_dir`, `/dev/shm` by default
+//! (docs/state-files.md, "The mark"). The directory may be one that others can write to: nothing that is not ours is believed,
+//! written or removed.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use trireme_engine::{KeepMark, MARK_BYTES};
+use trireme_group::Uuid;
+
+/// More than any mark: what is larger is damaged, and need not be read whole.
+const READ_MAX: u64 = 4096;
+
+/// The mark's file. It is opened when it is needed first, and is this process's as long as this lives.
+pub struct MarkFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl MarkFile {
+    /// The mark of this replica in this directory. Nothing is opened yet.
+    pub fn new(dir: &Path, replica: Uuid) -> MarkFile {
+        MarkFile {
+            path: dir.join(format!("trireme-{replica}.mark")),
+            file: None,
+        }
+    }
+
+    /// Opens the file. None: there is none, and none was to be made.
+    fn open(&mut self, make: bool) -> io::Result<Option<&File>> {
+        if self.file.is_none() {
+            // Whoever may write to the directory can put a link, a pipe, or a file of his own there.
+            let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            let mode = Mode::RUSR | Mode::WUSR;
+            let opened = match rustix::fs::open(&self.path, flags, Mode::empty()) {
+                Err(rustix::io::Errno::NOENT) if !make => return Ok(None),
+                Err(rustix::io::Errno::NOENT) => {
+                    let make = flags | OFlags::CREATE | OFlags::EXCL;
+                    rustix::fs::open(&self.path, make, mode)
+                }
+                other => other,
+            };
+            let file = File::from(opened?);
+            is_own(&file)?;
+            self.file = Some(file);
+        }
+        Ok(self.file.as_ref())
+    }
+}
+
+/// Err: it is somebody else's, or another process uses it.
+fn is_own(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    let me = rustix::process::geteuid().as_raw();
+    if !about.is_file() || about.uid() != me || about.mode() & 0o077 != 0 || about.nlink() != 1 {
+        let text = "it is not a file of this user alone: remove it";
+        return Err(io::Error::other(text));
+    }
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::Error::other(
+            "another process uses it: is a copy of this node's data directory in use on this machine?",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl KeepMark for MarkFile {
+    fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
+        // What is not ours tells nothing; that it is in the way is told when it is to be written.
+        let Ok(Some(file)) = self.open(false) else {
+            return Ok(None);
+        };
+        let length = file.metadata()?.len().min(READ_MAX);
+        if length == 0 {
+            return Ok(None); // its process ended before it had written anything
+        }
+        let mut bytes = vec![0; length as usize];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(Some(bytes))
+    }
+
+    fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()> {
+        match self.open(true)? {
+            // One write into one page: a process that is killed has made all of it or nothing.
+            Some(file) => file.write_all_at(bytes, 0),
+            None => Ok(()),
+        }
+    }
+
+    fn remove(&mut self) -> io::Result<()> {
+        if let Ok(Some(_)) = self.open(false) {
+            std::fs::remove_file(&self.path)?;
+            self.file = None;
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const ID: Uuid = Uuid([5; 16]);
+
+    fn mark(dir: &Path) -> MarkFile {
+        MarkFile::new(dir, ID)
+    }
+
+    #[test]
+    fn it_outlives_its_process_and_is_its_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = mark(dir.path());
+        assert_eq!(first.load().unwrap(), None);
+        first.store(&[1; 64]).unwrap();
+        first.store(&[2; 64]).unwrap();
+        let about = std::fs::metadata(first.place()).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+        assert_eq!(about.len(), 64);
+        drop(first);
+        let mut second = mark(dir.path());
+        assert_eq!(second.load().unwrap(), Some(vec![2; 64]));
+        second.remove().unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        second.remove().unwrap();
+        second.store(&[3; 64]).unwrap();
+        assert_eq!(second.load().unwrap(), Some(vec![3; 64]));
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let mut mark = mark(dir.path());
+        symlink(&victim, mark.place()).unwrap();
+        assert_eq!(mark.load().unwrap(), None);
+        assert!(mark.store(&[1; 64]).is_err());
+        mark.remove().unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(
+            Path::new(&mark.place()).is_symlink(),
+            "it is not ours to remove"
+        );
+        // Nor is a dangling one.
+        std::fs::remove_file(&victim).unwrap();
+        assert!(mark.store(&[1; 64]).is_err());
+        assert!(!victim.exists());
+    }
+
+    #[test]
+    fn what_others_may_write_or_have_linked_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut wide = mark(dir.path());
+        std::fs::write(wide.place(), [7; 64]).unwrap();
+        let wider = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(wide.place(), wider).unwrap();
+        assert_eq!(wide.load().unwrap(), None);
+        assert!(wide.store(&[1; 64]).is_err());
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(wide.place(), own).unwrap();
+        std::fs::hard_link(wide.place(), dir.path().join("other")).unwrap();
+        assert_eq!(mark(dir.path()).load().unwrap(), None);
+    }
+
+    #[test]
+    fn two_processes_of_one_replica_do_not_share_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut first, mut second) = (mark(dir.path()), mark(dir.path()));
+        first.store(&[1; 64]).unwrap();
+        assert_eq!(second.load().unwrap(), None);
+        let error = second.store(&[2; 64]).unwrap_err();
+        assert!(error.to_string().contains("copy"), "{error}");
+        drop(first);
+        assert_eq!(second.load().unwrap(), Some(vec![1; 64]));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_an_error_of_the_first_write() {
+        let mut mark = mark(Path::new("/nowhere"));
+        assert_eq!(mark.load().unwrap(), None);
+        assert!(mark.store(&[1; 64]).is_err());
+        mark.remove().unwrap();
+    }
+
+    /// `cargo test --release -p trireme-node -- --ignored --nocapture mark_costs`
+    #[test]
+    #[ignore = "a measurement"]
+    fn what_a_mark_costs() {
+        let mut mark = MarkFile::new(Path::new("/dev/shm"), ID);
+        mark.store(&[0; 64]).unwrap();
+        let mut rounds: Vec<_> = (0..1_000_u32)
+            .map(|_| {
+                let began = std::time::Instant::now();
+                (0..1_000_u32).for_each(|n| mark.store(&[n as u8; 64]).unwrap());
+                began.elapsed().as_nanos() / 1_000
+            })
+            .collect();
+        rounds.sort_unstable();
+        println!("least {} ns, median {} ns", rounds[0], rounds[500]);
+        mark.remove().unwrap();
+    }
+}

@@ -1,0 +1,45 @@
+//! A node's volume fails, is repaired and mounted again while the machine goes on (rule 4, `os` mode).
+//!
+//! n1 and n2 have X, n3 does not. The volume of n2 takes no more: the write of Y fails, n2 leaves, and what the operating
+//! system had not flushed is lost, X with it. n2 is restarted, or connects again in the same process. n1 is cut off: n2 and n3
+//! are two votes of three, but nobody among them has X: they must wait for n1.
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.suspect_timeout_ms = 60_000;
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    lose_x(stage)
+}
+
+/// In the end n1 is cut off, and n2 must have no say.
+pub(super) fn lose_x(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.part(&[N3], &[N1, N2]);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    stage.until("n2 has X", |s| s.has_committed(N2, x))?;
+    stage.fail_device(N2);
+    stage.write(N1, &[row(2)]);
+    stage.until("n2 leaves", |s| s.group(N2).is_none())?;
+    stage.remount(N2);
+    stage.part(&[N1], &[N2, N3]);
+    stage.join(&[N2], &[N3]);
+    stage.until("n2 is back", |s| s.group(N2).is_some())?;
+    stage.check("n2 has lost X", stage.holds(N2, x).is_none())?;
+    stage.pass_ms(4_000);
+    stage.must(
+        "n2 and n3 wait for n1",
+        !stage.in_office(N2) && !stage.in_office(N3),
+    );
+    Ok(())
+}
