@@ -4,15 +4,16 @@
 //! Kept in `trireme.gvwstate.dat`. Galera's own `gvwstate.dat` may lie beside it and is neither read nor touched; the
 //! name ends alike because `wsrep_sst_mariabackup` spares what does. The byte format is in docs/state-files.md.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crc32c::crc32c;
 use trireme_engine::NotKept;
 use trireme_group::{Ballot, ReplicaId, Uuid};
 use trireme_log::is_lack;
+
+use files::Files;
 
 /// Name of the file, in `base_dir`.
 pub const FILE_NAME: &str = "trireme.gvwstate.dat";
@@ -105,6 +106,7 @@ impl Record {
 #[derive(Debug)]
 pub struct Votes {
     dir: PathBuf,
+    files: Files,
     record: Record,
 }
 
@@ -113,8 +115,13 @@ impl Votes {
     /// when this returns.
     pub fn open(dir: &Path, fresh: Uuid) -> Result<Votes, VotesError> {
         let loaded = load(dir.join(FILE_NAME))?;
-        let votes = Votes {
+        let files = Files::open(dir).map_err(|source| VotesError::Io {
+            path: dir.to_path_buf(),
+            source,
+        })?;
+        let mut votes = Votes {
             dir: dir.to_path_buf(),
+            files,
             record: loaded.unwrap_or(Record {
                 replica: fresh,
                 promised: Ballot::default(),
@@ -122,7 +129,8 @@ impl Votes {
             }),
         };
         if loaded.is_none() {
-            votes.store(&votes.record)?;
+            let record = votes.record;
+            votes.store(&record)?;
         }
         Ok(votes)
     }
@@ -167,27 +175,13 @@ impl Votes {
     }
 
     /// Replaces the file, atomically and flushed.
-    fn store(&self, record: &Record) -> Result<(), VotesError> {
+    fn store(&mut self, record: &Record) -> Result<(), VotesError> {
         if record.replica.is_nil() {
             return Err(VotesError::NilReplica);
         }
-        let path = self.dir.join(FILE_NAME);
-        let new_path = self.dir.join(format!("{FILE_NAME}.tmp"));
-        let replace = || {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o660)
-                .open(&new_path)?;
-            file.write_all(record.format().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new_path, &path)?;
-            // The new name is durable only once the directory is.
-            File::open(&self.dir)?.sync_all()
-        };
-        replace().map_err(|source| VotesError::Io {
-            path: path.clone(),
+        let stored = self.files.replace(record.format().as_bytes());
+        stored.map_err(|source| VotesError::Io {
+            path: self.dir.join(FILE_NAME),
             source,
         })
     }
@@ -269,6 +263,8 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
         reason: reason.to_string(),
     })
 }
+
+mod files;
 
 #[cfg(test)]
 mod tests;

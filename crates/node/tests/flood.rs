@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, Outside, StageJob};
+use trireme_engine::{Channel, Engine, NotKept, Outside, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::options::Options;
@@ -33,10 +33,10 @@ impl Outside for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.0.send(to, channel, bytes);
     }
-    fn promise(&mut self, _: Ballot) -> Result<(), String> {
+    fn promise(&mut self, _: Ballot) -> Result<(), NotKept> {
         Ok(())
     }
-    fn in_log(&mut self, _: Uuid) -> Result<(), String> {
+    fn in_log(&mut self, _: Uuid) -> Result<(), NotKept> {
         Ok(())
     }
     fn in_history(&mut self, _: Uuid) {}

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -107,9 +109,30 @@ fn votes_are_remembered_beside_galeras_file() {
     );
     assert_eq!(
         fs::read_dir(dir.path()).unwrap().count(),
-        2,
-        "no temporary file is left"
+        3,
+        "Galera's, ours, and the one that is written next"
     );
+}
+
+/// A snapshot script clears the directory: what lies under the spare file's name is not ours any more.
+#[test]
+fn a_spare_file_that_was_removed_or_replaced_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
+    let spare = dir.path().join("trireme.gvwstate.dat.tmp");
+    for number in 1..=6 {
+        match number % 3 {
+            0 => fs::remove_file(&spare).unwrap(),
+            1 => {
+                fs::remove_file(&spare).unwrap();
+                fs::write(&spare, "something else").unwrap();
+            }
+            _ => {}
+        }
+        votes.promise(ballot(number, 1)).unwrap();
+        let read = Votes::open(dir.path(), Uuid([8; 16])).unwrap();
+        assert_eq!(read.promised(), ballot(number, 1));
+    }
 }
 
 #[test]

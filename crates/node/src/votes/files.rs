@@ -1,0 +1,100 @@
+//! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory: a
+//! promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
+use rustix::io::Errno;
+
+use super::FILE_NAME;
+
+/// Name of the file that is written next.
+const SPARE_NAME: &str = "trireme.gvwstate.dat.tmp";
+
+/// The directory and the files in it.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    dir: File,
+    /// Under [`SPARE_NAME`]; None: it is still to be made.
+    spare: Option<File>,
+    /// The file itself; None: there is none yet.
+    current: Option<File>,
+}
+
+impl Files {
+    pub(super) fn open(path: &Path) -> io::Result<Files> {
+        let mut files = Files {
+            path: path.to_path_buf(),
+            dir: File::open(path)?,
+            spare: None,
+            // Written next but one: it too must not need a descriptor then.
+            current: OpenOptions::new()
+                .write(true)
+                .open(path.join(FILE_NAME))
+                .ok(),
+        };
+        files.prepare_spare();
+        Ok(files)
+    }
+
+    /// For the next time; if it fails now, it is tried again then.
+    fn prepare_spare(&mut self) {
+        self.spare = self.make_spare().ok();
+    }
+
+    fn make_spare(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o660);
+        options.open(self.path.join(SPARE_NAME))
+    }
+
+    /// The file to be written next. One that has lost its name, to a script that cleans the directory, is of no use.
+    fn take_spare(&mut self) -> io::Result<File> {
+        if let Some(spare) = self.spare.take() {
+            let about = spare.metadata()?;
+            let named = statat(&self.dir, SPARE_NAME, AtFlags::SYMLINK_NOFOLLOW);
+            if named.is_ok_and(|n| (n.st_dev, n.st_ino) == (about.dev(), about.ino())) {
+                return Ok(spare);
+            }
+        }
+        self.make_spare()
+    }
+
+    /// Puts these bytes in the place of the file, atomically and flushed. Err: the file is as it was, or has them.
+    pub(super) fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let spare = self.take_spare()?;
+        let written = (|| {
+            spare.write_all_at(bytes, 0)?;
+            spare.set_len(bytes.len() as u64)?;
+            spare.sync_all()
+        })();
+        if let Err(error) = written {
+            self.spare = Some(spare);
+            return Err(error);
+        }
+        let (dir, names) = (&self.dir, (SPARE_NAME, FILE_NAME));
+        let exchanged = match &self.current {
+            Some(_) => renameat_with(dir, names.0, dir, names.1, RenameFlags::EXCHANGE),
+            None => Err(Errno::NOENT),
+        };
+        match exchanged {
+            Ok(()) => self.spare = self.current.replace(spare),
+            // It is the first time, somebody has removed the file, or the file system cannot do it.
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                renameat(dir, names.0, dir, names.1)?;
+                self.current = Some(spare);
+                self.prepare_spare();
+            }
+            Err(error) => {
+                self.spare = Some(spare);
+                return Err(error.into());
+            }
+        }
+        // The new name is durable only once the directory is.
+        self.dir.sync_all()
+    }
+}

@@ -1,0 +1,37 @@
+//! A process that has no descriptor left keeps its promises all the same. Alone in its process: it takes all descriptors.
+
+use std::fs::File;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use trireme_group::{Ballot, ReplicaId, Uuid};
+use trireme_node::votes::Votes;
+
+#[test]
+fn promises_need_no_free_descriptor() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).expect("new");
+    let ballot = |number| Ballot {
+        number,
+        replica: ReplicaId(Uuid([1; 16])),
+    };
+    votes.promise(ballot(1)).expect("there are descriptors");
+    let before = getrlimit(Resource::Nofile);
+    let few = Rlimit {
+        current: Some(64),
+        ..before
+    };
+    setrlimit(Resource::Nofile, few).expect("a lower limit");
+    let mut taken = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        taken.push(file);
+    }
+    for number in 2..=20 {
+        votes.promise(ballot(number)).expect("kept");
+    }
+    votes.set_log(Uuid([9; 16])).expect("kept");
+    assert!(File::open("/dev/null").is_err(), "none is free");
+    drop(taken);
+    let read = Votes::open(dir.path(), Uuid([8; 16])).expect("whole");
+    assert_eq!(read.promised(), ballot(20));
+    assert_eq!(read.log(), Uuid([9; 16]));
+}
