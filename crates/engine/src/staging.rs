@@ -82,6 +82,12 @@ impl fmt::Debug for StageJob {
     }
 }
 
+impl fmt::Debug for StageDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StageDone of {:?}: {:?}", self.parcel, self.result)
+    }
+}
+
 /// What is staged in one log.
 #[derive(Default)]
 pub(crate) struct Staging {

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, StageJob};
+use trireme_engine::{Engine, StageDone, StageJob};
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
-use trireme_log::{FlushJob, MemoryDisk};
+use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
 use crate::mark::MemoryMark;
@@ -93,10 +93,64 @@ pub enum Input {
     DonationEnded(ThreadId, bool),
     /// disconnect() is called.
     Leave,
-    /// The disk is done with a flush.
-    Flushed(FlushJob),
-    /// It is done with a piece of a large payload.
-    Staged(StageJob),
+    /// The flusher is done with a flush.
+    Flushed(Job<FlushJob>),
+    /// The reactor does the flush that it has put off.
+    OwnFlush,
+    /// The stager is done with a piece of a large payload.
+    Staged(Job<StageJob>),
+}
+
+/// A job on the disk that takes its time: what it does takes effect when it begins, or when it ends. Between the two, power
+/// may be lost, and more be written.
+#[derive(Debug)]
+pub enum Job<J: Run> {
+    /// To be run when it ends.
+    Due(J),
+    /// It ran when it began.
+    Done(J::Done),
+}
+
+/// What a thread of the provider runs without the node's lock.
+pub trait Run: Sized {
+    /// What the engine is told.
+    type Done;
+    /// Does it.
+    fn run_now(self) -> Self::Done;
+}
+
+impl Run for FlushJob {
+    type Done = FlushDone;
+
+    fn run_now(self) -> FlushDone {
+        self.run()
+    }
+}
+
+impl Run for StageJob {
+    type Done = StageDone;
+
+    fn run_now(self) -> StageDone {
+        self.run()
+    }
+}
+
+impl<J: Run> Job<J> {
+    /// One that begins now.
+    pub fn begin(job: J, at_once: bool) -> Job<J> {
+        match at_once {
+            true => Job::Done(job.run_now()),
+            false => Job::Due(job),
+        }
+    }
+
+    /// It ends now.
+    pub fn end(self) -> J::Done {
+        match self {
+            Job::Due(job) => job.run_now(),
+            Job::Done(done) => done,
+        }
+    }
 }
 
 /// How far a process has come.
@@ -116,16 +170,20 @@ pub struct Progress {
     pub excluded: bool,
     /// It can keep nothing any more, and why.
     pub failed: Option<String>,
-    /// Flushes of its log that have begun.
+    /// Flushes of its log that are due.
     pub flushes: Vec<FlushJob>,
+    /// One that the reactor is to do itself, once what has come in already shares it.
+    pub own_flush: Option<FlushJob>,
+    /// The reactor has had the node last, not a thread of the server.
+    pub in_reactor: bool,
     /// Pieces of large payloads that it has begun to write.
     pub stages: Vec<StageJob>,
     /// Its history, once it is known.
     pub history: Uuid,
-    /// Something was appended, a ballot promised: the disk has work.
+    /// Something was appended.
     pub appended: bool,
-    /// As above.
-    pub promised: bool,
+    /// Everything has waited for the disk: a ballot was promised, a configuration appended.
+    pub waited: bool,
     /// Something else came out.
     pub acted: bool,
     /// Incremental transfers that it has received.
@@ -229,9 +287,27 @@ impl Input {
             | Input::LinkDown(..)
             | Input::Group(_)
             | Input::Flushed(_)
+            | Input::OwnFlush
             | Input::Staged(_)
             | Input::Leave => true,
             Input::Step(..) | Input::SnapshotEnded(_) | Input::DonationEnded(..) => false,
+        }
+    }
+
+    /// The connection's own thread takes it in, not one of the server's, nor the flusher.
+    pub fn is_for_reactor(&self) -> bool {
+        match self {
+            Input::Frame(..)
+            | Input::LinkUp(..)
+            | Input::LinkDown(..)
+            | Input::Group(_)
+            | Input::OwnFlush
+            | Input::Staged(_) => true,
+            Input::Step(..)
+            | Input::SnapshotEnded(_)
+            | Input::DonationEnded(..)
+            | Input::Flushed(_)
+            | Input::Leave => false,
         }
     }
 }

@@ -34,8 +34,6 @@ pub struct Plan {
     pub recovers: bool,
     /// Nodes keep marks outside the volumes of their logs (`repl.mark_dir`).
     pub marks: bool,
-    /// Flushes go on beside everything else.
-    pub flushes_apart: bool,
     /// Committed entries that a group core keeps in memory.
     pub tail_bytes: usize,
     /// What is sent ahead of acknowledgements.
@@ -172,7 +170,6 @@ impl Plan {
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             marks: true,
-            flushes_apart: Random::new(seed, 6).percent(profile.flushes_apart_percent),
             unrecovered_percent: 10,
             sst_donor: "",
             faults,

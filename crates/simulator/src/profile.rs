@@ -34,8 +34,6 @@ pub struct Profile {
     pub apply_errors_per_million: &'static [u64],
     /// Of the DDL, so much fails on all nodes alike.
     pub ddl_error_percent: u64,
-    /// Chance that flushes go on beside everything else, as under the provider.
-    pub flushes_apart_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
     /// The office begins where it sits badly, and has to leave.

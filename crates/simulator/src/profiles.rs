@@ -23,7 +23,6 @@ const PLAIN: Profile = Profile {
     ],
     apply_errors_per_million: &[],
     ddl_error_percent: 10,
-    flushes_apart_percent: 0,
     think_us: [10_000, 20_000, 50_000],
     bad_seat: false,
     arbitrators: 0,
@@ -293,7 +292,6 @@ pub const ALL: &[Profile] = &[
             Durability::Disk,
             Durability::Memory,
         ],
-        flushes_apart_percent: 75,
         ..PLAIN
     },
     Profile {
@@ -335,7 +333,6 @@ pub const ALL: &[Profile] = &[
             (1, Blackout),
         ],
         durability: &[Durability::Os, Durability::Disk],
-        flushes_apart_percent: 50,
         founds_together: true,
         ..PLAIN
     },

@@ -14,7 +14,6 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.durability = Durability::Disk;
-        plan.flushes_apart = true;
         plan.recovers = true;
         plan
     },

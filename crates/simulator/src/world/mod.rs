@@ -5,6 +5,7 @@ mod control;
 mod disks;
 mod faults;
 mod flow;
+mod flushes;
 mod founding;
 mod links;
 mod office;
@@ -76,6 +77,7 @@ pub struct World {
     pub(crate) network: Network,
     pub(crate) random: Random,
     pub(crate) server_random: Random,
+    pub(crate) disk_random: Random,
     /// Clients begin new things.
     pub(crate) busy: bool,
     /// After the last fault: nothing goes wrong any more.
@@ -142,6 +144,7 @@ impl World {
             queue: Queue::default(),
             network: Network::new(&plan),
             server_random: Random::new(plan.seed, 4),
+            disk_random: Random::new(plan.seed, 10),
             random,
             busy: true,
             calm: false,

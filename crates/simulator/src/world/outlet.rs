@@ -65,7 +65,7 @@ impl Outside for Outlet<'_> {
 
     fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
         self.writes_votes()?;
-        self.progress.promised = true;
+        self.progress.waited = true;
         *self.promised = ballot;
         Ok(())
     }
@@ -159,6 +159,7 @@ impl Outside for Outlet<'_> {
     fn appended(&mut self, entry: &Entry) {
         self.progress.appended = true;
         if let Body::Configuration(configuration) = &entry.body {
+            self.progress.waited = true;
             (self.configurations).push((entry.position, configuration.clone()));
         }
         self.see(Seen::Appended {

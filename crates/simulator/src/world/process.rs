@@ -5,7 +5,7 @@ use trireme_group::Event;
 
 use super::outlet::Outlet;
 use super::{Happening, World};
-use crate::machine::{Input, Machine, Progress};
+use crate::machine::{Input, Machine};
 use crate::network::Sent;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::{Ctx, Next};
@@ -119,6 +119,7 @@ impl World {
     fn advance_time(&mut self, node: NodeId) {
         let now_ms = self.now_ms(node);
         if let Some(process) = &mut self.machines[node].process {
+            process.progress.in_reactor = true;
             process.engine.tick(now_ms);
         }
     }
@@ -132,6 +133,9 @@ impl World {
     fn take(&mut self, node: NodeId, input: Input) {
         let now_us = self.now_us;
         let now_ms = self.now_ms(node);
+        if let Some(process) = &mut self.machines[node].process {
+            process.progress.in_reactor = input.is_for_reactor();
+        }
         match input {
             Input::Frame(from, parcel) => {
                 let Some(start) = self.network.receive(now_us, from, node, &parcel) else {
@@ -160,14 +164,15 @@ impl World {
                     process.server.donation_ended(thread, ok);
                 }
             }
-            Input::Flushed(job) => {
+            Input::Flushed(flush) => {
                 if let Some(process) = &mut self.machines[node].process {
-                    process.engine.flushed(now_ms, job.run());
+                    process.engine.flushed(now_ms, flush.end());
                 }
             }
+            Input::OwnFlush => self.flush_in_reactor(node),
             Input::Staged(job) => {
                 if let Some(process) = &mut self.machines[node].process {
-                    let next = process.engine.staged(now_ms, job.run());
+                    let next = process.engine.staged(now_ms, job.end());
                     process.progress.stages.extend(next);
                 }
             }
@@ -244,6 +249,10 @@ impl World {
             let (engine, mut outlet) = parts!(self, node);
             engine.pump(now_ms, &mut outlet);
         }
+        if self.renew_own_flush(node) {
+            let (engine, mut outlet) = parts!(self, node);
+            engine.pump(now_ms, &mut outlet);
+        }
         self.charge(node);
         self.plan_disk_work(node);
         self.see_failure(node);
@@ -257,44 +266,6 @@ impl World {
             self.begin_transfer(node, transfer);
         }
         self.meet_fate(node);
-    }
-
-    /// What was done took the node some time.
-    fn charge(&mut self, node: NodeId) {
-        let plan = &self.plan.nodes[node];
-        let durable = self.plan.durability == trireme_log::Durability::Disk;
-        let machine = &mut self.machines[node];
-        let Some(process) = &mut machine.process else {
-            return;
-        };
-        let progress = &mut process.progress;
-        let waits = durable && !self.plan.flushes_apart;
-        let flushes = progress.promised || progress.appended && waits;
-        if progress.acted || flushes {
-            let mut us = self.random.within(1..=plan.work_us);
-            if flushes {
-                us += self.random.within(1..=plan.flush_us);
-            }
-            process.free_us = process.free_us.max(self.now_us + us * machine.slow);
-            (progress.acted, progress.appended, progress.promised) = (false, false, false);
-        }
-    }
-
-    /// A flush takes its time, and so does writing a large payload; the process goes on.
-    fn plan_disk_work(&mut self, node: NodeId) {
-        let machine = &mut self.machines[node];
-        let Some(process) = &mut machine.process else {
-            return;
-        };
-        let Progress {
-            flushes, stages, ..
-        } = &mut process.progress;
-        let flushes = flushes.drain(..).map(Input::Flushed);
-        for input in flushes.chain(stages.drain(..).map(Input::Staged)) {
-            let us = self.random.within(1..=self.plan.nodes[node].flush_us) * machine.slow;
-            self.queue
-                .push(self.now_us + us, Happening::To(node, process.start, input));
-        }
     }
 
     fn release_frames(&mut self, node: NodeId) {

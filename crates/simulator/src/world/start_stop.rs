@@ -158,7 +158,8 @@ impl World {
             },
             disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
             mark,
-            flushes_apart: plan.flushes_apart && plan.durability == Durability::Disk,
+            // As `libtrireme.so` does it; an arbitrator is one thread.
+            flushes_apart: !plan.nodes[node].arbitrator,
             local,
             bootstrap: bootstrap.then_some(fresh),
             expect,

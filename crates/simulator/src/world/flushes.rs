@@ -1,0 +1,113 @@
+//! Who flushes the log, as `libtrireme.so` divides it up: a thread of its own, beside everything else; where small flushes are
+//! quick, the reactor does those itself that it brings about (`provider/src/flusher.rs`, `reactor.rs`).
+
+use trireme_log::{Durability, FlushJob};
+
+use super::{Happening, World};
+use crate::machine::{Input, Job, Progress};
+use crate::seen::{NodeId, TimeUs};
+
+/// A disk is quick if no flush takes longer.
+const QUICK_US: TimeUs = 300;
+/// Larger flushes are not the reactor's.
+const SMALL_BYTES: u64 = 64 << 10;
+
+impl World {
+    /// What was done took the node some time.
+    pub(crate) fn charge(&mut self, node: NodeId) {
+        let plan = &self.plan.nodes[node];
+        let flushes_itself = self.plan.durability == Durability::Disk && plan.arbitrator;
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let progress = &mut process.progress;
+        let waited = progress.waited || progress.appended && flushes_itself;
+        if progress.acted || waited {
+            let mut us = self.random.within(1..=plan.work_us);
+            if waited {
+                us += self.random.within(1..=plan.flush_us);
+            }
+            process.free_us = process.free_us.max(self.now_us + us * machine.slow);
+        }
+        (progress.acted, progress.appended, progress.waited) = (false, false, false);
+    }
+
+    /// The reactor has a flush put off, and has had the node again: that flush is to cover what was appended meanwhile.
+    /// True if there was one.
+    pub(crate) fn renew_own_flush(&mut self, node: NodeId) -> bool {
+        let Some(process) = &mut self.machines[node].process else {
+            return false;
+        };
+        let progress = &mut process.progress;
+        let put_off = progress.own_flush.take_if(|_| progress.in_reactor);
+        let Some(job) = put_off else {
+            return false;
+        };
+        // If another is due, the log has begun anew since.
+        if progress.flushes.is_empty() {
+            progress.flushes.extend(process.engine.renew_flush(job));
+        }
+        true
+    }
+
+    /// A flush takes its time, and so does writing a large payload; the process goes on.
+    pub(crate) fn plan_disk_work(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let plan = &self.plan.nodes[node];
+        let (flush_us, wake_us) = (plan.flush_us, plan.wake_us);
+        let machine = &mut self.machines[node];
+        let Some(process) = &mut machine.process else {
+            return;
+        };
+        let (start, slow) = (process.start, machine.slow);
+        let Progress {
+            flushes,
+            stages,
+            own_flush,
+            in_reactor,
+            ..
+        } = &mut process.progress;
+        let is_own = |job: &FlushJob| {
+            *in_reactor
+                && flush_us * slow <= QUICK_US
+                && job.is_awaited()
+                && job.bytes() <= SMALL_BYTES
+        };
+        let (random, coverage) = (&mut self.disk_random, &mut self.coverage);
+        let mut jobs = Vec::new();
+        for job in flushes.drain(..) {
+            if is_own(&job) {
+                *own_flush = Some(job);
+                let at = process.free_us.max(now) + random.within(1..=wake_us);
+                self.queue
+                    .push(at, Happening::To(node, start, Input::OwnFlush));
+            } else {
+                coverage.flushes += u64::from(job.is_awaited());
+                coverage.write_backs += u64::from(!job.is_awaited());
+                jobs.push(Input::Flushed(Job::begin(job, random.percent(50))));
+            }
+        }
+        for job in stages.drain(..) {
+            coverage.pieces += 1;
+            jobs.push(Input::Staged(Job::begin(job, random.percent(50))));
+        }
+        for input in jobs {
+            let us = random.within(1..=flush_us) * slow;
+            self.queue.push(now + us, Happening::To(node, start, input));
+        }
+    }
+
+    /// The reactor does the flush that it has put off: nobody else has the node meanwhile.
+    pub(crate) fn flush_in_reactor(&mut self, node: NodeId) {
+        let now_ms = self.now_ms(node);
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        if let Some(job) = process.progress.own_flush.take() {
+            self.coverage.own_flushes += 1;
+            process.progress.waited = true;
+            process.engine.flushed(now_ms, job.run());
+        }
+    }
+}
