@@ -41,6 +41,12 @@ impl Content {
 }
 
 impl Content {
+    fn flush(&mut self) {
+        for change in std::mem::take(&mut self.pending) {
+            Content::apply(&mut self.durable, &change);
+        }
+    }
+
     /// Of the pages written since the last flush only those are left for which `survives` says yes.
     fn lose_pages(&mut self, mut survives: impl FnMut() -> bool) {
         let mut bytes = std::mem::take(&mut self.durable);
@@ -69,12 +75,22 @@ type Shared = Arc<Mutex<Content>>;
 
 type Names = BTreeMap<String, Shared>;
 
+/// A name stands for this file from then on; None: for none any more.
+type Renaming = (String, Option<Shared>);
+
+fn rename_in(names: &mut Names, (name, content): Renaming) {
+    match content {
+        Some(content) => names.insert(name, content),
+        None => names.remove(&name),
+    };
+}
+
 #[derive(Default)]
 struct Files {
     names: Names,
     durable_names: Names,
-    /// The names after each change since the last directory flush.
-    pending_names: Vec<Names>,
+    /// What has changed since the last directory flush, each change at once.
+    pending_names: Vec<Vec<Renaming>>,
     room: Option<u64>,
     fail_syncs: bool,
     fail_state: bool,
@@ -115,21 +131,30 @@ impl Files {
     /// Files that are open keep what they show: the directory goes on with copies.
     fn detach_handles(&mut self) {
         let mut copies: BTreeMap<*const Mutex<Content>, Shared> = BTreeMap::new();
-        let all = [&mut self.names, &mut self.durable_names];
-        for names in all.into_iter().chain(&mut self.pending_names) {
-            for content in names.values_mut() {
-                let copy = copies.entry(Arc::as_ptr(content)).or_insert_with(|| {
-                    let content = locked(content);
-                    Arc::new(Mutex::new(content.clone()))
-                });
-                *content = copy.clone();
-            }
+        let named = self.names.values_mut();
+        let named = named.chain(self.durable_names.values_mut());
+        let pending = self.pending_names.iter_mut().flatten();
+        for content in named.chain(pending.filter_map(|(_, content)| content.as_mut())) {
+            let copy = copies.entry(Arc::as_ptr(content)).or_insert_with(|| {
+                let content = locked(content);
+                Arc::new(Mutex::new(content.clone()))
+            });
+            *content = copy.clone();
         }
     }
 
-    /// Notes that the names have changed, not durably.
-    fn names_changed(&mut self) {
-        self.pending_names.push(self.names.clone());
+    /// Changes names, not durably.
+    fn change_names(&mut self, change: Vec<Renaming>) {
+        for renaming in &change {
+            rename_in(&mut self.names, renaming.clone());
+        }
+        self.pending_names.push(change);
+    }
+
+    fn make_durable(&mut self, change: Vec<Renaming>) {
+        for renaming in change {
+            rename_in(&mut self.durable_names, renaming);
+        }
     }
 }
 
@@ -193,6 +218,10 @@ impl MemoryDisk {
         let content = locked(&self.files).names[name].clone();
         let mut content = locked(&content);
         content.bytes[offset] ^= 1 << bit;
+        let flipped = Change::Write(offset as u64, vec![content.bytes[offset]]);
+        if !content.pending.is_empty() {
+            content.pending.push(flipped); // what is flushed later is what is read
+        }
         if let Some(byte) = content.durable.get_mut(offset) {
             *byte ^= 1 << bit;
         }
@@ -212,15 +241,13 @@ impl MemoryDisk {
     /// of time.
     pub fn lose_power(&self, mut survives: impl FnMut() -> bool) {
         let mut files = locked(&self.files);
-        let mut names = std::mem::take(&mut files.durable_names);
-        for later in std::mem::take(&mut files.pending_names) {
+        for change in std::mem::take(&mut files.pending_names) {
             if !survives() {
                 break;
             }
-            names = later;
+            files.make_durable(change);
         }
-        files.durable_names = names.clone();
-        files.names = names;
+        files.names = files.durable_names.clone();
         for content in files.names.values() {
             locked(content).lose_pages(&mut survives);
         }
@@ -296,8 +323,7 @@ impl Disk for MemoryDisk {
         let mut files = locked(&self.files);
         files.descriptor()?;
         files.device(files.mounts)?;
-        files.names.insert(name.to_string(), content.clone());
-        files.names_changed();
+        files.change_names(vec![(name.to_string(), Some(content.clone()))]);
         Ok(MemoryFile::boxed(self, name, content, files.mounts))
     }
 
@@ -311,25 +337,30 @@ impl Disk for MemoryDisk {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut files = locked(&self.files);
         files.device(files.mounts)?;
-        let content = files.names.remove(from).ok_or_else(not_found)?;
-        files.names.insert(to.to_string(), content);
-        files.names_changed();
+        let content = files.names.get(from).cloned().ok_or_else(not_found)?;
+        files.change_names(vec![
+            (from.to_string(), None),
+            (to.to_string(), Some(content)),
+        ]);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut files = locked(&self.files);
         files.device(files.mounts)?;
-        files.names.remove(name).ok_or_else(not_found)?;
-        files.names_changed();
+        if !files.names.contains_key(name) {
+            return Err(not_found());
+        }
+        files.change_names(vec![(name.to_string(), None)]);
         Ok(())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
         let mut files = locked(&self.files);
         files.device(files.mounts)?;
-        files.durable_names = files.names.clone();
-        files.pending_names.clear();
+        for change in std::mem::take(&mut files.pending_names) {
+            files.make_durable(change);
+        }
         Ok(())
     }
 
@@ -406,8 +437,7 @@ impl DiskFile for MemoryFile {
             });
             return Err(io::Error::other("simulated flush failure"));
         }
-        content.durable = content.bytes.clone();
-        content.pending.clear();
+        content.flush();
         Ok(())
     }
 }
