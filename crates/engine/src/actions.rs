@@ -91,6 +91,9 @@ impl Engine {
                     group::Message::Part { .. } => Channel::Bulk,
                     _ => Channel::Group,
                 };
+                if let Some((ballot, position)) = message.acknowledges() {
+                    outside.acknowledged(ballot, position);
+                }
                 outside.send(&to, channel, group::encode(&message))
             }
             Action::Append { entry } => {
@@ -131,7 +134,7 @@ impl Engine {
                 self.not_staged(now_ms, dropped);
             }
             Action::Truncate { after } => {
-                outside.truncated(after);
+                outside.truncated(after, link.group.ballot());
                 let result = link.storage.truncate(after);
                 // A completion must not speak of entries that are gone.
                 link.unflushed = link.unflushed.map(|position| position.min(after));
@@ -139,8 +142,9 @@ impl Engine {
                 self.must_write(result);
             }
             Action::Reset { checkpoint } => {
+                let ballot = link.group.ballot();
                 self.drop_deliveries(now_ms, outside);
-                outside.began_anew(&checkpoint);
+                outside.began_anew(&checkpoint, ballot);
                 if self.replicator.needs_log() {
                     self.node(now_ms, replicator::Event::LogEnds);
                     self.carry_out(now_ms, outside);
@@ -383,7 +387,9 @@ impl Engine {
                 let result = link.storage.pin(keep_from);
                 if let Some(laggard) = laggard {
                     let excess_bytes = link.storage.bytes_beyond_size();
-                    let told = (link.laggard_told).grows(excess_bytes, &laggard, &link.group);
+                    let unsaid_bytes = link.storage.thresholds.excess_bytes;
+                    let told = &mut link.laggard_told;
+                    let told = told.grows(excess_bytes, unsaid_bytes, &laggard, &link.group);
                     self.notes.extend(told);
                 }
                 self.must_write(result);

@@ -16,6 +16,7 @@ use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
+use crate::thresholds::Thresholds;
 use crate::undelivered::Undelivered;
 
 /// What a connection begins with.
@@ -52,6 +53,8 @@ pub struct Start {
     pub server_running: bool,
     /// The replicator's settings.
     pub options: replicator::Options,
+    /// Sizes at which the engine goes about things otherwise.
+    pub thresholds: Thresholds,
 }
 
 /// A cluster that is to be founded without choosing a node.
@@ -151,6 +154,7 @@ impl Engine {
         let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
+        storage.thresholds = start.thresholds;
         storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // Who is to found a cluster has no past if its database has none, or none that is known.
@@ -252,7 +256,7 @@ impl Engine {
             to_found: expect.map(|expected| expected.history),
             just_founded: false,
             laggard_told: Told::default(),
-            undelivered: Undelivered::new(start.options.queue_bytes),
+            undelivered: Undelivered::new(start.options.queue_bytes, &start.thresholds),
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));

@@ -12,8 +12,6 @@ use trireme_log::{Log, LogError};
 
 use crate::storage::Storage;
 
-/// Records from this size on are read in parts.
-const LARGE_BYTES: u32 = 64 << 10;
 /// Readers of parts at a time whose checksums are kept.
 const READERS_MAX: usize = 64;
 /// What precedes the payload.
@@ -68,7 +66,7 @@ impl Storage {
     /// The log, if it holds a large entry at `position`.
     fn log_with_large(&self, position: Position) -> Option<&Log> {
         let log = self.log.as_ref()?;
-        (log.len_at(position)? >= LARGE_BYTES).then_some(log)
+        (log.len_at(position)? >= self.thresholds.large_read_bytes).then_some(log)
     }
 
     fn note_damage(&self, error: Option<LogError>) {
@@ -143,6 +141,7 @@ impl LogReader for Storage {
         };
         let from = HEAD_BYTES.saturating_add(offset);
         let part = self.unless_short(log.read_part(position, from..from.saturating_add(len)))?;
+        self.parts_read.set(self.parts_read.get() + 1);
         let mut reads = self.large_reads.borrow_mut();
         match part {
             Ok(None) => return Ok(None),

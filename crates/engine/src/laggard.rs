@@ -3,9 +3,6 @@
 use trireme_group::{Group, Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
-/// The log may be so much larger than `gcache.size` before anything is said of it; then it is said when it has doubled.
-const UNSAID_BYTES: u64 = 64 << 20;
-
 /// Who lacks most.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Laggard {
@@ -36,15 +33,17 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// The log is larger than `gcache.size` by so much, for this member. Some: what to tell.
+    /// The log is larger than `gcache.size` by so much, for this member; less than `unsaid_bytes` is not worth a word. Some:
+    /// what to tell.
     pub(crate) fn grows(
         &mut self,
         excess_bytes: u64,
+        unsaid_bytes: u64,
         laggard: &Laggard,
         group: &Group,
     ) -> Option<String> {
-        if excess_bytes < UNSAID_BYTES.max(2 * self.excess_bytes) {
-            if excess_bytes < UNSAID_BYTES {
+        if excess_bytes < unsaid_bytes.max(2 * self.excess_bytes) {
+            if excess_bytes < unsaid_bytes {
                 self.excess_bytes = 0;
             }
             return None;
@@ -74,7 +73,10 @@ mod tests {
             lacks_from: 7,
         };
         let mut told = Told::default();
-        let mut is_told = |mib: u64| told.grows(mib << 20, &laggard, &group).is_some();
+        let mut is_told = |mib: u64| {
+            let told = told.grows(mib << 20, 64 << 20, &laggard, &group);
+            told.is_some()
+        };
         let sizes = [1, 63, 64, 100, 127, 128, 200, 300, 10, 63, 64];
         let expected = [2, 5, 7, 10];
         let said: Vec<usize> = (0..sizes.len()).filter(|at| is_told(sizes[*at])).collect();

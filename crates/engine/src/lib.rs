@@ -22,6 +22,7 @@ mod snapshot;
 mod staging;
 mod start_error;
 mod storage;
+mod thresholds;
 mod undelivered;
 mod writing;
 
@@ -32,3 +33,4 @@ pub use session::{Session, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};
 pub use start_error::StartError;
 pub use storage::{OpenDisk, Storage};
+pub use thresholds::{Counters, Thresholds};

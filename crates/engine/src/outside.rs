@@ -91,10 +91,12 @@ pub trait Outside {
 
     /// An entry was appended to the log.
     fn appended(&mut self, _entry: &Entry) {}
-    /// Entries above this position were dropped from the log.
-    fn truncated(&mut self, _after: Position) {}
-    /// The log began anew.
-    fn began_anew(&mut self, _checkpoint: &Checkpoint) {}
+    /// Something that was given to [`Outside::send`] says that the log is held up to here, in this ballot.
+    fn acknowledged(&mut self, _ballot: Ballot, _position: Position) {}
+    /// Entries above this position were dropped from the log, in this ballot.
+    fn truncated(&mut self, _after: Position, _ballot: Ballot) {}
+    /// The log began anew, in this ballot.
+    fn began_anew(&mut self, _checkpoint: &Checkpoint, _ballot: Ballot) {}
     /// The node founds this history, with the support of all that were expected.
     fn founds(&mut self, _history: Uuid) {}
     /// The group delivered a committed entry.

@@ -13,9 +13,6 @@ use crate::session::Session;
 use crate::snapshot::decode_snapshot;
 use crate::storage::Storage;
 
-/// So much of the log is read at a time.
-const RUN_BYTES: u64 = 4 << 20;
-
 /// The log was begun, and its process ended before the first state was beside it.
 const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
@@ -79,10 +76,12 @@ impl Entries {
     }
 }
 
-/// Reads what the log holds from its newest snapshot on, and of payloads keeps `held_bytes`; Err: why it is of no use.
+/// Reads what the log holds from its newest snapshot on, `run_bytes` at a time, and of payloads keeps `held_bytes`;
+/// Err: why it is of no use.
 fn read(
     log: &Log,
     held_bytes: usize,
+    run_bytes: u64,
 ) -> Result<Result<(RecoveredLog, Bytes), &'static str>, LogError> {
     let Some((position, snapshot)) = log.snapshot_at(u64::MAX)? else {
         return Ok(Err(NO_STATE));
@@ -102,7 +101,7 @@ fn read(
     // Not that of the last entry: damage may have left a snapshot alone in a segment that begins far above it.
     let end = log.next_position().map_or(position, |next| next - 1);
     while next <= end {
-        let run = log.read_run(next, RUN_BYTES)?;
+        let run = log.read_run(next, run_bytes)?;
         let Some(last) = run.last() else {
             return Ok(Err("entries above its snapshot are missing"));
         };
@@ -265,7 +264,7 @@ impl Storage {
             // acknowledged anew.
             log.flush()?;
         }
-        let (recovered, control) = match read(&log, held_bytes)? {
+        let (recovered, control) = match read(&log, held_bytes, self.thresholds.recovery_bytes)? {
             Ok(read) => read,
             Err(reason) => {
                 let unspoken = reason == NO_STATE && found.damage.is_empty();
@@ -373,7 +372,11 @@ mod tests {
             log.reset(next).unwrap();
             log.put_snapshot(86, &encode_snapshot(&checkpoint, b"control"))
                 .unwrap();
-            assert_eq!(read(&log, 1 << 20).unwrap().is_ok(), is_used, "{next}");
+            assert_eq!(
+                read(&log, 1 << 20, 4 << 20).unwrap().is_ok(),
+                is_used,
+                "{next}"
+            );
         }
     }
 }

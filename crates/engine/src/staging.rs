@@ -9,10 +9,6 @@ use bytes::Bytes;
 use trireme_group::{ENTRY_HEAD_BYTES, Incarnation, ParcelId, Position, SubmissionId};
 use trireme_log::{Log, LogError, Staged, StagedWriter};
 
-/// So much is flushed at a time: the whole would take a second per GiB when it is appended, and what others commit would
-/// wait for the disk.
-const FLUSH_BYTES: u64 = 8 << 20;
-
 /// A payload that comes in.
 struct Piecewise {
     staged: Staged,
@@ -41,6 +37,8 @@ pub struct StageJob {
     token: Arc<()>,
     offset: u64,
     pieces: Vec<Bytes>,
+    /// So much is flushed at a time.
+    flush_bytes: u64,
 }
 
 /// What came of a [`StageJob`].
@@ -52,7 +50,7 @@ pub struct StageDone {
 }
 
 impl StageJob {
-    /// Writes them; now and then 8 MiB are flushed with that.
+    /// Writes them; now and then some MiB are flushed with that.
     pub fn run(self) -> StageDone {
         let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
         StageDone {
@@ -69,7 +67,7 @@ impl StageJob {
             self.writer.write(offset, piece)?;
             offset += piece.len() as u64;
         }
-        match self.offset / FLUSH_BYTES < until / FLUSH_BYTES {
+        match self.offset / self.flush_bytes < until / self.flush_bytes {
             true => self.writer.flush(),
             false => Ok(()),
         }
@@ -126,7 +124,7 @@ impl Staging {
     }
 
     /// What is to be written next of a payload, if nothing of it is being written.
-    pub(crate) fn next_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
+    pub(crate) fn next_job(&mut self, parcel: ParcelId, flush_bytes: u64) -> Option<StageJob> {
         let piecewise = self.parcels.get_mut(&parcel)?;
         if piecewise.in_work || piecewise.waiting.is_empty() {
             return None;
@@ -138,6 +136,7 @@ impl Staging {
             token: piecewise.token.clone(),
             offset: piecewise.staged.written_bytes(),
             pieces: std::mem::take(&mut piecewise.waiting),
+            flush_bytes: flush_bytes.max(1),
         })
     }
 
@@ -224,6 +223,7 @@ mod tests {
 
     use super::*;
 
+    const FLUSH_BYTES: u64 = 1 << 20;
     const PARCEL: ParcelId = ParcelId {
         origin: Incarnation(trireme_group::Uuid([1; 16])),
         number: 1,
@@ -257,15 +257,18 @@ mod tests {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let first = staging.next_job(PARCEL).expect("it is due");
+        let first = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         for (offset, byte) in [(100, 2), (200, 3)] {
             assert!(take(&mut staging, &mut log, offset, piece(byte)));
-            assert!(staging.next_job(PARCEL).is_none(), "one at a time");
+            assert!(
+                staging.next_job(PARCEL, FLUSH_BYTES).is_none(),
+                "one at a time"
+            );
         }
         assert!(matches!(staging.wrote(first.run()), Some(Ok(100))));
-        let rest = staging.next_job(PARCEL).expect("it is due");
+        let rest = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(rest.run()), Some(Ok(300))));
-        assert!(staging.next_job(PARCEL).is_none());
+        assert!(staging.next_job(PARCEL, FLUSH_BYTES).is_none());
         let payload = [piece(1), piece(2), piece(3)].concat();
         staging.submit(PARCEL, submission(1), 0, crc32c::crc32c(&payload));
         let head = Bytes::from(vec![9; ENTRY_HEAD_BYTES]);
@@ -285,15 +288,15 @@ mod tests {
     fn what_was_begun_anew_hears_nothing_of_what_it_was_before() {
         let (mut log, mut staging) = (log(&MemoryDisk::new()), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let earlier = staging.next_job(PARCEL).expect("it is due");
+        let earlier = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(take(&mut staging, &mut log, 0, piece(2)));
-        let later = staging.next_job(PARCEL).expect("it is due");
+        let later = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(staging.wrote(earlier.run()).is_none());
         assert!(matches!(staging.wrote(later.run()), Some(Ok(100))));
         // Nor does another log.
         let mut other = Staging::default();
         assert!(take(&mut staging, &mut log, 100, piece(3)));
-        let job = staging.next_job(PARCEL).expect("it is due");
+        let job = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(take(
             &mut other,
             &mut self::log(&MemoryDisk::new()),
@@ -308,7 +311,7 @@ mod tests {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let job = staging.next_job(PARCEL).expect("it is due");
+        let job = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         disk.set_room(Some(0));
         assert!(matches!(staging.wrote(job.run()), Some(Err(_))));
         assert!(!take(&mut staging, &mut log, 100, piece(2)));
@@ -319,7 +322,7 @@ mod tests {
         );
         assert!(take(&mut staging, &mut log, 0, piece(1)));
         assert_eq!(staging.keep(&[]), [PARCEL]);
-        assert!(staging.next_job(PARCEL).is_none());
+        assert!(staging.next_job(PARCEL, FLUSH_BYTES).is_none());
     }
 
     #[test]
@@ -328,11 +331,11 @@ mod tests {
         let (mut log, mut staging) = (log(&disk), Staging::default());
         disk.set_fail_syncs(true);
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let small = staging.next_job(PARCEL).expect("it is due");
+        let small = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(small.run()), Some(Ok(100))));
         let large = Bytes::from(vec![1; FLUSH_BYTES as usize]);
         assert!(take(&mut staging, &mut log, 100, large));
-        let large = staging.next_job(PARCEL).expect("it is due");
+        let large = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(large.run()), Some(Err(_))));
     }
 }

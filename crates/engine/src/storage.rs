@@ -14,7 +14,8 @@ use crate::group_reads::LargeReads;
 use crate::mark::{KeepMark, Marker};
 use crate::session::Session;
 use crate::snapshot::encode_snapshot;
-use crate::staging::Staging;
+use crate::staging::{StageJob, Staging};
+use crate::thresholds::{Counters, Thresholds};
 
 // Whatever the group lets into the order, the log takes: what it refused would end the part of all members.
 const _: () =
@@ -27,6 +28,10 @@ pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
 pub struct Storage {
     pub(crate) config: LogConfig,
     pub(crate) disk: OpenDisk,
+    pub(crate) thresholds: Thresholds,
+    /// Of logs that this one has replaced.
+    pub(crate) counted: trireme_log::Counters,
+    pub(crate) parts_read: Cell<u64>,
     pub(crate) log: Option<Log>,
     /// Payloads that are written ahead of their entries.
     pub(crate) staging: Staging,
@@ -67,6 +72,9 @@ impl Storage {
             session: Session::new(config.durability, boot_id),
             config,
             disk,
+            thresholds: Thresholds::default(),
+            counted: trireme_log::Counters::default(),
+            parts_read: Cell::new(0),
             log: None,
             staging: Staging::default(),
             noted_in: Uuid::NIL,
@@ -104,6 +112,16 @@ impl Storage {
         notes
     }
 
+    /// What was counted since the connection began.
+    pub fn counters(&self) -> Counters {
+        let mut log = self.counted;
+        log.add(self.log.as_ref().map(Log::counters).unwrap_or_default());
+        Counters {
+            parts_read: self.parts_read.get(),
+            log,
+        }
+    }
+
     /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped.
     pub fn begin(&mut self, checkpoint: &Checkpoint, amnesiac: bool) -> Result<(), LogError> {
         let config = LogConfig {
@@ -111,6 +129,7 @@ impl Storage {
             ..self.config.clone()
         };
         self.staging = Staging::default();
+        self.counted = self.counters().log;
         self.log = None;
         (self.snapshot, self.resumed) = (None, None);
         self.unreadable.set(0);
@@ -187,6 +206,12 @@ impl Storage {
             Some(log) => self.staging.take_in(log, parcel, offset, bytes),
             None => Ok(false),
         }
+    }
+
+    /// What is to be written next of a payload, if nothing of it is being written.
+    pub(crate) fn next_stage_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
+        let flush_bytes = self.thresholds.stage_flush_bytes;
+        self.staging.next_job(parcel, flush_bytes)
     }
 
     /// Payloads that are written ahead.

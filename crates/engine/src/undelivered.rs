@@ -9,28 +9,30 @@ use trireme_replicator::{History, Unread};
 
 use crate::engine::{Engine, Failure};
 use crate::outside::Outside;
+use crate::thresholds::Thresholds;
 
-/// So much is read at once ...
-const READ_BYTES: usize = 1 << 20;
-/// ... and so much is delivered in one go: the lock is held, and others wait for a sign of life.
-const SLICE_BYTES: usize = 4 << 20;
 /// When it is tried again where the log cannot be read at the moment.
 const RETRY_MS: u64 = 100;
 
 /// In order.
 pub(crate) struct Undelivered {
     actions: VecDeque<Action>,
+    /// Delivered in one go.
     slice_bytes: usize,
+    /// Read at once.
+    read_bytes: usize,
     /// When the next slice is due; None: nothing waits.
     due_ms: Option<u64>,
 }
 
 impl Undelivered {
     /// Nothing. `queue_bytes` is the bound of what waits in memory ([`trireme_replicator::Options::queue_bytes`]).
-    pub fn new(queue_bytes: usize) -> Undelivered {
+    pub fn new(queue_bytes: usize, thresholds: &Thresholds) -> Undelivered {
+        let slice_bytes = thresholds.slice_bytes.min(queue_bytes).max(1);
         Undelivered {
             actions: VecDeque::new(),
-            slice_bytes: SLICE_BYTES.min(queue_bytes).max(1),
+            slice_bytes,
+            read_bytes: thresholds.read_back_bytes.min(slice_bytes),
             due_ms: None,
         }
     }
@@ -125,7 +127,7 @@ impl Engine {
         outside: &mut dyn Outside,
     ) -> Option<usize> {
         let link = self.link.as_mut()?;
-        let piece_bytes = READ_BYTES.min(link.undelivered.slice_bytes);
+        let piece_bytes = link.undelivered.read_bytes;
         let found = link.storage.read_back(first, last, piece_bytes);
         let found = found.and_then(|found| {
             let at = found.iter().map(|(position, _)| *position);

@@ -11,15 +11,11 @@ use crate::outside::{NotKept, Outside};
 use crate::staging::{StageDone, StageJob, Staging};
 use crate::storage::Storage;
 
-/// So much is left to the operating system at most, where acknowledgements wait for no flush: else a view change, whose
-/// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
-/// commits/s).
-const WRITE_BACK_BYTES: u64 = 4 << 20;
-
 impl Link {
     /// Sees to it that not too much waits to be flushed.
     fn write_back(&mut self, outside: &mut dyn Outside) -> Result<(), LogError> {
-        let enough = self.storage.unflushed_bytes() >= WRITE_BACK_BYTES;
+        let most_bytes = self.storage.thresholds.write_back_bytes;
+        let enough = self.storage.unflushed_bytes() >= most_bytes;
         if self.flush_appends || self.writing_back || !enough {
             return Ok(());
         }
@@ -138,7 +134,7 @@ impl Engine {
             return self.not_staged(now_ms, vec![parcel]);
         }
         let apart = link.flushes_apart;
-        let mut job = link.storage.staging().next_job(parcel);
+        let mut job = link.storage.next_stage_job(parcel);
         if apart {
             job.into_iter().for_each(|job| outside.stage(job));
             return;
@@ -157,7 +153,7 @@ impl Engine {
             self.notes.push(not_ahead(&error));
             u32::MAX
         });
-        let job = link.storage.staging().next_job(parcel);
+        let job = link.storage.next_stage_job(parcel);
         self.group(now_ms, group::Event::StagedUpTo { parcel, until });
         job
     }

@@ -2,6 +2,7 @@
 
 use crate::configuration::Member;
 use crate::message::Wish;
+use crate::thresholds::Thresholds;
 
 /// What a group core is told once.
 #[derive(Clone, Debug, Hash)]
@@ -43,6 +44,8 @@ pub struct Config {
     /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
     /// 0: it does not take part.
     pub expect: u32,
+    /// Sizes at which the core goes about things otherwise.
+    pub thresholds: Thresholds,
 }
 
 impl Config {
@@ -66,6 +69,7 @@ impl Config {
             able: true,
             measures: true,
             expect: 0,
+            thresholds: Thresholds::default(),
         }
     }
 }

@@ -8,12 +8,6 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Append, Message, Summary, WireEntry};
 
-/// Entries and bytes of one order record at most.
-const APPEND_ENTRIES_MAX: usize = 512;
-const APPEND_BYTES_MAX: usize = 1 << 20;
-/// Bytes read from the log at a time, and not more often than each ms: nobody's commit waits while one is fed that was
-/// away.
-const LOG_SLICE_BYTES: usize = 128 << 10;
 /// When it is tried again where it cannot be read at the moment.
 const LOG_RETRY_MS: TimeMs = 100;
 /// What an entry takes in a message beyond what it holds, roughly.
@@ -268,7 +262,8 @@ impl Group {
         fresh: bool,
         log: &dyn LogReader,
     ) -> Result<(Vec<WireEntry>, usize), NotNow> {
-        let most = next + APPEND_ENTRIES_MAX as Position - 1;
+        let thresholds = &self.config.thresholds;
+        let most = next + thresholds.append_entries.max(1) - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);
             if log
@@ -281,7 +276,7 @@ impl Group {
                     return Ok((vec![wire], WIRE_OVERHEAD_BYTES));
                 }
             }
-            let entries = log.read_run(next, last, LOG_SLICE_BYTES)?;
+            let entries = log.read_run(next, last, thresholds.log_slice_bytes)?;
             let (wires, bytes): (_, Vec<usize>) =
                 entries.iter().map(|entry| self.wire(entry, false)).unzip();
             return Ok((wires, bytes.into_iter().sum()));
@@ -290,7 +285,7 @@ impl Group {
         let mut bytes = 0;
         for entry in self.tail.above(next - 1) {
             let (wire, size_bytes) = self.wire(entry, fresh);
-            let is_full = bytes + size_bytes > APPEND_BYTES_MAX;
+            let is_full = bytes + size_bytes > thresholds.append_bytes;
             if entry.position > most || is_full && !entries.is_empty() {
                 break;
             }

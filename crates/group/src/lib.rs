@@ -66,6 +66,7 @@ mod submitting;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};
 pub use checkpoint::{Checkpoint, Numbers};
@@ -90,3 +91,4 @@ pub use message::{
     WireBody, WireEntry, Wish,
 };
 pub use reminder::Reminder;
+pub use thresholds::Thresholds;

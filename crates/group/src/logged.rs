@@ -12,9 +12,6 @@ use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
 use crate::message::{Parcel, Source, WireBody, WireEntry};
 use crate::peer::Peer;
 
-/// Payloads that order records lack are fetched from a log together as far as they do not exceed this.
-const LOGGED_BYTES: u64 = 8 << 20;
-
 /// Numbers of parcels above this are not believed: payloads out of a log are staged under them.
 pub(crate) const PARCEL_NUMBER_MAX: u64 = u64::MAX >> 1;
 
@@ -75,7 +72,7 @@ impl Group {
             if is_here || self.comes_from_origin(id, &parcel) {
                 continue;
             }
-            if bytes > 0 && bytes + u64::from(parcel.len) > LOGGED_BYTES {
+            if bytes > 0 && bytes + u64::from(parcel.len) > self.config.thresholds.logged_bytes {
                 break;
             }
             bytes += u64::from(parcel.len);

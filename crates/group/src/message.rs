@@ -196,6 +196,20 @@ pub enum Source {
     },
 }
 
+impl Message {
+    /// The ballot and the position up to which its sender says that it holds the log.
+    pub fn acknowledges(&self) -> Option<(Ballot, Position)> {
+        match self {
+            Message::Ack {
+                ballot, position, ..
+            } => Some((*ballot, *position)),
+            Message::Append(append) => Some((append.ballot, append.ack)),
+            Message::Status(status) => Some((status.ballot, status.ack)),
+            _ => None,
+        }
+    }
+}
+
 /// Heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Status {

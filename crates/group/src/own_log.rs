@@ -8,8 +8,6 @@ use crate::log_reader::LogReader;
 
 /// Entries dropped from memory at a time: the rest can wait for the next event.
 const TRIMMED_AT_ONCE: Position = 4096;
-/// So much of the log is read at a time.
-const READ_BYTES: usize = 4 << 20;
 
 impl Group {
     /// Appends to the own log.
@@ -69,7 +67,7 @@ impl Group {
         }
         let (left, mut next, mut found) = (self.tail.left(), from, Vec::new());
         while next <= left {
-            let Ok(run) = log.read_run(next, left, READ_BYTES) else {
+            let Ok(run) = log.read_run(next, left, self.config.thresholds.read_left_bytes) else {
                 return self.read_left_from = Some(from); // it is tried again
             };
             let Some(last) = run.last() else {

@@ -12,8 +12,6 @@ use crate::message::{Message, Source};
 
 /// Requests of one peer that wait for an answer.
 const REQUESTS_MAX: usize = 256;
-/// So much is given in one ms, from the log too: everything else waits meanwhile.
-const GIVEN_MAX_BYTES: usize = 4 << 20;
 /// Own parcels whose places in the log are remembered.
 const ORDERED_MAX: usize = 16;
 
@@ -29,9 +27,9 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// None: all are answered, or enough was given in this ms.
-    fn next_request(&mut self) -> Option<(Incarnation, Source, u32, u32)> {
-        match self.given.1 < GIVEN_MAX_BYTES {
+    /// None: all are answered, or `most_bytes` were given in this ms.
+    fn next_request(&mut self, most_bytes: usize) -> Option<(Incarnation, Source, u32, u32)> {
+        match self.given.1 < most_bytes {
             true => self.requests.pop_front(),
             false => None,
         }
@@ -66,7 +64,8 @@ impl Group {
         if self.serving.given.0 < self.now {
             self.serving.given = (self.now, 0);
         }
-        while let Some((to, source, offset, len)) = self.serving.next_request() {
+        let most_bytes = self.config.thresholds.given_bytes;
+        while let Some((to, source, offset, len)) = self.serving.next_request(most_bytes) {
             let part = match source {
                 Source::Offered { parcel } => {
                     self.stage_own(parcel, offset, len);

@@ -8,8 +8,6 @@ use crate::codec::MAX_LIST;
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel};
 
-/// What one origin has submitted and is not ordered takes so much memory at most, but for what is first.
-const PENDING_BYTES_MAX: usize = 1 << 30;
 /// Digests of payloads that are remembered.
 const DIGESTS_MAX: usize = 16;
 
@@ -132,14 +130,20 @@ impl Submissions {
         queue.insert(number, payload);
     }
 
-    /// True if memory is left for this payload, or it is what the others wait for. What is not kept is asked for when it
-    /// is ordered, or sent again to be ordered.
-    pub fn has_room(&self, origin: Incarnation, number: u64, payload: Option<&Bytes>) -> bool {
+    /// True if this payload fits into `most_bytes` with the others of its origin, or is what those wait for. What is not
+    /// kept is asked for when it is ordered, or sent again to be ordered.
+    pub fn has_room(
+        &self,
+        origin: Incarnation,
+        number: u64,
+        payload: Option<&Bytes>,
+        most_bytes: usize,
+    ) -> bool {
         let len = payload.map_or(0, Bytes::len);
         let queue = self.pending.get(&origin);
         queue.is_none_or(|queue| {
             let is_first = queue.first().is_none_or(|first| number < first);
-            is_first || queue.bytes + len <= PENDING_BYTES_MAX
+            is_first || queue.bytes + len <= most_bytes
         })
     }
 
@@ -201,21 +205,24 @@ mod tests {
     #[test]
     fn memory_for_what_is_not_ordered_is_bounded_but_for_the_first() {
         let mut submissions = Submissions::default();
-        let quarter = Some(Bytes::from(vec![0; PENDING_BYTES_MAX / 4]));
+        let quarter = Some(Bytes::from(vec![0; 100]));
+        let has_room = |submissions: &Submissions, number, payload| {
+            submissions.has_room(ORIGIN, number, payload, 400)
+        };
         for number in 2..=5 {
-            assert!(submissions.has_room(ORIGIN, number, quarter.as_ref()));
+            assert!(has_room(&submissions, number, quarter.as_ref()));
             submissions.keep(ORIGIN, number, quarter.clone());
             submissions.keep(ORIGIN, number, quarter.clone());
         }
-        assert!(!submissions.has_room(ORIGIN, 6, quarter.as_ref()));
-        assert!(submissions.has_room(ORIGIN, 1, quarter.as_ref()));
+        assert!(!has_room(&submissions, 6, quarter.as_ref()));
+        assert!(has_room(&submissions, 1, quarter.as_ref()));
         assert!(submissions.take_next(ORIGIN, 1).is_some());
         submissions.ordered(SubmissionId {
             incarnation: ORIGIN,
             number: 3,
         });
-        assert!(submissions.has_room(ORIGIN, 6, quarter.as_ref()));
-        assert!(submissions.has_room(ORIGIN, 7, None));
+        assert!(has_room(&submissions, 6, quarter.as_ref()));
+        assert!(has_room(&submissions, 7, None));
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl Group {
         number: u64,
         payload: Option<Bytes>,
     ) {
-        let has_room = (self.submissions).has_room(from, number, payload.as_ref());
+        let most_bytes = self.config.thresholds.pending_bytes;
+        let has_room = (self.submissions).has_room(from, number, payload.as_ref(), most_bytes);
         if self.is_expected(from, number) && has_room {
             self.submissions.keep(from, number, payload);
         }

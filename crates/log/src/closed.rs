@@ -9,10 +9,6 @@ use crate::error::LogError;
 use crate::format::segment_name;
 use crate::log::Log;
 
-/// So many are kept open. With ordinary segments the log has no more; large entries have one each, and older ones are
-/// opened for each read.
-const OPEN_MAX: usize = 64;
-
 impl Log {
     /// The file of segment `number`.
     pub(crate) fn segment_file(&self, number: u64) -> io::Result<Arc<dyn DiskFile>> {
@@ -34,7 +30,7 @@ impl Log {
 
     /// Closes the oldest files beyond the bound. They must be flushed.
     pub(crate) fn limit_closed(&mut self) -> Result<(), LogError> {
-        if self.closed.len() <= OPEN_MAX {
+        if self.closed.len() <= self.config.thresholds.open_files {
             return Ok(());
         }
         let oldest = self.closed.first_key_value().map(|(number, _)| *number);
@@ -42,7 +38,7 @@ impl Log {
         if end > self.flushed {
             self.flush()?;
         }
-        while self.closed.len() > OPEN_MAX {
+        while self.closed.len() > self.config.thresholds.open_files {
             self.closed.pop_first();
         }
         Ok(())
@@ -57,7 +53,7 @@ impl Log {
         for (nth, (number, is_needed)) in closed.into_iter().enumerate() {
             let name = segment_name(number);
             match self.disk.open(&name) {
-                _ if nth >= OPEN_MAX && !is_needed => break,
+                _ if nth >= self.config.thresholds.open_files && !is_needed => break,
                 Ok(file) => drop(self.closed.insert(number, file.into())),
                 Err(e) if is_needed => {
                     return Err(LogError::io("open", self.disk.path(&name), 0, e));

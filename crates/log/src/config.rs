@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::thresholds::Thresholds;
+
 /// How strongly a member holds a write-set when it acknowledges it (`repl.durability`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -30,6 +32,8 @@ pub struct LogConfig {
     pub identity: [u8; 16],
     /// Recorded in each segment header. With `Disk` what stays is flushed before old segments are removed.
     pub durability: Durability,
+    /// Sizes at which the log goes about things otherwise.
+    pub thresholds: Thresholds,
 }
 
 impl LogConfig {
@@ -42,6 +46,7 @@ impl LogConfig {
             segment_bytes,
             identity,
             durability,
+            thresholds: Thresholds::default(),
         }
     }
 }

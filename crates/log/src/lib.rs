@@ -11,6 +11,7 @@
 
 mod closed;
 mod config;
+mod counters;
 mod disk;
 mod error;
 mod examined;
@@ -28,9 +29,11 @@ mod retention;
 mod scan;
 mod staged;
 mod state_file;
+mod thresholds;
 mod write;
 
 pub use config::{Durability, LogConfig};
+pub use counters::Counters;
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use error::{LogError, is_lack};
 pub use examined::Examined;
@@ -42,6 +45,7 @@ pub use part::Peek;
 pub use read::RunItem;
 pub use recovery::{Damage, Lost, Recovered};
 pub use staged::{Staged, StagedWriter};
+pub use thresholds::Thresholds;
 
 /// The largest payload of one record, in bytes (2 GiB, the limit of a write-set in the wsrep API).
 pub const MAX_PAYLOAD_BYTES: u64 = 1 << 31;

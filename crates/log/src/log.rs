@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::LogConfig;
+use crate::counters::Counters;
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::LogError;
 use crate::examined::Examined;
@@ -44,6 +45,7 @@ pub struct Log {
     pub(crate) keep_from: u64,
     /// Files begun for payloads whose place is not known yet.
     pub(crate) staged: u64,
+    pub(crate) counters: Counters,
     state: StateFile,
 }
 
@@ -169,6 +171,7 @@ impl Log {
             poisoned: None,
             keep_from: 0,
             staged: 0,
+            counters: Counters::default(),
             state,
         }
     }

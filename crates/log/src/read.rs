@@ -20,9 +20,6 @@ pub struct RunItem {
     pub payload: Vec<u8>,
 }
 
-/// Bytes read from a file at once where a run of entries is wanted.
-const AHEAD_BYTES: u64 = 256 << 10;
-
 /// What a run has read of the segment that it is in: each is opened once, and read in pieces that hold many records.
 #[derive(Default)]
 struct Ahead {
@@ -186,7 +183,8 @@ impl Log {
             true => self.buffer_at,
             false => self.index.segment_len(place.segment),
         };
-        let wanted = record_bytes.saturating_add(ahead.wanted).min(AHEAD_BYTES);
+        let most = self.config.thresholds.ahead_bytes;
+        let wanted = record_bytes.saturating_add(ahead.wanted).min(most);
         let length = wanted.min(written.saturating_sub(place.offset));
         if length <= record_bytes {
             return;

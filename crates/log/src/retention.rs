@@ -1,6 +1,7 @@
 //! What the log keeps, what it serves, and the removal of the rest (rule 12).
 
 use crate::config::{Durability, MAX_SEGMENT_BYTES};
+use crate::counters::Counters;
 use crate::error::LogError;
 use crate::format::segment_name;
 use crate::log::Log;
@@ -36,6 +37,11 @@ impl Log {
         self.index.outcomes.last_seqno()
     }
 
+    /// What was counted since the log was opened.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
     /// Bytes of all segments, the write buffer included.
     pub fn bytes_kept(&self) -> u64 {
         self.index
@@ -68,6 +74,7 @@ impl Log {
             }
             self.remove_segments(&[number])?;
             self.index.drop_oldest();
+            self.counters.dropped += 1;
         }
         Ok(())
     }

@@ -146,6 +146,7 @@ impl Log {
         self.directory_changed = true;
         self.poison_on_error("write", number, 0, result)?;
         staged.used = true;
+        self.counters.staged += 1;
         self.close_active(staged.file.clone());
         self.index.begin_segment(number, start);
         self.index.push_entry(&record, SEGMENT_HEADER_BYTES);

@@ -11,10 +11,6 @@ use crate::flush::{FlushDone, FlushJob};
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::log::{Log, SEGMENT_LIMIT_BYTES};
 
-/// Larger records are written straight from the caller's memory, not by way of the buffer.
-const DIRECT_BYTES: u64 = 256 << 10;
-/// A buffer of this size is written out unasked.
-const BUFFER_BYTES: usize = 1 << 20;
 /// In so many steps a segment grows ahead of its records, none above the limit.
 const GROWTH_STEPS: u64 = 16;
 const GROWTH_MAX_BYTES: u64 = 1 << 20;
@@ -191,8 +187,9 @@ impl Log {
                 .chain(body.iter().copied())
                 .chain(pad)
         };
-        if record_bytes > DIRECT_BYTES {
+        if record_bytes > self.config.thresholds.direct_bytes {
             self.write_out()?;
+            self.counters.direct += 1;
             for part in parts() {
                 let result = self.active.write_all_at(part, self.buffer_at);
                 self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
@@ -204,7 +201,8 @@ impl Log {
         if let Some(last) = self.index.segments.back_mut() {
             last.len += record_bytes;
         }
-        if self.buffer.len() >= BUFFER_BYTES {
+        if self.buffer.len() >= self.config.thresholds.buffer_bytes {
+            self.counters.full_buffers += 1;
             self.write_out()?;
         }
         Ok((header, offset))

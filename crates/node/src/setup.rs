@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trireme_engine::{Expected, KeepMark, Start, UNKNOWN_BOOT};
+use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
@@ -273,6 +273,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         untouched: false,
         server_running: false,
         options: replicator::Options::default(),
+        thresholds: Thresholds::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counters behind [`crate::Status`].
 
-use trireme_certification::{Outcome, Seqno};
+use trireme_certification::{Outcome, Seqno, Verdict};
 
 use crate::status::QueueLength;
 
@@ -39,6 +39,7 @@ pub(crate) struct Counters {
     pub local_commits: u64,
     pub local_cert_failures: u64,
     pub local_replays: u64,
+    pub too_wide: u64,
     pub causal_reads: u64,
     pub apply_waits: u64,
     pub deps_distance: Average,
@@ -80,6 +81,7 @@ impl Counters {
     }
 
     pub(crate) fn certified(&mut self, seqno: Seqno, last_seen: Seqno, outcome: &Outcome) {
+        self.too_wide += u64::from(outcome.verdict == Verdict::TooWide);
         self.deps_distance.add((seqno - outcome.depends_on) as f64);
         self.cert_interval
             .add((seqno - last_seen - 1).max(0) as f64);

@@ -10,18 +10,10 @@ use crate::history::History;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
+use crate::thresholds::Thresholds;
 
-/// A report is due after so many write-sets (contract trap 38) ...
-const WRITE_SETS: u32 = 128;
-/// ... or after so long, if there is anything new.
-const PERIOD_MS: u64 = 1000;
-
-/// What a database has committed may still be lost for so long in a crash, if it flushes its own log
-/// every second only (innodb_flush_log_at_trx_commit 0 and 2): it is replayed from ours, be that
-/// larger than gcache.size for it.
-const UNFLUSHED_MS: u64 = 10_000;
-/// So often at most it is noted what the log had to keep.
-const NOTED_EVERY_MS: u64 = 500;
+/// So often within that time it is noted what the log had to keep.
+const NOTED: u64 = 20;
 
 /// When the next report is due.
 #[derive(Debug, Default)]
@@ -36,8 +28,13 @@ impl CutReports {
         self.write_sets += 1;
     }
 
-    pub(crate) fn deadline_ms(&self) -> u64 {
-        self.last_ms + PERIOD_MS
+    /// When a report is due at the latest.
+    pub(crate) fn deadline_ms(&self, thresholds: &Thresholds) -> u64 {
+        self.last_ms + thresholds.report_ms
+    }
+
+    fn is_due(&self, now_ms: u64, thresholds: &Thresholds) -> bool {
+        self.write_sets >= thresholds.report_write_sets || now_ms >= self.deadline_ms(thresholds)
     }
 }
 
@@ -49,14 +46,15 @@ pub(crate) struct Pins {
 
 impl Pins {
     /// From here on entries are needed now; gives from where on they have to be kept.
-    fn keep(&mut self, now_ms: u64, needed_from: Position) -> Position {
+    fn keep(&mut self, now_ms: u64, needed_from: Position, unflushed_ms: u64) -> Position {
+        let noted_every_ms = unflushed_ms / NOTED;
         match self.noted.back() {
             // What was applied before is not known.
             None => self.noted.push_back((now_ms, 0)),
-            Some((at, _)) if *at + NOTED_EVERY_MS > now_ms => {}
+            Some((at, _)) if *at + noted_every_ms > now_ms => {}
             Some(_) => self.noted.push_back((now_ms, needed_from)),
         }
-        let is_old = |(at, _): &(u64, Position)| *at + UNFLUSHED_MS <= now_ms;
+        let is_old = |(at, _): &(u64, Position)| *at + unflushed_ms <= now_ms;
         while self.noted.get(1).is_some_and(is_old) {
             self.noted.pop_front();
         }
@@ -69,8 +67,7 @@ impl Replicator {
     /// Submits Cut when it is due. Its value: nothing that this node submits from now on has seen
     /// less.
     pub(crate) fn report_cut(&mut self) {
-        let due = self.cuts.write_sets >= WRITE_SETS || self.now_ms >= self.cuts.deadline_ms();
-        if !due {
+        if !self.cuts.is_due(self.now_ms, &self.options.thresholds) {
             return;
         }
         (self.cuts.write_sets, self.cuts.last_ms) = (0, self.now_ms);
@@ -122,7 +119,10 @@ impl Replicator {
         let keep_from = match self.is_arbitrator() {
             true => needed_from, // it has no database
             false if planted(Mutant::WaitingNotPinned) => needed_from,
-            false => self.pins.keep(self.now_ms, needed_from),
+            false => {
+                let unflushed_ms = self.options.thresholds.unflushed_ms;
+                self.pins.keep(self.now_ms, needed_from, unflushed_ms)
+            }
         };
         self.out.push(Action::PinLog {
             keep_from,
@@ -150,10 +150,12 @@ impl Replicator {
 mod tests {
     use super::*;
 
+    const UNFLUSHED_MS: u64 = 10_000;
+
     #[test]
     fn what_the_database_may_not_have_flushed_is_kept() {
         let mut pins = Pins::default();
-        let kept = (0..=40).map(|n| (n * 500, pins.keep(n * 500, 1_000 + n)));
+        let kept = (0..=40).map(|n| (n * 500, pins.keep(n * 500, 1_000 + n, UNFLUSHED_MS)));
         for (at_ms, from) in kept.collect::<Vec<_>>() {
             let expected = match at_ms.checked_sub(UNFLUSHED_MS) {
                 None | Some(0) => 0,
@@ -163,18 +165,18 @@ mod tests {
         }
         assert!(pins.noted.len() <= 22);
         assert_eq!(
-            pins.keep(1_000_000, 2_000),
+            pins.keep(1_000_000, 2_000, UNFLUSHED_MS),
             1_040,
             "it is not known since when"
         );
-        assert_eq!(pins.keep(1_010_000, 2_000), 2_000);
+        assert_eq!(pins.keep(1_010_000, 2_000, UNFLUSHED_MS), 2_000);
     }
 
     #[test]
     fn a_need_that_goes_back_is_heeded() {
         let mut pins = Pins::default();
         for (at_ms, needed_from, from) in [(0, 50, 0), (500, 50, 0), (10_500, 40, 40)] {
-            assert_eq!(pins.keep(at_ms, needed_from), from, "{at_ms}");
+            assert_eq!(pins.keep(at_ms, needed_from, UNFLUSHED_MS), from, "{at_ms}");
         }
     }
 }

@@ -21,8 +21,6 @@ use crate::work::Task;
 const PATIENCE_MS: u64 = 1000;
 /// How much has come in is told so often at most.
 const REPORT_MS: u64 = 10_000;
-/// No more is pulled while so many write-sets wait for the appliers.
-const MAX_QUEUED: usize = 256;
 /// So many pulls in a row without any answer, per member, end the attempt.
 const MAX_ROUNDS: u32 = 5;
 
@@ -118,7 +116,8 @@ impl Replicator {
     /// even so.
     fn has_enough_queued(&self) -> bool {
         let (applies, bytes) = (self.works.applies(), self.payload_bytes());
-        applies >= MAX_QUEUED || applies > 0 && bytes >= self.options.queue_bytes
+        applies >= self.options.thresholds.pulled_entries
+            || applies > 0 && bytes >= self.options.queue_bytes
     }
 
     /// Takes one step; false if it has to wait.

@@ -69,6 +69,7 @@ mod streaming;
 mod submissions;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 mod transactions;
 mod views;
 mod votes;
@@ -88,6 +89,7 @@ pub use options::Options;
 pub use progress::Progress;
 pub use replicator::Replicator;
 pub use status::{LocalState, QueueLength, Status};
+pub use thresholds::Thresholds;
 pub use trireme_certification::Seqno;
 pub use work::{Apply, Task, View, Work, WorkId};
 pub use writeset::{WriteSetDraft, flags};

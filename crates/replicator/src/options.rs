@@ -1,5 +1,7 @@
 //! Settings of a node.
 
+use crate::thresholds::Thresholds;
+
 /// Settings that the node heeds. Those marked (group) must be equal on all members.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -30,6 +32,8 @@ pub struct Options {
     /// Once the payloads of what was delivered and waits to be applied take so much memory, those of what comes later are
     /// read back from the log.
     pub queue_bytes: usize,
+    /// Sizes and times at which the replicator goes about things otherwise.
+    pub thresholds: Thresholds,
 }
 
 impl Default for Options {
@@ -46,6 +50,7 @@ impl Default for Options {
             ist_chunk_bytes: 1 << 20,
             ist_part_bytes: 1 << 20,
             queue_bytes: 64 << 20,
+            thresholds: Thresholds::default(),
         }
     }
 }

@@ -6,7 +6,6 @@ use trireme_group::{Position, Uuid};
 
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
-use crate::cut::CutReports;
 use crate::history::History;
 use crate::joiner::TransferPhase;
 use crate::member_state::NodeState;
@@ -14,6 +13,11 @@ use crate::replicator::{Replicator, Stage};
 use crate::status::{LocalState, QueueLength, Status};
 
 impl Replicator {
+    /// How many write-sets have failed because they had seen too little (`cert.max_length`).
+    pub fn too_wide_count(&self) -> u64 {
+        self.counters.too_wide
+    }
+
     /// When [`crate::Event::Tick`] is due at the latest.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let stage = match &self.stage {
@@ -24,7 +28,7 @@ impl Replicator {
             Stage::Admission(_) => None,
             Stage::Transfer(_) if !self.primary => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
-            Stage::Active => Some(CutReports::deadline_ms(&self.cuts)),
+            Stage::Active => Some(self.cuts.deadline_ms(&self.options.thresholds)),
         };
         let again = (!self.may_say()).then_some(self.say_again_at_ms);
         // A deadline that has passed waits for something else: no use in hurrying.

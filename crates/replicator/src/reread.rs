@@ -8,12 +8,8 @@ use crate::payload::{Memory, Missing, Payload};
 use crate::replicator::{Replicator, Stage};
 use crate::work::{Apply, Task};
 
-/// So much is read at once ...
-const READ_BYTES: usize = 1 << 20;
 /// When it is tried again where the log cannot be read at the moment.
 const RETRY_MS: u64 = 100;
-/// ... and no more than this in one go to be processed: the lock is held, and others wait for a sign of life.
-const SLICE_BYTES: usize = 4 << 20;
 
 impl Replicator {
     /// Bytes of the payloads that are in memory until they are processed or applied. Those that are in the
@@ -74,7 +70,8 @@ impl Replicator {
     /// count: nothing that comes later may have to wait for it.
     pub(crate) fn fetch_all(&mut self, history: &dyn History) {
         while let Some(missing) = self.works.missing() {
-            if !self.fetch_into_works(missing, READ_BYTES, history, &Memory::default()) {
+            let most_bytes = self.options.thresholds.read_back_bytes;
+            if !self.fetch_into_works(missing, most_bytes, history, &Memory::default()) {
                 break;
             }
         }
@@ -125,7 +122,8 @@ impl Replicator {
 
     /// Enough was read back for once.
     pub(crate) fn is_a_slice(&self, bytes: usize) -> bool {
-        bytes >= SLICE_BYTES.min(self.options.queue_bytes).max(1)
+        let slice_bytes = self.options.thresholds.slice_bytes;
+        bytes >= slice_bytes.min(self.options.queue_bytes).max(1)
     }
 
     /// More of the backlog is to be read back and processed at once.
@@ -147,7 +145,8 @@ impl Replicator {
 
     /// What is read at once.
     fn piece(&self) -> usize {
-        READ_BYTES.min(self.options.queue_bytes / 4)
+        let most_bytes = self.options.thresholds.read_back_bytes;
+        most_bytes.min(self.options.queue_bytes / 4)
     }
 
     fn read_back(
@@ -158,7 +157,7 @@ impl Replicator {
     ) -> Result<Vec<(Position, Delivery)>, Unread> {
         let Missing { first, last, .. } = missing;
         if planted(Mutant::AnotherReadBack) {
-            return history.read_back(first, last, READ_BYTES).map(swap_first);
+            return history.read_back(first, last, 1 << 20).map(swap_first);
         }
         history.read_back(first, last, max_bytes)
     }

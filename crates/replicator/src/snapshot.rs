@@ -8,8 +8,6 @@ use crate::control::Control;
 use crate::direct::{Direct, SnapshotChunk};
 use crate::replicator::{Replicator, Stage};
 
-/// Size of a chunk.
-const CHUNK_BYTES: usize = 256 << 10;
 /// More than any control state can have.
 const MAX_BYTES: u64 = 1 << 32;
 /// Who does not answer for so long is given up.
@@ -101,8 +99,9 @@ impl Replicator {
             return self.send(to, &Direct::SnapshotRefused { round });
         };
         let bytes = control.encode();
-        for offset in (0..bytes.len()).step_by(CHUNK_BYTES) {
-            let part = bytes.slice(offset..bytes.len().min(offset + CHUNK_BYTES));
+        let chunk_bytes = self.options.thresholds.chunk_bytes.max(1);
+        for offset in (0..bytes.len()).step_by(chunk_bytes) {
+            let part = bytes.slice(offset..bytes.len().min(offset + chunk_bytes));
             let (offset, total) = (offset as u64, bytes.len() as u64);
             self.send(
                 to,

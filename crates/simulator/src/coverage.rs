@@ -11,6 +11,8 @@ macro_rules! counters {
             $(#[doc = $name] pub $field: u64,)*
             /// Faults by kind.
             pub faults: BTreeMap<&'static str, u64>,
+            /// Of what deployed nodes come upon in large clusters only ([`RARE`]): in how many schedules it was reached.
+            pub reached: BTreeMap<&'static str, u64>,
             /// Schedules.
             pub schedules: u64,
             /// How many of them saw a view change under load.
@@ -48,6 +50,13 @@ counters! {
     own_flushes: "flushes by the reactor",
     write_backs: "write-backs",
     pieces: "pieces staged",
+    staged: "entries staged",
+    parts_read: "parts of entries read",
+    direct: "records written past the buffer",
+    full_buffers: "full buffers written out",
+    purged: "segments purged",
+    purged_early: "segments purged while faults went on",
+    too_wide: "write-sets beyond cert.max_length",
     read_back: "write-sets read back to be applied",
     transfers: "snapshots",
     transfers_broken: "snapshots broken off",
@@ -72,6 +81,26 @@ counters! {
     duplicates: "frames doubled",
     steps: "server steps",
 }
+
+/// Something that is reached seldom: its name, and its count.
+pub type Rare = (&'static str, fn(&Coverage) -> u64);
+
+/// What deployed nodes come upon in large clusters, or on some disks only: [`crate::scale`] and the profiles see to it that
+/// ordinary schedules do, too.
+pub const RARE: &[Rare] = &[
+    ("flush apart", |c| c.flushes),
+    ("flush by the reactor", |c| c.own_flushes),
+    ("write-back", |c| c.write_backs),
+    ("payload fetched", |c| c.parcels),
+    ("entry staged", |c| c.staged),
+    ("entry read in parts", |c| c.parts_read),
+    ("payload fetched from a log", |c| c.logged),
+    ("record past the buffer", |c| c.direct),
+    ("full buffer", |c| c.full_buffers),
+    ("purge while faults go on", |c| c.purged_early),
+    ("beyond cert.max_length", |c| c.too_wide),
+    ("write-set read back", |c| c.read_back),
+];
 
 impl Coverage {
     /// A fault took place.
@@ -98,6 +127,9 @@ impl Coverage {
         for (kind, count) in &run.faults {
             *self.faults.entry(kind).or_default() += count;
         }
+        for (name, count) in RARE {
+            *self.reached.entry(name).or_default() += u64::from(count(run) > 0);
+        }
         self.schedules += 1;
         self.loaded_schedules += u64::from(run.loaded_views > 0);
     }
@@ -110,7 +142,13 @@ impl fmt::Display for Coverage {
             .iter()
             .map(|(kind, count)| format!("{kind} {count}"))
             .collect();
+        let schedules = self.schedules.max(1);
+        let reached = self.reached.iter();
+        let reached: Vec<String> = reached
+            .map(|(name, count)| format!("{name} {} %", count * 100 / schedules))
+            .collect();
         writeln!(f, "came upon: {}", self.numbers().join(", "))?;
-        write!(f, "faults: {}", faults.join(", "))
+        writeln!(f, "faults: {}", faults.join(", "))?;
+        write!(f, "reached in schedules: {}", reached.join(", "))
     }
 }

@@ -32,6 +32,9 @@ pub struct Edit {
     /// Nothing is measured, and the office stays until it is missed: as schedules were before it moved.
     #[arg(long)]
     pub office_stays: bool,
+    /// With the constants that are shipped: as schedules were before they were scaled down.
+    #[arg(long)]
+    pub as_shipped: bool,
 }
 
 impl Edit {
@@ -54,7 +57,10 @@ impl Edit {
             })?,
             None => profiles::by_turn(self.seed),
         };
-        let mut plan = Plan::new(profile, self.seed);
+        let mut plan = match self.as_shipped {
+            true => Plan::as_shipped(profile, self.seed),
+            false => Plan::new(profile, self.seed),
+        };
         if let Some(keep) = &self.faults {
             let faults = plan.faults.into_iter().enumerate();
             let kept = faults.filter(|(index, _)| keep.contains(index));
@@ -101,6 +107,9 @@ impl Edit {
         }
         if self.office_stays {
             words.push("--office-stays".to_owned());
+        }
+        if self.as_shipped {
+            words.push("--as-shipped".to_owned());
         }
         if self.no_faults || self.faults.as_ref().is_some_and(Vec::is_empty) {
             words.push("--no-faults".to_owned());

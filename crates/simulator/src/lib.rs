@@ -28,6 +28,7 @@ pub mod regressions;
 pub mod replay;
 pub mod run;
 pub mod saved_state;
+pub mod scale;
 pub mod seen;
 pub mod server;
 pub mod shrink;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, StageDone, StageJob};
+use trireme_engine::{Counters, Engine, StageDone, StageJob};
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
 use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
@@ -170,6 +170,10 @@ pub struct Progress {
     pub excluded: bool,
     /// It can keep nothing any more, and why.
     pub failed: Option<String>,
+    /// What it says that its log holds, in which ballot, with what is about to leave it ...
+    pub acknowledged: Option<(Ballot, Position)>,
+    /// ... and has said.
+    pub has_acknowledged: (Ballot, Position),
     /// Flushes of its log that are due.
     pub flushes: Vec<FlushJob>,
     /// One that the reactor is to do itself, once what has come in already shares it.
@@ -238,6 +242,8 @@ pub struct Process {
     pub configurations: Vec<(Position, Configuration)>,
     /// Position of the control state that was shown last.
     pub control_shown: Position,
+    /// What the connection's log has come upon, as far as it was counted.
+    pub counted: Counters,
 }
 
 impl Machine {

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::founding::Founding;
 use crate::profile::Profile;
 use crate::random::Random;
+use crate::scale::Scale;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Flush, ServerPlan, Span};
 
@@ -60,6 +61,8 @@ pub struct Plan {
     pub parcels_bytes: u64,
     /// Payloads that wait to be applied take so much memory.
     pub queue_bytes: usize,
+    /// What the nodes have instead of the shipped constants.
+    pub scale: Scale,
     /// Restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
     /// `wsrep_sst_donor`, of all nodes.
@@ -115,6 +118,14 @@ pub struct NodePlan {
 impl Plan {
     /// The plan of a seed.
     pub fn new(profile: &'static Profile, seed: u64) -> Plan {
+        let mut plan = Plan::as_shipped(profile, seed);
+        plan.scale_down(profile, &mut Random::new(seed, 11));
+        plan
+    }
+
+    /// The same with the constants that are shipped, but for what the profile is there to scale: as plans were before the
+    /// others were settings.
+    pub fn as_shipped(profile: &'static Profile, seed: u64) -> Plan {
         let mut random = Random::new(seed, 1);
         let random = &mut random;
         let size = random.pick(profile.sizes);
@@ -167,6 +178,7 @@ impl Plan {
             part_bytes: 64 << 10,
             queue_bytes: Options::default().queue_bytes,
             staged_bytes: 16 << 20,
+            scale: Scale::default(),
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             marks: true,
@@ -195,6 +207,26 @@ impl Plan {
             plan.queue_bytes = Random::new(seed, 9).pick(&[0, 150, 600, 3_000]);
         }
         plan
+    }
+
+    /// Every schedule is to come upon what deployed nodes come upon in large clusters only.
+    fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
+        self.scale = Scale::drawn(random);
+        self.cert_max_length = random.pick(&[20, 100, self.cert_max_length]);
+        let (large, queues) = (random.percent(40), random.percent(30));
+        // Payloads have 100 to 170 bytes, a few of them more.
+        let large_bytes = random.pick(&[80, 120, 150]);
+        let part_bytes = random.pick(&[30, 60, 200]);
+        let staged_bytes = random.pick(&[0, 120, 150]);
+        let parcels_bytes = random.pick(&[1_000, 10_000, self.parcels_bytes]);
+        let queue_bytes = random.pick(&[600, 3_000, 20_000]);
+        if large && !profile.parcels {
+            (self.large_bytes, self.part_bytes) = (large_bytes, part_bytes);
+            (self.staged_bytes, self.parcels_bytes) = (staged_bytes, parcels_bytes);
+        }
+        if queues && !profile.queues_in_log {
+            self.queue_bytes = queue_bytes;
+        }
     }
 
     /// The office begins with the first node, where it sits badly or will.

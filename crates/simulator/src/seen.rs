@@ -1,6 +1,6 @@
 //! What the simulated world shows to the invariants.
 
-use trireme_group::{Checkpoint, Delivery, Entry, Position, Standing, Uuid};
+use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Position, Standing, Uuid};
 use trireme_log::Outcome;
 use trireme_replicator::{Code, Seqno, View};
 
@@ -51,6 +51,14 @@ pub enum Seen {
     Truncated { after: Position },
     /// The log began anew.
     BeganAnew { checkpoint: Checkpoint },
+    /// The process goes on with the log of an earlier one, which ends here and lacks nothing that this replica ever
+    /// acknowledged, as it believes; None: it has none, or one that may lack something. After [`Seen::Started`] and what
+    /// the log holds.
+    Resumed { end: Option<Position> },
+    /// It has told others that its log holds everything up to here, in this ballot.
+    Acknowledged { ballot: Ballot, position: Position },
+    /// This ballot is in force: before [`Seen::Truncated`] and [`Seen::BeganAnew`].
+    InForce { ballot: Ballot },
     /// The group delivered a committed entry to the replicator.
     Delivered {
         position: Position,
@@ -105,6 +113,8 @@ pub enum Seen {
     /// A client began a transaction or a read; `current` if it asked for a current read
     /// (`wsrep_sync_wait`) first.
     Began { trx: ClientTrx, current: bool },
+    /// A current read waits still; `rests`: its node is primary and synced, and has nothing left to commit or to apply.
+    ReadWaits { trx: ClientTrx, rests: bool },
     /// It read a row: an append-only list of writers, of which only the length, the digest
     /// ([`roll`]) and the last one are told. A row that it also writes was locked by then.
     Read {

@@ -30,6 +30,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         clients: Some(1),
         plain_load: true,
         office_stays: true,
+        as_shipped: true,
         no_faults: false,
     };
     let arguments = format!("simulator {}", edit.arguments());

@@ -143,6 +143,7 @@ pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: 
         untouched: false,
         server_running: false,
         options: Options::default(),
+        thresholds: trireme_engine::Thresholds::default(),
     }
 }
 

@@ -54,7 +54,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         calm_us: NEVER_US,
         // A restarted process begins without its log: the stories tell of members that have forgotten.
         recovers: false,
-        ..Plan::new(profiles::by_turn(0), seed)
+        ..Plan::as_shipped(profiles::by_turn(0), seed)
     };
     for node in &mut plan.nodes {
         node.server.speed.start_us = Span(5_000, 20_000);

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use crate::seen::Sight;
 
 pub mod acknowledged_kept;
+pub mod acknowledgements_held;
 pub mod bounded;
 pub mod commit_order;
 mod content;
@@ -31,6 +32,7 @@ pub mod nobody_waits;
 pub mod one_founder;
 pub mod one_primary;
 pub mod prefix;
+pub mod reads_end;
 mod rows;
 #[cfg(test)]
 mod story;
@@ -71,6 +73,8 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(acknowledged_kept::AcknowledgedKept::new(&databases)),
         Box::new(list_append::ListAppend::new(&databases)),
         Box::new(current_reads::CurrentReads::new(&databases)),
+        Box::new(acknowledgements_held::AcknowledgementsHeld::default()),
+        Box::new(reads_end::ReadsEnd::default()),
         Box::new(nobody_waits::NobodyWaits),
         Box::new(bounded::Bounded),
     ]

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use trireme_engine::Engine;
+use trireme_group::Standing;
 use trireme_replicator::{Event, LocalState, NoHistory, Seqno};
 
 use super::plan::Span;
@@ -55,6 +56,18 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
+    /// The node is primary and synced, and has nothing left to commit or to apply.
+    pub(super) fn rests(&self) -> bool {
+        let Some(link) = self.engine.link() else {
+            return false;
+        };
+        let status = self.engine.status();
+        link.group.standing() == Standing::Primary
+            && link.group.commit() == link.group.end()
+            && status.local_state == LocalState::Synced
+            && status.local_recv_queue.now == 0
+    }
+
     /// Tells what happened.
     pub fn see(&mut self, what: Seen) {
         self.watch.see(self.now_us, self.node, what);

@@ -15,6 +15,9 @@ use crate::random::Random;
 use crate::seen::{Seen, TimeUs};
 use crate::watch::Watch;
 
+/// Between two looks at a current read that waits.
+const LOOK_US: TimeUs = 250_000;
+
 impl Server {
     pub(super) fn step_client(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
         let c = who - self.appliers.len();
@@ -161,7 +164,7 @@ impl Server {
             ticket,
             upto,
         });
-        ControlFlow::Break(Next::After(self.plan.speed.sync_wait_us))
+        ControlFlow::Break(Next::After(LOOK_US.min(self.plan.speed.sync_wait_us)))
     }
 
     fn sync_waiting(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
@@ -176,7 +179,13 @@ impl Server {
                 self.give_up_waiting(who, ctx);
                 self.end(c, Code::TrxFail, true, ctx)
             }
-            None => ControlFlow::Break(Next::After(self.clients[c].deadline_us - ctx.now_us)),
+            None => {
+                let trx = self.clients[c].writes.writer;
+                let rests = ctx.rests();
+                ctx.see(Seen::ReadWaits { trx, rests });
+                let left_us = self.clients[c].deadline_us - ctx.now_us;
+                ControlFlow::Break(Next::After(left_us.min(LOOK_US)))
+            }
         }
     }
 

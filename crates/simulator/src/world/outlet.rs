@@ -109,6 +109,7 @@ impl Outside for Outlet<'_> {
         self.progress.failed = Some(text.to_owned());
         // Nothing of this may leave the process.
         self.outbox.clear();
+        self.progress.acknowledged = None;
     }
 
     fn act(&mut self, action: Action) {
@@ -167,12 +168,20 @@ impl Outside for Outlet<'_> {
         });
     }
 
-    fn truncated(&mut self, after: Position) {
+    fn acknowledged(&mut self, ballot: Ballot, position: Position) {
+        // It has not left the process yet.
+        let said = &mut self.progress.acknowledged;
+        *said = (*said).max(Some((ballot, position)));
+    }
+
+    fn truncated(&mut self, after: Position, ballot: Ballot) {
+        self.see(Seen::InForce { ballot });
         self.configurations.retain(|(at, _)| *at <= after);
         self.see(Seen::Truncated { after });
     }
 
-    fn began_anew(&mut self, checkpoint: &Checkpoint) {
+    fn began_anew(&mut self, checkpoint: &Checkpoint, ballot: Ballot) {
+        self.see(Seen::InForce { ballot });
         self.configurations.clear();
         *self.control_shown = 0;
         self.see(Seen::BeganAnew {

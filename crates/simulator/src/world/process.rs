@@ -269,6 +269,7 @@ impl World {
     }
 
     fn release_frames(&mut self, node: NodeId) {
+        self.show_acknowledgement(node);
         let Some(process) = &self.machines[node].process else {
             return;
         };
@@ -297,6 +298,19 @@ impl World {
             }
         }
         self.outbox = outbox; // keeps its room
+    }
+
+    fn show_acknowledgement(&mut self, node: NodeId) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let progress = &mut process.progress;
+        let said = progress.acknowledged.take();
+        if let Some((ballot, position)) = said.filter(|said| *said > progress.has_acknowledged) {
+            progress.has_acknowledged = (ballot, position);
+            let what = Seen::Acknowledged { ballot, position };
+            self.watch.see(self.now_us, node, what);
+        }
     }
 
     fn plan_steps(&mut self, node: NodeId) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Expected, KeepMark, Start};
+use trireme_engine::{Engine, Expected, KeepMark, Link, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -69,6 +69,7 @@ impl World {
             intact: start == 1,
             configurations: Vec::new(),
             control_shown: 0,
+            counted: Default::default(),
         };
         let bootstrap = std::mem::take(&mut self.machines[node].bootstrap);
         self.connect_process(node, Box::new(process), bootstrap);
@@ -93,6 +94,7 @@ impl World {
         process.start = start;
         process.incarnation = incarnation;
         process.progress = Progress::default();
+        process.counted = Default::default();
         process.leaving_us = None;
         process.cut_off = false;
         let database = process.server.recovered();
@@ -123,6 +125,7 @@ impl World {
             ist_part_bytes: plan.part_bytes.max(100),
             large_bytes: plan.large_bytes,
             queue_bytes: plan.queue_bytes,
+            thresholds: plan.scale.replicator,
             sst_donor: plan.sst_donor.to_owned(),
             ..Options::default()
         };
@@ -144,6 +147,7 @@ impl World {
                 part_bytes: plan.part_bytes,
                 staged_bytes: plan.staged_bytes,
                 parcels_bytes: plan.parcels_bytes,
+                thresholds: plan.scale.group,
                 wish: plan.nodes[node].wish,
                 measures: plan.office_moves,
                 ..Config::new(me)
@@ -154,6 +158,7 @@ impl World {
             boot_id: u128::from(machine.boots).to_le_bytes(),
             log: LogConfig {
                 segment_bytes: plan.segment_bytes,
+                thresholds: plan.scale.log,
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
             },
             disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
@@ -166,6 +171,7 @@ impl World {
             untouched: database == Some(Gtid::UNDEFINED),
             server_running: process.server.is_running(),
             options,
+            thresholds: plan.scale.engine,
         };
         let result = process.engine.connect(machine.clock.now_ms(now), connect);
         if let Err(error) = result {
@@ -209,6 +215,7 @@ impl World {
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
         self.see_log(node);
+        self.see_resumed(node);
         self.show_taken_up(node);
         if bootstrap && resumed {
             // Going on with the old log alone overrules the others.
@@ -232,6 +239,14 @@ impl World {
         }
         self.settle(node);
         self.tell_listed(node);
+    }
+
+    fn see_resumed(&mut self, node: NodeId) {
+        let process = self.machines[node].process.as_deref();
+        let link = process.and_then(|process| process.engine.link());
+        let is_whole = |link: &&Link| link.storage.resumed().is_some() && !link.group.is_amnesiac();
+        let end = link.filter(is_whole).map(|link| link.group.end());
+        self.watch.see(self.now_us, node, Seen::Resumed { end });
     }
 
     /// What the log of an earlier process holds, for the invariants.

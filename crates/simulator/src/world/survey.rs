@@ -324,6 +324,7 @@ impl World {
                     .see(self.now_us, node, Seen::Size { name, value, limit });
             }
             self.look_at_flow(node, &status);
+            self.count_log(node);
         }
     }
 
@@ -407,12 +408,14 @@ impl World {
 
     /// Counts what a process has come upon.
     pub(crate) fn count_process(&mut self, node: NodeId) {
+        self.count_log(node);
         let Some(process) = &self.machines[node].process else {
             return;
         };
         let Some(link) = process.engine.link() else {
             return;
         };
+        self.coverage.too_wide += process.engine.replicator.too_wide_count();
         self.coverage.process(link.group.counters());
         self.coverage.ists += process.progress.ists;
         self.coverage.forks += process.progress.forks;
@@ -422,5 +425,25 @@ impl World {
         self.coverage.replays += status.local_replays;
         self.coverage.stops += status.flow_control_sent;
         self.coverage.read_back += process.engine.replicator.read_back_count();
+    }
+
+    /// What a node's log has come upon since this was asked last.
+    pub(crate) fn count_log(&mut self, node: NodeId) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let Some(link) = process.engine.link() else {
+            return;
+        };
+        let now = link.storage.counters();
+        let before = std::mem::replace(&mut process.counted, now);
+        let coverage = &mut self.coverage;
+        coverage.parts_read += now.parts_read - before.parts_read;
+        coverage.staged += now.log.staged - before.log.staged;
+        coverage.direct += now.log.direct - before.log.direct;
+        coverage.full_buffers += now.log.full_buffers - before.log.full_buffers;
+        let purged = now.log.dropped - before.log.dropped;
+        coverage.purged += purged;
+        coverage.purged_early += if self.calm { 0 } else { purged };
     }
 }

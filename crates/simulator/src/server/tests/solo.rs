@@ -110,6 +110,7 @@ impl Solo {
             flushes_apart: false,
             server_running: false,
             options: Options::default(),
+            thresholds: trireme_engine::Thresholds::default(),
         };
         engine.connect(1000, start).expect("a log in memory");
         let out = Out {

@@ -1,0 +1,24 @@
+//! What is counted.
+
+/// How often a log went about things otherwise than usual, for the simulator's coverage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Entries appended whose payloads had been staged.
+    pub staged: u64,
+    /// Records written straight from the caller's memory.
+    pub direct: u64,
+    /// Times that the buffer was written out unasked.
+    pub full_buffers: u64,
+    /// Segments dropped for want of room.
+    pub dropped: u64,
+}
+
+impl Counters {
+    /// Adds those of another log.
+    pub fn add(&mut self, other: Counters) {
+        self.staged += other.staged;
+        self.direct += other.direct;
+        self.full_buffers += other.full_buffers;
+        self.dropped += other.dropped;
+    }
+}

@@ -1,0 +1,167 @@
+//! Within one ballot, what a member has acknowledged it holds (rules 1, 4).
+//!
+//! A sequencer counts an acknowledgement once and for all: what it has committed by it must be in that log as long as the
+//! ballot is in force. Another ballot's sequencer may have the log cut, or begun anew lower down. A process that goes on with
+//! the log of an earlier one, and says that nothing is missing, holds what that one had acknowledged and had not dropped.
+
+use trireme_group::{Ballot, Position};
+
+use super::Invariant;
+use super::logs::name;
+use crate::seen::{NodeId, Seen, Sight};
+
+/// What a data directory has said of its log.
+#[derive(Default)]
+struct Held {
+    /// Its last acknowledgement.
+    acknowledged: (Ballot, Position),
+    in_force: Ballot,
+    /// Acknowledged in any ballot, and not dropped since by another one.
+    upto: Position,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct AcknowledgementsHeld {
+    nodes: Vec<Held>,
+}
+
+impl AcknowledgementsHeld {
+    fn of(&mut self, node: NodeId) -> &mut Held {
+        if self.nodes.len() <= node {
+            self.nodes.resize_with(node + 1, Held::default);
+        }
+        &mut self.nodes[node]
+    }
+
+    /// The log ends here now.
+    fn is_cut(&mut self, node: NodeId, after: Position, how: &str) -> Result<(), String> {
+        let held = self.of(node);
+        let (ballot, position) = held.acknowledged;
+        if ballot == held.in_force && after < position {
+            return Err(format!(
+                "{}'s log {how} {after} in ballot {ballot}, in which it has acknowledged {position}",
+                name(node)
+            ));
+        }
+        held.upto = held.upto.min(after);
+        Ok(())
+    }
+}
+
+impl Invariant for AcknowledgementsHeld {
+    fn name(&self) -> &'static str {
+        "acknowledgements-held"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let node = sight.node;
+        match &sight.what {
+            Seen::InForce { ballot } => self.of(node).in_force = *ballot,
+            Seen::Acknowledged { ballot, position } => {
+                let held = self.of(node);
+                held.acknowledged = (*ballot, *position);
+                held.upto = held.upto.max(*position);
+            }
+            Seen::Truncated { after } => return self.is_cut(node, *after, "is cut above"),
+            Seen::BeganAnew { checkpoint } => {
+                let held = self.of(node);
+                // A process that has just started tells what its log holds.
+                if held.in_force != Ballot::default() {
+                    return self.is_cut(node, checkpoint.position, "begins anew at");
+                }
+            }
+            Seen::Started { .. } => self.of(node).in_force = Ballot::default(),
+            Seen::Resumed { end } => {
+                let held = self.of(node);
+                match *end {
+                    Some(end) if end < held.upto => {
+                        return Err(format!(
+                            "rule 4: {} goes on with a log that ends at {end} and says that nothing is missing; it has \
+                             acknowledged {}",
+                            name(node),
+                            held.upto
+                        ));
+                    }
+                    Some(_) => {}
+                    None => *held = Held::default(),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::invariants::story::*;
+    use crate::seen::Seen;
+
+    const NAME: &str = "acknowledgements-held";
+
+    fn acknowledged(story: &mut Story, number: u64, position: u64) {
+        let ballot = ballot(number);
+        story.see(1, Seen::InForce { ballot });
+        story.see(1, Seen::Acknowledged { ballot, position });
+    }
+
+    fn truncated(story: &mut Story, number: u64, after: u64) {
+        let ballot = ballot(number);
+        story.see(1, Seen::InForce { ballot });
+        story.see(1, Seen::Truncated { after });
+    }
+
+    fn restart(story: &mut Story) {
+        story.see(1, Seen::Stopped { clean: false });
+        story.see(1, Seen::Started { database: NOWHERE });
+    }
+
+    fn acknowledged_6() -> Story {
+        let mut story = Story::logs();
+        story.append(1, entry(6, ballot(1), submission(1, 2, "c")));
+        acknowledged(&mut story, 1, 6);
+        story
+    }
+
+    #[test]
+    fn another_ballot_may_cut_what_was_acknowledged() {
+        let mut story = acknowledged_6();
+        truncated(&mut story, 2, 5);
+        story.is_clean();
+        let mut story = acknowledged_6();
+        truncated(&mut story, 1, 5);
+        story.violates(NAME);
+    }
+
+    #[test]
+    fn the_same_ballot_installs_nothing_below() {
+        let install = |number: u64| {
+            let mut story = acknowledged_6();
+            let ballot = ballot(number);
+            story.see(1, Seen::InForce { ballot });
+            story.begins_anew(1, 5, 1, view(2, &[0, 1, 2]));
+            story
+        };
+        install(2).is_clean();
+        install(1).violates(NAME);
+    }
+
+    #[test]
+    fn who_has_forgotten_nothing_comes_back_with_all() {
+        let comes_back = |end: Option<u64>| {
+            let mut story = acknowledged_6();
+            restart(&mut story);
+            story.see(1, Seen::Resumed { end });
+            story
+        };
+        comes_back(Some(6)).is_clean();
+        comes_back(None).is_clean();
+        comes_back(Some(5)).violates(NAME);
+        let mut story = acknowledged_6();
+        truncated(&mut story, 2, 5);
+        restart(&mut story);
+        story.see(1, Seen::Resumed { end: Some(5) });
+        story.is_clean();
+    }
+}

@@ -1,0 +1,93 @@
+//! A current read ends: it is answered, or fails, as soon as its node has applied what it may wait for (rule 17).
+//!
+//! A node that is primary and synced, and has nothing left to commit or to apply, has nothing that a read could still wait
+//! for but the word of a majority. The server's own timeout (30 s) is no end: it hides a read that waits for what never comes.
+
+use std::collections::HashMap;
+
+use super::Invariant;
+use super::logs::name;
+use crate::seen::{ClientTrx, NodeId, Seen, Sight, TimeUs};
+
+/// A majority answers within this, or its node is not primary any more (`evs.suspect_timeout` is at most 3 s).
+const PATIENCE_US: TimeUs = 6_000_000;
+/// A process that was not seen for longer was paused.
+const PAUSE_US: TimeUs = 1_000_000;
+
+/// See the module.
+#[derive(Default)]
+pub struct ReadsEnd {
+    /// Since when there is nothing left that it could wait for, and when that was seen last.
+    waiting: HashMap<(NodeId, ClientTrx), (TimeUs, TimeUs)>,
+}
+
+impl Invariant for ReadsEnd {
+    fn name(&self) -> &'static str {
+        "reads-end"
+    }
+
+    fn see(&mut self, sight: &Sight) -> Result<(), String> {
+        let (node, now) = (sight.node, sight.at_us);
+        match sight.what {
+            Seen::ReadWaits { trx, rests: true } => {
+                let (since, seen) = self.waiting.entry((node, trx)).or_insert((now, now));
+                if now > *seen + PAUSE_US {
+                    *since = now;
+                }
+                *seen = now;
+                if now >= *since + PATIENCE_US {
+                    return Err(format!(
+                        "rule 17: current read {trx} on {} has waited for {} ms with nothing left to apply there",
+                        name(node),
+                        (now - *since) / 1000
+                    ));
+                }
+            }
+            Seen::ReadWaits { trx, rests: false }
+            | Seen::Began { trx, .. }
+            | Seen::Ended { trx, .. } => {
+                self.waiting.remove(&(node, trx));
+            }
+            Seen::Started { .. } => self.waiting.retain(|(on, _), _| *on != node),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn see(reads: &mut ReadsEnd, at_us: TimeUs, what: Seen) -> Result<(), String> {
+        let node = 1;
+        reads.see(&Sight { at_us, node, what })
+    }
+
+    fn waits(from_us: TimeUs, to_us: TimeUs, rests: bool, reads: &mut ReadsEnd) -> bool {
+        let trx = 7;
+        let mut times = (from_us..to_us).step_by(500_000);
+        times.all(|at| see(reads, at, Seen::ReadWaits { trx, rests }).is_ok())
+    }
+
+    #[test]
+    fn a_read_that_waits_for_nothing_is_found() {
+        let reads = &mut ReadsEnd::default();
+        assert!(waits(0, 20_000_000, false, reads), "there is a queue");
+        assert!(waits(20_000_000, 25_000_000, true, reads));
+        assert!(!waits(25_000_000, 27_000_000, true, reads));
+    }
+
+    #[test]
+    fn a_pause_and_an_end_begin_anew() {
+        let reads = &mut ReadsEnd::default();
+        assert!(waits(0, 5_000_000, true, reads));
+        assert!(waits(9_000_000, 14_000_000, true, reads));
+        let began = Seen::Began {
+            trx: 7,
+            current: true,
+        };
+        see(reads, 14_000_000, began).expect("it begins");
+        assert!(waits(14_000_000, 19_000_000, true, reads));
+    }
+}
