@@ -1,18 +1,30 @@
 #!/usr/bin/env bash
-# `make sim-soak`: COUNT more schedules of the simulator, on from the last range in crates/simulator/ranges.txt; a range
-# without a violation is added there.
+# `make sim-soak`: COUNT more schedules of the simulator, on from the highest seed in crates/simulator/ranges.txt. Every range is
+# added there, also one that violates, with a hash of the crates under test: how many schedules are clean is counted for one hash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 count=${1:?how many schedules}
 ranges=crates/simulator/ranges.txt
-first=$(sed -nE 's/^[0-9]+\.\.([0-9]+) .*/\1/p' "$ranges" | tail -1)
+crates=(group certification replicator engine log simulator)
+
+# Of the sources as they lie there; ranges.txt is no part of them.
+code=$(git ls-files -z --cached --others --exclude-standard -- "${crates[@]/#/crates/}" ":!$ranges" |
+    xargs -0 sha1sum | sha1sum | cut -c1-12)
+first=$(sed -nE 's/^[0-9]+\.\.([0-9]+) .*/\1/p' "$ranges" | sort -n | tail -1)
 last=$((${first:=0} + count))
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cargo run --release --package simulator -- run --seeds "$first..$last" --jobs "$(nproc)" | tee "$log"
+status=0
+cargo run --release --package simulator -- run --seeds "$first..$last" --jobs "$(nproc)" | tee "$log" || status=$?
 
 commit=$(git rev-parse --short HEAD)
-printf '%s..%s  %s  %s  %s\n' "$first" "$last" "$(date +%F)" "$commit" "$(tail -1 "$log")" >>"$ranges"
-echo "noted in $ranges"
+[ -z "$(git status --porcelain -- "${crates[@]/#/crates/}" ":!$ranges")" ] || commit+=" and changes"
+summary=$(tail -1 "$log")
+[ "$status" = 0 ] || summary="exit $status, ${summary:-no output}"
+printf '%s..%s  %s  %s  code %s  %s\n' "$first" "$last" "$(date +%F)" "$commit" "$code" "$summary" >>"$ranges"
+clean=$(grep -F "  code $code  " "$ranges" | grep -E ', 0 violations$' | grep -vF '  exit ' |
+    sed -nE 's/^([0-9]+)\.\.([0-9]+) .*/\2 - \1/p' | paste -sd+ || true)
+echo "noted in $ranges; clean on this code: $((${clean:-0})) schedules"
+exit "$status"

@@ -23,6 +23,13 @@ step "unit, property and simulation tests" cargo test --workspace --no-fail-fast
 
 step "simulation of whole nodes" cargo run --release --package simulator -- run --seeds 0..3000 --jobs "$(nproc)"
 
+# A thousand seeds more, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
+first=$((1000000000 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c1-7 || true) * 1000))
+rotating=(cargo run --release --package simulator -- run --seeds "$first..$((first + 1000))")
+echo
+echo "the seeds of this commit, to repeat them: ${rotating[*]}"
+step "simulation of whole nodes, seeds of this commit ($first..)" "${rotating[@]}" --jobs "$(nproc)"
+
 if step "release build" make --no-print-directory build; then
     # Tests with real servers are the files crates/cli/tests/real_*.rs; they do nothing without TRIREME_REAL.
     if compgen -G 'crates/cli/tests/real_*.rs' >/dev/null; then
