@@ -304,6 +304,11 @@ impl Engine {
                 let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
                 return self.must_note(result, outside);
             }
+            Action::NoteApplying => {
+                let link = self.link.as_mut().filter(|_| self.failed.is_none());
+                let result = link.map_or(Ok(()), |link| link.storage.note_applying());
+                return self.must_write(result);
+            }
             Action::NoteOverrides { overrides } => {
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));

@@ -7,7 +7,7 @@ use trireme_group::{
 };
 use trireme_log::{Durability, LogConfig};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, UNDEFINED_SEQNO};
+use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, Seqno, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
 use crate::laggard::Told;
@@ -51,6 +51,9 @@ pub struct Start {
     pub expect: Option<Expected>,
     /// True if the server's storage engines are up.
     pub server_running: bool,
+    /// What follows the database is applied although the server has died of it again and again, if it is this seqno
+    /// (`repl.apply_again`); 0: none.
+    pub apply_again: Seqno,
     /// The replicator's settings.
     pub options: replicator::Options,
     /// Sizes at which the engine goes about things otherwise.
@@ -159,6 +162,9 @@ impl Engine {
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // Who is to found a cluster has no past if its database has none, or none that is known.
         let looks_back = start.bootstrap.is_none() || local.is_known();
+        if start.recover && looks_back && !start.server_running {
+            storage.begin_trial(local, start.apply_again)?;
+        }
         let recovery = match start.recover && looks_back {
             true => {
                 let held_bytes = start.options.queue_bytes;

@@ -20,6 +20,16 @@ impl Storage {
         self.save_session()
     }
 
+    /// Notes, flushed, that the server begins to apply what follows the position that it started at: should it die of it
+    /// again and again, it is not given it for ever. Only the first apply of a process costs anything.
+    pub fn note_applying(&mut self) -> Result<(), LogError> {
+        match &mut self.session.trial {
+            Some(trial) if !trial.begun => trial.begun = true,
+            _ => return Ok(()),
+        }
+        self.save_session()
+    }
+
     /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
     /// `in_log`: all that the group's log holds, which the database follows.
     pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {

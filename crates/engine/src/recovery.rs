@@ -9,8 +9,9 @@ use trireme_log::{Damage, Disk, Durability, Log, LogConfig, LogError, Lost, Reco
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
-use crate::session::Session;
+use crate::session::{Session, Trial, UNKNOWN_BOOT};
 use crate::snapshot::decode_snapshot;
+use crate::start_error::StartError;
 use crate::storage::Storage;
 
 /// The log was begun, and its process ended before the first state was beside it.
@@ -179,6 +180,28 @@ impl Storage {
             self.noted_in = history;
         }
         Ok((self.session.action, self.session.overrides.clone()))
+    }
+
+    /// A server is about to start with its database at this position, above which its log goes on. Err: it has died of
+    /// what follows too often. Nothing is noted before [`Storage::recover`] has taken up the log.
+    pub fn begin_trial(&mut self, local: Gtid, apply_again: Seqno) -> Result<(), StartError> {
+        if !local.is_known() {
+            return Ok(());
+        }
+        let state = Log::state_on((self.disk)().as_ref(), local.uuid.0)?;
+        let last = state.and_then(|bytes| Session::decode(&bytes));
+        let none = Session::new(self.config.durability, UNKNOWN_BOOT);
+        let trial = Trial::after(&last.unwrap_or(none), local.seqno);
+        let next = local.seqno.saturating_add(1);
+        if trial.deaths >= Trial::DEATHS_MAX && apply_again != next {
+            return Err(StartError::DiesApplying {
+                local,
+                next,
+                deaths: trial.deaths,
+            });
+        }
+        self.session.trial = Some(trial);
+        Ok(())
     }
 
     /// The total-order action that an earlier process had begun and not ended, which is why it left no

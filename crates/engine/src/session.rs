@@ -2,6 +2,7 @@
 
 use trireme_group::Uuid;
 use trireme_log::Durability;
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
 /// The version written; every lower one is read.
@@ -32,6 +33,43 @@ pub struct Session {
     pub overrides: Vec<(Uuid, Seqno)>,
     /// Id of the log; nil: it has none, an earlier version began it.
     pub log: Uuid,
+    /// How the server fares with what follows the position that it started at; None: it did not start there with this
+    /// log.
+    pub trial: Option<Trial>,
+}
+
+/// A server that starts at a position of its database, and applies what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The database's position at the start.
+    pub at: Seqno,
+    /// So many processes in a row started there, began to apply what follows, and died.
+    pub deaths: u8,
+    /// This one has begun.
+    pub begun: bool,
+}
+
+impl Trial {
+    /// So many deaths in a row are no accident.
+    pub const DEATHS_MAX: u8 = 3;
+
+    /// The trial of a process that starts with its database at this position, after one that left `last`. A process that
+    /// died before it had begun says nothing of what it would have applied.
+    pub fn after(last: &Session, at: Seqno) -> Trial {
+        let is_here = |trial: &Trial| trial.at == at || planted(Mutant::DeathsElsewhereCount);
+        let before = last.trial.filter(|trial| is_here(trial) && !last.clean);
+        let deaths = before.map_or(0, |trial| match trial.begun {
+            _ if planted(Mutant::DeathsNotCounted) => 0,
+            _ if planted(Mutant::IdleDeathsCount) => trial.deaths.saturating_add(1),
+            true => trial.deaths.saturating_add(1),
+            false => trial.deaths,
+        });
+        Trial {
+            at,
+            deaths,
+            begun: false,
+        }
+    }
 }
 
 const CLEAN: u8 = 1;
@@ -40,6 +78,8 @@ const ACTION_ENDED: u8 = 4;
 const ACTION_OF_EARLIER_BOOT: u8 = 8;
 const LOG: u8 = 16;
 const LOG_BYTES: usize = 16;
+const TRIAL: u8 = 32;
+const TRIAL_BYTES: usize = 8 + 1 + 1;
 
 impl Session {
     /// Of a process that begins, with nothing in the database's past.
@@ -52,6 +92,7 @@ impl Session {
             action: LastAction::NONE,
             overrides: Vec::new(),
             log: Uuid::NIL,
+            trial: None,
         }
     }
 
@@ -77,6 +118,7 @@ impl Session {
             (self.action.ended, ACTION_ENDED),
             (!self.action.same_boot, ACTION_OF_EARLIER_BOOT),
             (!self.log.is_nil(), LOG),
+            (self.trial.is_some(), TRIAL),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
         out.push(set.map(|(_, flag)| flag).sum());
@@ -91,6 +133,10 @@ impl Session {
         if !self.log.is_nil() {
             out.extend_from_slice(&self.log.0);
         }
+        if let Some(trial) = self.trial {
+            out.extend_from_slice(&trial.at.to_le_bytes());
+            out.extend_from_slice(&[trial.deaths, trial.begun.into()]);
+        }
         for (id, seqno) in &self.overrides {
             out.extend_from_slice(&id.0);
             out.extend_from_slice(&seqno.to_le_bytes());
@@ -102,14 +148,21 @@ impl Session {
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, rest) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, flags @ 0..=31, durability, boot_id @ ..] = head else {
+        let [VERSION, flags @ 0..=63, durability, boot_id @ ..] = head else {
             return None;
         };
-        let (log, overrides) = match flags & LOG {
+        let (log, rest) = match flags & LOG {
             0 => (Uuid::NIL, rest),
             _ => {
-                let (log, overrides) = rest.split_at_checked(LOG_BYTES)?;
-                (Uuid(log.try_into().ok()?), overrides)
+                let (log, rest) = rest.split_at_checked(LOG_BYTES)?;
+                (Uuid(log.try_into().ok()?), rest)
+            }
+        };
+        let (trial, overrides) = match flags & TRIAL {
+            0 => (None, rest),
+            _ => {
+                let (bytes, rest) = rest.split_at_checked(TRIAL_BYTES)?;
+                (Some(trial(bytes)?), rest)
             }
         };
         let overrides = overrides.chunks(OVERRIDE_BYTES).map(gtid);
@@ -131,6 +184,7 @@ impl Session {
             },
             overrides: (overrides?.iter()).map(|at| (at.uuid, at.seqno)).collect(),
             log,
+            trial,
         })
     }
 
@@ -150,6 +204,18 @@ fn gtid(bytes: &[u8]) -> Option<Gtid> {
     Some(Gtid {
         uuid: Uuid(uuid.try_into().ok()?),
         seqno: i64::from_le_bytes(seqno.try_into().ok()?),
+    })
+}
+
+fn trial(bytes: &[u8]) -> Option<Trial> {
+    let (at, rest) = bytes.split_at_checked(8)?;
+    let [deaths, begun @ (0 | 1)] = rest else {
+        return None;
+    };
+    Some(Trial {
+        at: i64::from_le_bytes(at.try_into().ok()?),
+        deaths: *deaths,
+        begun: *begun == 1,
     })
 }
 
@@ -173,6 +239,7 @@ mod tests {
             },
             overrides: vec![(Uuid([5; 16]), 6), (Uuid([4; 16]), 0x0908)],
             log: Uuid::NIL,
+            trial: None,
         }
     }
 
@@ -203,7 +270,41 @@ mod tests {
         let mut golden = [&golden[..BYTES], &[3; 16], &golden[BYTES..]].concat();
         golden[1] += 16;
         assert_eq!(named.encode(), golden);
-        assert_eq!(Session::decode(&golden), Some(named));
+        assert_eq!(Session::decode(&golden), Some(named.clone()));
+        let tried = Session {
+            trial: Some(Trial {
+                at: 0x0706,
+                deaths: 2,
+                begun: true,
+            }),
+            ..named
+        };
+        let trial = [6, 7, 0, 0, 0, 0, 0, 0, 2, 1];
+        let (head, overrides) = golden.split_at(BYTES + 16);
+        let mut golden = [head, &trial, overrides].concat();
+        golden[1] += 32;
+        assert_eq!(tried.encode(), golden);
+        assert_eq!(Session::decode(&golden), Some(tried));
+        golden[BYTES + 16 + 9] = 2;
+        assert_eq!(Session::decode(&golden), None, "neither begun nor not");
+    }
+
+    #[test]
+    fn only_who_died_after_it_had_begun_at_the_same_position_counts() {
+        let left = |at, deaths, begun, clean| Session {
+            clean,
+            trial: Some(Trial { at, deaths, begun }),
+            ..sample()
+        };
+        let deaths = |last: Session| Trial::after(&last, 7).deaths;
+        assert_eq!(deaths(left(7, 0, true, false)), 1);
+        assert_eq!(deaths(left(7, 2, true, false)), 3);
+        assert_eq!(deaths(left(7, 255, true, false)), 255);
+        assert_eq!(deaths(left(7, 2, false, false)), 2, "it had not begun");
+        assert_eq!(deaths(left(7, 2, true, true)), 0, "it ended by itself");
+        assert_eq!(deaths(left(6, 2, true, false)), 0, "it got further");
+        assert_eq!(deaths(sample()), 0, "an older version's note");
+        assert!(!Trial::after(&left(7, 0, true, false), 7).begun);
     }
 
     #[test]
@@ -237,7 +338,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_note() {
         let golden = sample().encode();
-        for (at, byte) in [(0, 2), (1, 32), (2, 3)] {
+        for (at, byte) in [(0, 2), (1, 64), (2, 3)] {
             let mut bytes = golden.clone();
             bytes[at] = byte;
             assert_eq!(Session::decode(&bytes), None, "byte {at}");

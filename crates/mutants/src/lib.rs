@@ -80,6 +80,9 @@ mutants! {
         failure_not_noted: FailureNotNoted,
         failure_forgotten: FailureForgotten,
         mark_begun_first: MarkBegunFirst,
+        deaths_not_counted: DeathsNotCounted,
+        idle_deaths_count: IdleDeathsCount,
+        deaths_elsewhere_count: DeathsElsewhereCount,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

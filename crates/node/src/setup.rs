@@ -272,6 +272,7 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
         expect: None,
         untouched: false,
         server_running: false,
+        apply_again: options.int("repl.apply_again"),
         options: replicator::Options::default(),
         thresholds: Thresholds::default(),
     }

@@ -125,6 +125,7 @@ impl Outside for Outlet<'_> {
             | Action::SetJoined { .. }
             | Action::RecordOutcome { .. }
             | Action::NoteAction { .. }
+            | Action::NoteApplying
             | Action::NoteOverrides { .. }
             | Action::PinLog { .. }
             | Action::Leave => unreachable!("the engine handles these"),

@@ -103,6 +103,9 @@ pub enum Action {
         /// It has ended.
         ended: bool,
     },
+    /// Note, flushed in every durability mode, before anything that follows: the server is given the first write-set of
+    /// this connection.
+    NoteApplying,
     /// Note, flushed in every durability mode, before anything that follows: the database's history
     /// includes these overrides of an operator, each above this seqno, and no others (rule 11).
     NoteOverrides {

@@ -76,6 +76,8 @@ pub(crate) struct Works {
     running: BTreeMap<WorkId, Running>,
     next_id: WorkId,
     announced: usize,
+    /// It was noted that the server is given write-sets.
+    applying_noted: bool,
     /// Number of Apply in the queue.
     applies: usize,
     /// The server was asked to send its state, and has not said yet that it has: a script of its may be under way, also
@@ -191,6 +193,7 @@ impl Works {
                 let alone = apply.flags & flags::ISOLATION != 0;
                 let follows = apply.depends_on <= low || planted(Mutant::DependsOnNotHeeded);
                 follows
+                    && self.applying_noted
                     && (!alone || queued.marked)
                     && (!self.runs_alone() || planted(Mutant::ViewIsNoBarrier))
             }
@@ -299,6 +302,9 @@ impl Works {
     pub(crate) fn announce(&mut self, low: Seqno, out: &mut Vec<Action>) {
         if let Some(front) = self.queue.front_mut() {
             if let Task::Apply(apply) = &front.task {
+                if !std::mem::replace(&mut self.applying_noted, true) {
+                    out.push(Action::NoteApplying);
+                }
                 let alone = apply.flags & flags::ISOLATION != 0;
                 if alone && !front.marked && apply.depends_on <= low {
                     front.marked = true;

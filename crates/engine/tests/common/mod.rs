@@ -142,6 +142,7 @@ pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: 
         expect: None,
         untouched: false,
         server_running: false,
+        apply_again: 0,
         options: Options::default(),
         thresholds: trireme_engine::Thresholds::default(),
     }

@@ -213,6 +213,8 @@ pub const SPECS: &[Spec] = &[
     dynamic("pc.weight", BYTE, Shown("1")),
     start("protonet.backend", Str, Shown("asio")).deprecated(),
     start("protonet.version", Str, Shown("0")).deprecated(),
+    // Trireme's own: the seqno that is applied once more although the server has died of it (docs/log-format.md).
+    connect("repl.apply_again", COUNT, Unshown("0")).hidden(),
     dynamic("repl.causal_read_timeout", Duration, Shown("PT30S")),
     start(
         "repl.commit_order",
@@ -274,7 +276,7 @@ mod tests {
         sysvars.dedup();
         // Galera's 88, pc.bootstrap_expect, repl.durability, repl.fc_desync_after_ms, repl.mark_dir and repl.sequencer.
         assert_eq!(sysvars.len(), 93);
-        assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 7);
+        assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 
     #[test]

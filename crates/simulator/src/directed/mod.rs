@@ -113,6 +113,7 @@ schedules! {
     device_fails_unseen,
     device_fails_markless,
     device_fails_again,
+    dies_applying,
 }
 
 /// The schedule with this name. Err: there is none.

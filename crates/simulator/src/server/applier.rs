@@ -118,6 +118,11 @@ impl Server {
         }
     }
 
+    /// An applier has met what its process dies of.
+    pub fn has_died(&self) -> bool {
+        self.died
+    }
+
     /// Threads in recv().
     pub fn appliers_running(&self) -> usize {
         let runs = |a: &&Applier| !matches!(a.stage, Stage::Off | Stage::Exited);
@@ -192,6 +197,13 @@ impl Server {
             return ctx.breath(self.plan.speed.stage_us);
         }
         applier.writes = decode(&apply.data);
+        let rows = applier.writes.rows.iter().map(|(row, _)| Some(*row));
+        if self.plan.dies_of_row.is_some()
+            && rows.into_iter().any(|row| row == self.plan.dies_of_row)
+        {
+            self.died = true;
+            return self.park(a, "for the end of its process");
+        }
         let isolated = apply.flags & flags::ISOLATION != 0;
         applier.stage = if isolated {
             Stage::Action

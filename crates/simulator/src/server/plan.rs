@@ -40,6 +40,8 @@ pub struct ServerPlan {
     /// Of a million write-sets from others, so many fail to apply here, and here only: the cluster
     /// votes, and this node is thrown out.
     pub apply_errors_per_million: u64,
+    /// Its process dies when it applies a write of this row.
+    pub dies_of_row: Option<u32>,
     /// `wsrep_retry_autocommit`.
     pub retry_autocommit: bool,
     /// How long things take.
@@ -134,6 +136,7 @@ impl Default for ServerPlan {
             appliers: 3,
             flush: Flush::EachCommit,
             apply_errors_per_million: 0,
+            dies_of_row: None,
             retry_autocommit: true,
             speed: Speed::default(),
             load: Workload::default(),

@@ -68,6 +68,8 @@ pub struct Server {
     pub(super) is_idle: bool,
     /// A write-set was not applied here: the node is about to be thrown out.
     pub(super) failed: bool,
+    /// An applier has ended the process.
+    pub(super) died: bool,
     /// Being stopped.
     pub(super) leaving: bool,
     /// `wsrep_ready`.
@@ -127,6 +129,7 @@ impl Server {
             errands: VecDeque::new(),
             is_idle: false,
             failed: false,
+            died: false,
             leaving: false,
             ready: false,
             initialized: false,

@@ -7,6 +7,7 @@ use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, 
 use super::World;
 use crate::machine::Left;
 use crate::random::Random;
+use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 
 /// A server that could not start is started again after this time.
@@ -180,9 +181,14 @@ impl World {
     pub(crate) fn start_fails(&mut self, node: NodeId, error: &StartError) {
         self.coverage.not_started += 1;
         self.tell(|| format!("n{} cannot start: {error}", node + 1));
-        if !matches!(error, StartError::Log(LogError::Io { .. })) {
-            self.follows_advice(node);
-            self.machines[node].left = Left::default();
+        match error {
+            StartError::Log(LogError::Io { .. }) => {}
+            // The advice is to move grastate.dat away.
+            StartError::DiesApplying { .. } => self.machines[node].saved = SavedState::default(),
+            StartError::Log(_) | StartError::NoMoreOverrides => {
+                self.follows_advice(node);
+                self.machines[node].left = Left::default();
+            }
         }
         self.machines[node].back_us = self.now_us + RETRY_US;
         self.crash(node, false);

@@ -170,6 +170,7 @@ impl World {
             expect,
             untouched: database == Some(Gtid::UNDEFINED),
             server_running: process.server.is_running(),
+            apply_again: 0,
             options,
             thresholds: plan.scale.engine,
         };
@@ -320,6 +321,11 @@ impl World {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
+        if process.server.has_died() {
+            self.tell(|| format!("n{} dies of what it applies", node + 1));
+            self.machines[node].back_us = now + RESTART_US;
+            return self.crash(node, false);
+        }
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;

@@ -109,6 +109,7 @@ impl Solo {
             untouched: false,
             flushes_apart: false,
             server_running: false,
+            apply_again: 0,
             options: Options::default(),
             thresholds: trireme_engine::Thresholds::default(),
         };
