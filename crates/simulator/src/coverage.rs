@@ -61,6 +61,7 @@ counters! {
     transfers: "snapshots",
     transfers_broken: "snapshots broken off",
     ists: "incremental transfers",
+    deaths_within: "deaths within a pump",
     fatals: "aborts by themselves",
     refusals: "refusals",
     cut_off: "left for want of a disk",
@@ -98,6 +99,7 @@ pub const RARE: &[Rare] = &[
     ("record past the buffer", |c| c.direct),
     ("full buffer", |c| c.full_buffers),
     ("purge while faults go on", |c| c.purged_early),
+    ("death within a pump", |c| c.deaths_within),
     ("beyond cert.max_length", |c| c.too_wide),
     ("write-set read back", |c| c.read_back),
 ];

@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod coverage;
 pub mod directed;
+pub mod doom;
 pub mod edit;
 pub mod fault;
 pub mod fault_kind;

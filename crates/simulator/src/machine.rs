@@ -7,6 +7,7 @@ use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Sta
 use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
+use crate::doom::Doom;
 use crate::mark::MemoryMark;
 use crate::network::{ConnectionId, Parcel};
 use crate::saved_state::SavedState;
@@ -53,6 +54,10 @@ pub struct Machine {
     pub isolated: u32,
     /// Everything takes so many times as long.
     pub slow: u64,
+    /// The fate of its process.
+    pub doom: Doom,
+    /// Its process is about to die within what it does.
+    pub dying: Option<Dying>,
     /// What is wrong with its disk makes it forget what it has acknowledged, soon.
     pub doomed: bool,
     /// Its operator sets `wsrep_cluster_address` again after a failure of its disk, and does not restart it.
@@ -61,6 +66,15 @@ pub struct Machine {
     pub votes_fail: bool,
     /// Was synced since the last fault.
     pub was_synced: bool,
+}
+
+/// How a process is about to die.
+#[derive(Clone, Copy, Debug)]
+pub struct Dying {
+    /// The machine loses power.
+    pub power_loss: bool,
+    /// What it has acknowledged dies with it.
+    pub forgets: bool,
 }
 
 /// What an ended process has left of its log.
@@ -247,6 +261,11 @@ pub struct Process {
 }
 
 impl Machine {
+    /// Soon it will have forgotten what it has acknowledged.
+    pub fn will_forget(&self) -> bool {
+        self.doomed || self.dying.is_some_and(|dying| dying.forgets)
+    }
+
     /// How often processes have connected.
     pub fn starts(&self) -> u64 {
         self.incarnations.len() as u64

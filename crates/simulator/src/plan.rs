@@ -63,6 +63,8 @@ pub struct Plan {
     pub queue_bytes: usize,
     /// What the nodes have instead of the shipped constants.
     pub scale: Scale,
+    /// Of the crashes, so many come in the middle of what the process does.
+    pub deaths_within_percent: u64,
     /// Restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
     /// `wsrep_sst_donor`, of all nodes.
@@ -179,6 +181,7 @@ impl Plan {
             queue_bytes: Options::default().queue_bytes,
             staged_bytes: 16 << 20,
             scale: Scale::default(),
+            deaths_within_percent: 0,
             parcels_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             marks: true,
@@ -212,6 +215,7 @@ impl Plan {
     /// Every schedule is to come upon what deployed nodes come upon in large clusters only.
     fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
         self.scale = Scale::drawn(random);
+        self.deaths_within_percent = Random::new(self.seed, 12).pick(&[0, 50, 100]);
         self.cert_max_length = random.pick(&[20, 100, self.cert_max_length]);
         let (large, queues) = (random.percent(40), random.percent(30));
         // Payloads have 100 to 170 bytes, a few of them more.

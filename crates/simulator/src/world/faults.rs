@@ -179,7 +179,10 @@ impl World {
                 for_us,
             } => {
                 self.machines[node].back_us = now + for_us;
-                self.crash(node, power_loss);
+                match self.disk_random.percent(self.plan.deaths_within_percent) {
+                    true => self.doom(node, power_loss),
+                    false => self.crash(node, power_loss),
+                }
             }
             Fault::FullDisk {
                 node, room_bytes, ..

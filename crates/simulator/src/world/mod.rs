@@ -2,6 +2,7 @@
 //! to the world or to a process; what comes of it is planned in turn.
 
 mod control;
+mod deaths;
 mod disks;
 mod faults;
 mod flow;
@@ -51,6 +52,8 @@ pub(crate) enum Happening {
     To(NodeId, u64, Input),
     /// A process that has left connects again.
     Reconnect(NodeId, u64),
+    /// A process that was to die within what it does has done too little for that.
+    Dies(NodeId, u64),
     /// A leaving process has been patient enough.
     LeaveEnds(NodeId, u64),
     /// A state transfer is over.
@@ -129,6 +132,8 @@ impl World {
                 back_us: 0,
                 isolated: 0,
                 slow: 1,
+                doom: Default::default(),
+                dying: None,
                 doomed: false,
                 is_reconnected: false,
                 votes_fail: false,
@@ -201,6 +206,7 @@ impl World {
             Happening::FaultEnds(index) => self.fault_ends(index),
             Happening::Connect(a, b) => self.connect(a, b),
             Happening::Reconnect(node, start) => self.reconnect(node, start),
+            Happening::Dies(node, start) => self.dies(node, start),
             Happening::LeaveEnds(node, start) => self.leave_ends(node, start),
             Happening::TransferEnds(node, start, transfer) => {
                 self.transfer_ends(node, start, *transfer)

@@ -9,6 +9,7 @@ use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{Action, ControlDigest, Gtid, History, Replicator};
 
 use super::control::{see_kept, see_taken_in};
+use crate::doom::Doom;
 use crate::machine::Progress;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -27,6 +28,7 @@ pub struct Outlet<'a> {
     /// The file of promises cannot be written.
     pub votes_fail: bool,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
+    pub doom: &'a Doom,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
     /// Position of the control state that was shown last.
     pub control_shown: &'a mut Position,
@@ -66,13 +68,17 @@ impl Outside for Outlet<'_> {
     fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
         self.writes_votes()?;
         self.progress.waited = true;
-        *self.promised = ballot;
+        if self.doom.step() {
+            *self.promised = ballot;
+        }
         Ok(())
     }
 
     fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
         self.writes_votes()?;
-        *self.last_log = id;
+        if self.doom.step() {
+            *self.last_log = id;
+        }
         Ok(())
     }
 
@@ -114,6 +120,9 @@ impl Outside for Outlet<'_> {
 
     fn act(&mut self, action: Action) {
         self.progress.acted = true;
+        if !self.doom.step() {
+            return;
+        }
         match action {
             Action::Answer { ticket, answer } => self.server.answered(ticket, answer),
             Action::WakeAppliers { n } => self.server.wake_appliers(n),

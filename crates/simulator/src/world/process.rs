@@ -12,17 +12,21 @@ use crate::server::{Ctx, Next};
 
 /// Borrows the parts of a node that its engine's requests concern; evaluates to (process's engine, outlet).
 macro_rules! parts {
-    ($world:expr, $node:expr) => {{
+    ($world:expr, $node:expr) => {
+        parts!($world, $node, return)
+    };
+    ($world:expr, $node:expr, $otherwise:expr) => {{
         let Machine {
             process: Some(process),
             promised,
             last_log,
             saved,
             votes_fail,
+            doom,
             ..
         } = &mut $world.machines[$node]
         else {
-            return;
+            $otherwise;
         };
         let process = &mut **process;
         let outlet = Outlet {
@@ -35,6 +39,7 @@ macro_rules! parts {
             saved,
             votes_fail: *votes_fail,
             outbox: &mut $world.outbox,
+            doom: &*doom,
             configurations: &mut process.configurations,
             control_shown: &mut process.control_shown,
             views: &mut $world.views,
@@ -83,6 +88,10 @@ impl World {
         process.reacting = false;
         let mut inbox = std::mem::take(&mut process.inbox);
         for input in inbox.drain(..) {
+            if self.machines[node].process.is_none() {
+                self.missed(node, input); // it has died of the one before
+                continue;
+            }
             self.take(node, input);
             self.carry_out(node);
         }
@@ -238,25 +247,42 @@ impl World {
     /// Carries out the replicator's actions: it wants that before its next event.
     fn carry_out(&mut self, node: NodeId) {
         let now_ms = self.now_ms(node);
-        let (engine, mut outlet) = parts!(self, node);
-        engine.carry_out(now_ms, &mut outlet);
+        let done = {
+            let (engine, mut outlet) = parts!(self, node);
+            let doom = outlet.doom;
+            doom.within(|| engine.carry_out(now_ms, &mut outlet))
+        };
+        if done.is_none() {
+            self.dies_within(node);
+        }
+    }
+
+    /// Everything is carried out that follows from what was taken in; false: the process has died meanwhile.
+    fn pump(&mut self, node: NodeId) -> bool {
+        let now_ms = self.now_ms(node);
+        let done = 'done: {
+            let (engine, mut outlet) = parts!(self, node, break 'done None);
+            let doom = outlet.doom;
+            doom.within(|| engine.pump(now_ms, &mut outlet))
+        };
+        if done.is_none() && self.machines[node].process.is_some() {
+            self.dies_within(node);
+        }
+        done.is_some()
     }
 
     /// Ends a batch: everything is carried out; then it is seen what has come of it.
     pub(crate) fn settle(&mut self, node: NodeId) {
-        let now_ms = self.now_ms(node);
-        {
-            let (engine, mut outlet) = parts!(self, node);
-            engine.pump(now_ms, &mut outlet);
-        }
-        if self.renew_own_flush(node) {
-            let (engine, mut outlet) = parts!(self, node);
-            engine.pump(now_ms, &mut outlet);
+        if !self.pump(node) || self.renew_own_flush(node) && !self.pump(node) {
+            return;
         }
         self.charge(node);
         self.plan_disk_work(node);
         self.see_failure(node);
         self.release_frames(node);
+        if self.machines[node].doom.is_dead() && self.machines[node].process.is_some() {
+            return self.dies_within(node);
+        }
         self.plan_steps(node);
         self.take_views(node);
         self.show_standing(node);
@@ -274,8 +300,12 @@ impl World {
             return;
         };
         let sent_us = process.free_us.max(self.now_us);
+        let doom = self.machines[node].doom.clone();
         let mut outbox = std::mem::take(&mut self.outbox);
         for (peer, bytes) in outbox.drain(..) {
+            if !doom.does_step() {
+                break; // it dies while it sends
+            }
             let known = |machine: &Machine| machine.incarnations.last() == Some(&peer);
             let Some(to) = self.machines.iter().position(known) else {
                 continue;

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Expected, KeepMark, Link, Start};
 use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
-use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
+use trireme_log::{Disk, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
 use super::{Happening, World};
+use crate::doom::{DoomedDisk, DoomedMark};
 use crate::machine::{Left, Process, Progress};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -84,12 +85,15 @@ impl World {
     ) {
         // The last one with a database does not throw it away for want of a number.
         let served = self.others_have_state(node);
-        let (now, plan) = (self.now_us, &self.plan);
         let incarnation = Incarnation(self.random.uuid());
         let fresh = self.random.uuid();
-        let passed_position = self.calm || !self.random.percent(plan.unrecovered_percent);
+        let unrecovered_percent = self.plan.unrecovered_percent;
+        let passed_position = self.calm || !self.random.percent(unrecovered_percent);
+        self.machines[node].incarnations.push(incarnation);
+        let is_new = process.first_start == self.machines[node].starts();
+        let doom = self.new_doom(node, is_new && !bootstrap);
+        let (now, plan) = (self.now_us, &self.plan);
         let machine = &mut self.machines[node];
-        machine.incarnations.push(incarnation);
         let start = machine.starts();
         process.start = start;
         process.incarnation = incarnation;
@@ -137,7 +141,19 @@ impl World {
             }
         });
         let disk = machine.disk.clone();
-        let mark = (plan.marks).then(|| -> Box<dyn KeepMark> { Box::new(machine.mark.clone()) });
+        let fate = doom.clone();
+        let open = move || -> Box<dyn Disk> {
+            Box::new(DoomedDisk {
+                disk: disk.clone(),
+                doom: fate.clone(),
+            })
+        };
+        let mark = (plan.marks).then(|| -> Box<dyn KeepMark> {
+            Box::new(DoomedMark {
+                mark: machine.mark.clone(),
+                doom: doom.clone(),
+            })
+        });
         let connect = Start {
             config: Config {
                 suspect_timeout_ms: plan.suspect_timeout_ms,
@@ -161,7 +177,7 @@ impl World {
                 thresholds: plan.scale.log,
                 ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
             },
-            disk: Box::new(move || -> Box<dyn Disk> { Box::new(disk.clone()) }),
+            disk: Box::new(open),
             mark,
             // As `libtrireme.so` does it; an arbitrator is one thread.
             flushes_apart: !plan.nodes[node].arbitrator,
@@ -174,7 +190,15 @@ impl World {
             options,
             thresholds: plan.scale.engine,
         };
-        let result = process.engine.connect(machine.clock.now_ms(now), connect);
+        let now_ms = machine.clock.now_ms(now);
+        let Some(result) = doom.within(|| process.engine.connect(now_ms, connect)) else {
+            machine.process = Some(process);
+            return self.dies_within(node);
+        };
+        if machine.dying.is_some() {
+            self.is_spared(node);
+        }
+        let machine = &mut self.machines[node];
         if let Err(error) = result {
             machine.bootstrap |= bootstrap;
             machine.process = Some(process);
@@ -399,12 +423,8 @@ impl World {
         let Some(process) = self.machines[node].process.take() else {
             return;
         };
-        let keeps = match self.plan.durability {
-            Durability::Memory => false,
-            Durability::Os => !power_loss,
-            Durability::Disk => true,
-        };
-        self.machines[node].left.intact &= keeps && self.plan.recovers;
+        self.machines[node].doom.kill();
+        self.machines[node].left.intact &= self.keeps_log(power_loss);
         let random = &mut self.server_random;
         let datadir = (process.server).crash(power_loss, now, random, &mut self.watch);
         if power_loss {
@@ -441,6 +461,7 @@ impl World {
                 datadir.position()
             )
         });
+        self.machines[node].dying = None;
         self.machines[node].datadir = Some(datadir);
         self.machines[node].saved.ended(clean);
         self.watch.see(self.now_us, node, Seen::Stopped { clean });

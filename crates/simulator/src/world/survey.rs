@@ -112,7 +112,7 @@ impl World {
             return false;
         };
         let survives = |configuration: &Configuration| {
-            let stays = intact().filter(|(machine, _)| !machine.doomed);
+            let stays = intact().filter(|(machine, _)| !machine.will_forget());
             let seats = stays.filter_map(|(machine, _)| configuration.replica(machine.replica));
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())

@@ -1,0 +1,268 @@
+//! A process that dies in the middle of what it does: what it has done stays, the rest is never done.
+//!
+//! Whatever outlives the process counts as a step: each change on its disk, each promise and saved state, each frame that leaves.
+//! When its last step is done, the next one unwinds to the world. What is dropped on the way changes nothing any more: a
+//! process that is killed does not tidy up.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use trireme_engine::{KeepMark, MARK_BYTES};
+use trireme_log::{Disk, DiskFile, MemoryDisk};
+
+use crate::mark::MemoryMark;
+
+/// It does not die.
+const NEVER: u64 = u64::MAX;
+
+/// What unwinds.
+struct Dies;
+
+#[derive(Debug)]
+struct State {
+    steps_left: AtomicU64,
+    /// Somebody catches what unwinds.
+    is_caught: AtomicBool,
+    is_dead: AtomicBool,
+}
+
+/// The fate of one process; clones share it.
+#[derive(Clone, Debug)]
+pub struct Doom(Arc<State>);
+
+impl Default for Doom {
+    fn default() -> Doom {
+        Doom(Arc::new(State {
+            steps_left: AtomicU64::new(NEVER),
+            is_caught: AtomicBool::new(false),
+            is_dead: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Doom {
+    /// It does so many steps yet.
+    pub fn seal(&self, steps: u64) {
+        self.0.steps_left.store(steps, Relaxed);
+    }
+
+    /// It does not die of this any more.
+    pub fn spare(&self) {
+        self.seal(NEVER);
+    }
+
+    /// It is dead: nothing that it is yet asked to do has an effect.
+    pub fn kill(&self) {
+        self.0.is_dead.store(true, Relaxed);
+    }
+
+    /// It has died.
+    pub fn is_dead(&self) -> bool {
+        self.0.is_dead.load(Relaxed)
+    }
+
+    /// Lets it do this; None: it has died within.
+    pub fn within<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        if self.0.steps_left.load(Relaxed) == NEVER {
+            return Some(act());
+        }
+        self.0.is_caught.store(true, Relaxed);
+        let done = catch_unwind(AssertUnwindSafe(act));
+        self.0.is_caught.store(false, Relaxed);
+        match done {
+            Ok(done) => Some(done),
+            Err(cause) if cause.is::<Dies>() => None,
+            Err(cause) => resume_unwind(cause),
+        }
+    }
+
+    /// A step outside of [`Doom::within`]; false if it is not done, because the process has died.
+    pub fn does_step(&self) -> bool {
+        let state = &self.0;
+        let left = state.steps_left.load(Relaxed);
+        if left == 0 {
+            self.kill();
+        } else if left != NEVER {
+            state.steps_left.store(left - 1, Relaxed);
+        }
+        !self.is_dead()
+    }
+
+    /// A step; false: it is not to have any effect. Does not return if the process dies instead.
+    pub fn step(&self) -> bool {
+        if self.is_dead() {
+            return false;
+        }
+        if self.0.is_caught.load(Relaxed) && !self.does_step() {
+            resume_unwind(Box::new(Dies));
+        }
+        true
+    }
+}
+
+/// A disk on which each change is a step.
+pub struct DoomedDisk {
+    /// What is on it.
+    pub disk: MemoryDisk,
+    /// Whose process it is.
+    pub doom: Doom,
+}
+
+struct DoomedFile {
+    file: Box<dyn DiskFile>,
+    doom: Doom,
+}
+
+fn dead() -> io::Error {
+    io::Error::other("the process is dead")
+}
+
+impl DoomedDisk {
+    fn file(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        let doom = self.doom.clone();
+        Box::new(DoomedFile { file, doom })
+    }
+
+    fn change<T>(&self, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.doom.step() {
+            true => change(),
+            false => Err(dead()),
+        }
+    }
+}
+
+impl Disk for DoomedDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.change(|| Ok(self.file(self.disk.create(name)?)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.file(self.disk.open(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.change(|| self.disk.rename(from, to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.change(|| self.disk.remove(name))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.change(|| self.disk.sync_directory())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.disk.path(name)
+    }
+}
+
+impl DoomedFile {
+    fn change(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match self.doom.step() {
+            true => change(),
+            false => Err(dead()),
+        }
+    }
+}
+
+impl DiskFile for DoomedFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buf, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.change(|| self.file.write_all_at(bytes, offset))
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.change(|| self.file.truncate(length))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.change(|| self.file.sync_data())
+    }
+}
+
+/// A mark of which each change is a step.
+pub struct DoomedMark {
+    /// What is stored.
+    pub mark: MemoryMark,
+    /// Whose process it is.
+    pub doom: Doom,
+}
+
+impl KeepMark for DoomedMark {
+    fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.mark.load()
+    }
+
+    fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()> {
+        match self.doom.step() {
+            true => self.mark.store(bytes),
+            false => Err(dead()),
+        }
+    }
+
+    fn remove(&mut self) -> io::Result<()> {
+        match self.doom.step() {
+            true => self.mark.remove(),
+            false => Err(dead()),
+        }
+    }
+
+    fn place(&self) -> String {
+        self.mark.place()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(disk: &MemoryDisk) -> Vec<String> {
+        disk.list().expect("in memory")
+    }
+
+    #[test]
+    fn what_was_done_stays_and_the_rest_is_never_done() {
+        let disk = MemoryDisk::new();
+        let doom = Doom::default();
+        let doomed = DoomedDisk {
+            disk: disk.clone(),
+            doom: doom.clone(),
+        };
+        doom.seal(3);
+        let done = doom.within(|| {
+            for name in ["1", "2", "3", "4", "5"] {
+                doomed.create(name).expect("there is room");
+            }
+        });
+        assert_eq!(done, None);
+        assert!(doom.is_dead());
+        assert_eq!(names(&disk), ["1", "2", "3"]);
+        assert!(doomed.remove("1").is_err(), "it does not tidy up");
+        assert_eq!(names(&disk).len(), 3);
+    }
+
+    #[test]
+    fn who_is_not_doomed_goes_on() {
+        let doom = Doom::default();
+        assert_eq!(doom.within(|| doom.step()), Some(true));
+        doom.seal(0);
+        assert!(doom.step(), "nobody would catch it");
+        assert!(!doom.does_step());
+        assert!(!doom.step());
+    }
+}
