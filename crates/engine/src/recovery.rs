@@ -123,6 +123,9 @@ fn read(
         left: position + entries.left as Position,
         entries: entries.all,
     };
+    if !recovered.is_sound() {
+        return Ok(Err("what it holds is not what a member writes"));
+    }
     Ok(Ok((recovered, control)))
 }
 
@@ -376,7 +379,7 @@ fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trireme_group::Checkpoint;
+    use trireme_group::{Ballot, Checkpoint, encode_entry};
     use trireme_log::MemoryDisk;
 
     use super::*;
@@ -400,6 +403,29 @@ mod tests {
                 is_used,
                 "{next}"
             );
+        }
+    }
+
+    /// Checksums say that the bytes are as they were written, not that a member has written them.
+    #[test]
+    fn a_log_whose_ballots_fall_is_of_no_use() {
+        let config = LogConfig::new("".into(), 1 << 20, [1; 16], Durability::Disk);
+        for (numbers, is_used) in [([1, 2], true), ([2, 1], false), ([1, u64::MAX], false)] {
+            let mut log = Log::create_on(Box::new(MemoryDisk::new()), config.clone()).unwrap();
+            log.put_snapshot(0, &encode_snapshot(&Checkpoint::default(), b"control"))
+                .unwrap();
+            for (position, number) in (1..).zip(numbers) {
+                let entry = Entry {
+                    position,
+                    ballot: Ballot {
+                        number,
+                        replica: ReplicaId::default(),
+                    },
+                    body: Body::BallotStart,
+                };
+                log.append(position, &[&encode_entry(&entry)]).unwrap();
+            }
+            assert_eq!(read(&log, 1 << 20).unwrap().is_ok(), is_used, "{numbers:?}");
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The group's replicated state at one position.
 
-use std::collections::BTreeMap;
-
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
+use crate::numbers::Numbers;
 
 /// What a log that begins above `position` must know of everything below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,22 +18,19 @@ pub struct Checkpoint {
     pub overrides: Vec<Uuid>,
     /// Configuration in force.
     pub configuration: Configuration,
-    /// Last submission number ordered, per replica and for its latest incarnation (rule 9). Kept
-    /// when a member leaves the view: the same incarnation may come back and count on.
-    pub numbers: BTreeMap<ReplicaId, (Incarnation, u64)>,
+    /// Last submission numbers ordered (rule 9).
+    pub numbers: Numbers,
 }
 
 impl Checkpoint {
     /// Last number ordered for this submitter; None if another incarnation took its place.
     pub fn last_number(&self, replica: ReplicaId, incarnation: Incarnation) -> Option<u64> {
-        match self.numbers.get(&replica) {
-            Some((known, number)) if *known == incarnation => Some(*number),
-            _ => None,
-        }
+        self.numbers.last(replica, incarnation)
     }
 
     /// Accounts for a committed entry that follows this state.
     pub fn apply(&mut self, entry: &Entry) {
+        // `Group::commit_to` takes the next entry of its own log, whose positions are checked where they come in.
         assert_eq!(
             entry.position,
             self.position + 1,
@@ -42,40 +38,14 @@ impl Checkpoint {
         );
         self.position = entry.position;
         self.ballot = entry.ballot;
-        match &entry.body {
-            Body::BallotStart => {}
-            Body::Configuration(configuration) => {
-                if let Some(id) = configuration.override_id {
-                    if self.overrides.last() != Some(&id) {
-                        self.overrides.push(id);
-                    }
+        self.numbers.apply(entry);
+        if let Body::Configuration(configuration) = &entry.body {
+            if let Some(id) = configuration.override_id {
+                if self.overrides.last() != Some(&id) {
+                    self.overrides.push(id);
                 }
-                self.configuration = configuration.clone();
-                seat(&mut self.numbers, configuration);
             }
-            Body::Submission { id, .. } | Body::Void { id } => count(&mut self.numbers, *id),
+            self.configuration = configuration.clone();
         }
-    }
-}
-
-/// Last submission number per replica, for its latest incarnation.
-pub type Numbers = BTreeMap<ReplicaId, (Incarnation, u64)>;
-
-/// A new incarnation of a replica starts to count anew; the same one counts on.
-pub fn seat(numbers: &mut Numbers, configuration: &Configuration) {
-    for member in &configuration.members {
-        let known = numbers
-            .entry(member.replica)
-            .or_insert((member.incarnation, 0));
-        if known.0 != member.incarnation {
-            *known = (member.incarnation, 0);
-        }
-    }
-}
-
-/// Counts an ordered submission.
-pub fn count(numbers: &mut Numbers, id: SubmissionId) {
-    if let Some(known) = numbers.values_mut().find(|known| known.0 == id.incarnation) {
-        known.1 = known.1.max(id.number);
     }
 }

@@ -230,6 +230,11 @@ impl Group {
         let members = now.members.iter().chain(&latest.members);
         self.forget_parcels_beside(members.map(|m| m.incarnation).collect());
         if now.member(me).is_some() {
+            if before.member(me).is_none() {
+                // After a long absence the numbers begin anew ([`crate::Numbers`]).
+                let number = self.committed.last_number(self.my_replica(), me);
+                self.fail_covered(number.unwrap_or(0));
+            }
             self.admitted(now);
         }
         if let Role::Sequencer(office) = &mut self.role {

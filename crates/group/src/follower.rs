@@ -14,6 +14,8 @@ use crate::tail::Tail;
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
 /// A catch-up asked for is asked for again after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
+/// Configurations that the log takes in above the commit point: every promise names all of them.
+pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
@@ -108,17 +110,35 @@ impl Group {
             self.last_ack_sent = (Ballot::default(), 0);
             self.resend_own(0);
         }
-        let last = append
-            .entries
-            .last()
-            .map_or(append.prev_position, |entry| entry.position);
-        for entry in append.entries {
-            self.take_order(entry);
-        }
+        let last = self.take_orders(append.prev_position, append.entries);
         self.agreed = self.agreed.max(last);
         self.record_ack(from, append.ballot, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
+    }
+
+    /// Puts order records in their places, as many as there is room for: what lacks is asked for again. Gives the position of the
+    /// last.
+    fn take_orders(&mut self, prev: Position, entries: Vec<WireEntry>) -> Position {
+        let is_configuration =
+            |entry: &WireEntry| matches!(entry.body, WireBody::Full(Body::Configuration(_)));
+        let mut pending = match entries.iter().any(is_configuration) {
+            true => {
+                let logged = self.tail.configurations(self.committed.position).count();
+                logged + self.incoming.iter().filter(|e| is_configuration(e)).count()
+            }
+            false => 0,
+        };
+        let mut last = prev;
+        for entry in entries {
+            pending += usize::from(is_configuration(&entry));
+            if pending > PENDING_CONFIGURATIONS_MAX {
+                break;
+            }
+            last = entry.position;
+            self.take_order(entry);
+        }
+        last
     }
 
     /// Where a committed entry would have to be another one, as far as is remembered (rule 1).

@@ -36,6 +36,7 @@ mod founding;
 mod group;
 mod ids;
 mod leaving;
+mod limits;
 mod log_reader;
 mod logged;
 mod membership;
@@ -44,6 +45,7 @@ mod missing;
 #[cfg(feature = "model")]
 mod model;
 mod moving;
+mod numbers;
 mod office;
 mod overriding;
 mod own_log;
@@ -69,7 +71,7 @@ mod tests;
 mod thresholds;
 
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};
-pub use checkpoint::{Checkpoint, Numbers};
+pub use checkpoint::Checkpoint;
 pub use codec::{
     DecodeError, ENTRY_HEAD_BYTES, decode, decode_checkpoint, decode_entry, decode_entry_head,
     encode, encode_checkpoint, encode_entry, encode_entry_parts,
@@ -85,10 +87,12 @@ pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
+pub use limits::is_count;
 pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+pub use numbers::{Counted, Numbers};
 pub use reminder::Reminder;
 pub use thresholds::Thresholds;

@@ -9,6 +9,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::limits::MEMBERS_MAX;
 use crate::message::{Join, Message, Standing, Status};
 use crate::peer::Peer;
 
@@ -240,6 +241,14 @@ impl Group {
                 "this node's history was forked by an override ({forks}) that the cluster does not know; move \
                  grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
                  node's own commits"
+            ));
+        }
+        let Role::Sequencer(office) = &self.role else {
+            return Ok(()); // its caller holds the office
+        };
+        if self.latest().members.len() + office.changes.admit.len() >= MEMBERS_MAX {
+            return Err(format!(
+                "the cluster has {MEMBERS_MAX} members, which is as many as it may have"
             ));
         }
         let twin = self.latest().members.iter().find(|m| {

@@ -368,7 +368,8 @@ pub struct Summary {
     pub end: Position,
     /// Ballot of the last entry.
     pub end_ballot: Ballot,
-    /// Runs of one ballot, ascending: (ballot, first, last), from the start of what is remembered.
+    /// Runs of one ballot, ascending: (ballot, first, last), from the start of what is told: the newest of them, up to
+    /// the log's end.
     pub runs: Vec<(Ballot, Position, Position)>,
 }
 
@@ -382,6 +383,13 @@ impl Summary {
     pub(crate) fn has(&self, position: Position, ballot: Ballot) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(b, first, last)| *b == ballot && (*first..=*last).contains(&position))
+    }
+
+    /// False if the log certainly lacks this entry. What lies between the commit point and the runs that are told is not
+    /// known.
+    pub(crate) fn may_have(&self, position: Position, ballot: Ballot) -> bool {
+        let told = self.runs.first().map_or(0, |(_, first, _)| *first);
+        position <= self.commit || position < told || self.has(position, ballot)
     }
 
     /// The last entry: of two logs the better one has the greater (rule 1).

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::checkpoint::{Numbers, count, seat};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::Action;
@@ -14,6 +13,7 @@ use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
 use crate::message::{Message, Standing, Summary};
 use crate::moving::Moving;
+use crate::numbers::Numbers;
 
 /// What only the sequencer of a ballot has.
 #[derive(Clone, Debug, Hash)]
@@ -106,7 +106,7 @@ impl Group {
         let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
         for entry in self.tail.above(self.committed.position) {
             if !planted(Mutant::DuplicateOrdered) {
-                account(&mut numbers, entry);
+                numbers.apply(entry);
             }
         }
         self.role = Role::Sequencer(Box::new(Office {
@@ -148,8 +148,7 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return false; // its caller holds the office
         };
-        let mut last = office.numbers.values();
-        last.any(|(origin, last)| *origin == id.incarnation && *last >= id.number)
+        office.numbers.cover(id)
     }
 
     /// Appends an entry of the own ballot.
@@ -160,7 +159,7 @@ impl Group {
             body,
         };
         if let Role::Sequencer(office) = &mut self.role {
-            account(&mut office.numbers, &entry);
+            office.numbers.apply(&entry);
         }
         self.append(entry);
     }
@@ -208,9 +207,8 @@ impl Group {
             let Role::Sequencer(office) = &self.role else {
                 return; // its caller holds the office
             };
-            let last = match office.numbers.get(&replica) {
-                Some((known, last)) if *known == incarnation => *last,
-                _ => return,
+            let Some(last) = office.numbers.last(replica, incarnation) else {
+                return;
             };
             let Some((number, payload)) = self.submissions.take_next(incarnation, last) else {
                 return;
@@ -274,13 +272,5 @@ impl Group {
                 forced: None,
             },
         );
-    }
-}
-
-fn account(numbers: &mut Numbers, entry: &Entry) {
-    match &entry.body {
-        Body::Configuration(configuration) => seat(numbers, configuration),
-        Body::Submission { id, .. } | Body::Void { id } => count(numbers, *id),
-        Body::BallotStart => {}
     }
 }

@@ -6,25 +6,19 @@ use crate::entry::Body;
 use crate::event::Action;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position};
+use crate::ids::{Ballot, Incarnation, SubmissionId};
+use crate::limits::{MEMBERS_MAX, NUMBER_STEP_MAX, are_counts, is_count};
 use crate::logged::PARCEL_NUMBER_MAX;
-use crate::message::{Append, Message, Parcel, WireBody};
+use crate::message::{Append, Message, Parcel, Promise, Source, Status, Summary, WireBody};
+use crate::tail::SUMMARY_RUNS_MAX;
 
-/// Positions and ballot numbers beyond these are not reached by counting.
-const POSITION_MAX: Position = 1 << 62;
-const NUMBER_STEP_MAX: u64 = 1 << 32;
-/// More members than any cluster has.
-const LINKS_MAX: usize = 1024;
+/// Configurations in a promise at most: those that a log may hold above its commit point, and what its owner adds to them.
+const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::follower::PENDING_CONFIGURATIONS_MAX;
 
 impl Group {
+    /// False: no correct member sends this. Numbers are judged here and nowhere else, see [`Group::believes_number`].
     pub(crate) fn plausible(&self, from: Incarnation, message: &Message) -> bool {
-        let number_max = self
-            .promised
-            .number
-            .max(self.number_seen)
-            .saturating_add(NUMBER_STEP_MAX);
-        let number = |number: u64| number <= number_max;
-        let ballot = |ballot: &Ballot| number(ballot.number);
+        let ballot = |ballot: &Ballot| self.believes_number(ballot.number);
         // A process that claims this node's replica id has no say in its votes (rule 14).
         let other = || {
             self.peers
@@ -32,52 +26,87 @@ impl Group {
                 .is_none_or(|peer| peer.replica != self.my_replica())
         };
         match message {
-            Message::Status(status) => {
-                let few = status.outlook.links.len() <= LINKS_MAX
-                    && status.overrides.len() <= OVERRIDES_MAX;
-                ballot(&status.ballot) && status.end < POSITION_MAX && few
+            Message::Status(status) => ballot(&status.ballot) && is_status(status),
+            Message::Append(append) => {
+                ballot(&append.ballot) && consistent(append) && self.has_room_for_overrides(append)
             }
-            Message::Append(append) => ballot(&append.ballot) && consistent(append),
-            Message::Ack { ballot: b, .. } => ballot(b) && other(),
-            Message::Summary { ballot: b, summary } => ballot(b) && summary.end < POSITION_MAX,
+            Message::Ack {
+                ballot: b,
+                position,
+                commit,
+            } => ballot(b) && are_counts(&[*position, *commit]) && other(),
+            Message::Summary { ballot: b, summary } => ballot(b) && is_summary(summary),
             Message::Install {
                 ballot: b,
                 checkpoint,
-                ..
+                intact_at,
             } => {
                 ballot(b)
-                    && (1..POSITION_MAX).contains(&checkpoint.position)
+                    && checkpoint.position >= 1
                     && checkpoint.ballot <= *b
                     && !checkpoint.history.is_nil()
-                    && checkpoint.configuration.total_weight() > 0
-                    && checkpoint.overrides.len() <= OVERRIDES_MAX
+                    && checkpoint.is_sound()
+                    && checkpoint.configuration.is_sound()
+                    && is_count(*intact_at)
             }
             Message::PreVote { ballot: b } => ballot(b),
             Message::PreVoteReply { ballot: b, .. } => ballot(b) && other(),
             Message::Prepare { ballot: b, .. } => ballot(b),
-            Message::Promise(promise) => ballot(&promise.ballot) && other(),
+            Message::Promise(promise) => {
+                ballot(&promise.ballot) && other() && is_promise(from, promise)
+            }
             Message::Refuse { promised } => ballot(promised),
-            Message::TakeOffice { number: n, .. } => number(*n),
+            Message::TakeOffice { number, .. } => self.believes_number(*number),
             Message::Expects { nodes, promised } => {
-                (1..=LINKS_MAX as u32).contains(nodes) && ballot(promised) && other()
+                (1..=MEMBERS_MAX as u32).contains(nodes) && ballot(promised) && other()
             }
-            Message::LogEndReply { end, .. } => *end < POSITION_MAX,
+            Message::LogEndReply { end, .. } => is_count(*end),
             Message::Offer { parcel, .. } => parcel.as_ref().is_none_or(fits),
-            Message::SubmitParcel { parcel, head, .. } => {
-                fits(parcel) && head.len() == parcel.head as usize
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            } => is_count(*number) && fits(parcel) && head.len() == parcel.head as usize,
+            Message::Join(join) => {
+                join.overrides.len() <= OVERRIDES_MAX && is_count(join.known_number)
             }
-            Message::Join(join) => join.overrides.len() <= OVERRIDES_MAX,
-            Message::Fetch { len, .. } => (1..=PART_MAX).contains(len),
-            Message::Part { bytes, .. } => bytes.len() <= PART_MAX as usize,
-            Message::Submit { payload, .. } => payload
-                .as_ref()
-                .is_none_or(|p| p.len() <= PAYLOAD_MAX as usize),
+            Message::Fetch { source, len, .. } => (1..=PART_MAX).contains(len) && is_source(source),
+            Message::Part { source, bytes, .. } => {
+                bytes.len() <= PART_MAX as usize && is_source(source)
+            }
+            Message::Submit { number, payload } => {
+                let fits = |payload: &bytes::Bytes| payload.len() <= PAYLOAD_MAX as usize;
+                is_count(*number) && payload.as_ref().is_none_or(fits)
+            }
             Message::Held { .. }
             | Message::JoinRefused { .. }
             | Message::Leave
             | Message::Weight { .. }
             | Message::LogEnd { .. } => true,
         }
+    }
+
+    /// The one rule for ballot numbers of peers, whatever message brings them: a correct member is ahead of this one by the
+    /// elections that this one has missed. What was only heard does not count, so that every further step upwards costs a
+    /// promise that this member has written to its disk first, and nobody can talk it up to the end of all numbers.
+    fn believes_number(&self, number: u64) -> bool {
+        is_count(number) && number <= self.persisted.number.saturating_add(NUMBER_STEP_MAX)
+    }
+
+    /// True if the log has no more overrides with these entries than a history may have.
+    fn has_room_for_overrides(&self, append: &Append) -> bool {
+        let committed = self.committed.position;
+        let entries = append.entries.iter().filter(|e| e.position > committed);
+        let added = entries.filter(|e| is_override(&e.body)).count();
+        if added == 0 {
+            return true;
+        }
+        let upto = append.prev_position;
+        let logged = self.tail.configurations(committed);
+        let logged = logged.filter(|(at, c)| *at <= upto && c.override_id.is_some());
+        let incoming = self.incoming.iter().filter(|e| e.position <= upto);
+        let known = logged.count() + incoming.filter(|e| is_override(&e.body)).count();
+        self.committed.overrides.len() + known + added <= OVERRIDES_MAX
     }
 
     /// Says that a peer has sent what no correct member sends, seldom enough.
@@ -180,15 +209,65 @@ fn fits(parcel: &Parcel) -> bool {
 /// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
-    append.prev_position < POSITION_MAX
+    are_counts(&[append.prev_position, append.ack, append.commit])
+        && append.prev_ballot <= append.ballot
         && append.entries.iter().all(|entry| {
             let follows = entry.position == last.0 + 1
                 && entry.ballot >= last.1
                 && entry.ballot <= append.ballot
-                && payload_len(&entry.body) <= PAYLOAD_MAX as usize;
+                && is_body(&entry.body);
             last = (entry.position, entry.ballot);
             follows
         })
+        && is_count(last.0)
+}
+
+fn is_body(body: &WireBody) -> bool {
+    match body {
+        WireBody::Full(body) => body.is_sound(),
+        WireBody::Reference { id, len, .. } => is_count(id.number) && *len <= PAYLOAD_MAX,
+    }
+}
+
+fn is_override(body: &WireBody) -> bool {
+    matches!(body, WireBody::Full(Body::Configuration(c)) if c.override_id.is_some())
+}
+
+fn is_status(status: &Status) -> bool {
+    let counts = [
+        status.configuration_number,
+        status.ack,
+        status.end,
+        status.commit,
+    ];
+    are_counts(&counts)
+        && status.members.len() <= MEMBERS_MAX
+        && status.outlook.links.len() <= MEMBERS_MAX
+        && status.overrides.len() <= OVERRIDES_MAX
+}
+
+fn is_summary(summary: &Summary) -> bool {
+    let mut runs = summary.runs.iter();
+    are_counts(&[summary.commit, summary.end])
+        && summary.runs.len() <= SUMMARY_RUNS_MAX
+        && runs.all(|(_, first, last)| first <= last && *last <= summary.end)
+}
+
+/// What a member has withdrawn it tells of itself only.
+fn is_promise(from: Incarnation, promise: &Promise) -> bool {
+    let own = |id: &SubmissionId| id.incarnation == from && is_count(id.number);
+    let mut configurations = promise.configurations.iter();
+    is_summary(&promise.summary)
+        && promise.configurations.len() <= PROMISED_CONFIGURATIONS_MAX
+        && configurations.all(|(at, configuration)| is_count(*at) && configuration.is_sound())
+        && promise.withdrawn.iter().all(own)
+}
+
+fn is_source(source: &Source) -> bool {
+    match source {
+        Source::Offered { .. } => true,
+        Source::Logged { position, id } => are_counts(&[*position, id.number]),
+    }
 }
 
 fn payload_len(body: &WireBody) -> usize {
@@ -205,8 +284,9 @@ mod tests {
     use crate::config::Config;
     use crate::configuration::Member;
     use crate::event::{Event, Recovered};
-    use crate::ids::{ReplicaId, SubmissionId, Uuid};
-    use crate::message::{Status, WireBody, WireEntry};
+    use crate::ids::Position;
+    use crate::ids::{ReplicaId, Uuid};
+    use crate::message::WireEntry;
 
     fn append(entries: &[(Position, u64)]) -> Append {
         let wire = |(position, number): &(Position, u64)| WireEntry {

@@ -128,7 +128,6 @@ impl Promises {
         let Some((_, promise)) = self.0.get(&replica) else {
             return true;
         };
-        let log = &promise.summary;
-        promise.amnesiac || log.commit >= position || log.has(position, ballot)
+        promise.amnesiac || promise.summary.may_have(position, ballot)
     }
 }

@@ -160,30 +160,34 @@ impl Group {
             .fold(committed, u64::max)
     }
 
-    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered
-    /// here one by one. Those above it that were delivered already were so on another branch of the
-    /// history (rule 11): their numbers are used up by voids, or the next ones would wait for them.
+    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered here one by one. Of those above
+    /// it nothing is known for certain any more: they may have been ordered on another branch of the history (rule 11), or so
+    /// long ago that their number was forgotten ([`crate::Numbers`]). A void of the last uses up the numbers of all, or
+    /// the next submission would wait for them.
     pub(crate) fn fail_covered(&mut self, number: u64) {
         let later = self.submissions.own.split_off(&(number + 1));
-        for (number, own) in std::mem::replace(&mut self.submissions.own, later) {
-            if own.payload.is_some() {
-                let id = SubmissionId {
-                    incarnation: self.me(),
-                    number,
-                };
-                self.out.push(Action::Failed {
-                    id,
-                    fate: Fate::Unknown,
-                });
-            }
+        let covered = std::mem::replace(&mut self.submissions.own, later);
+        let later = self.submissions.own.iter_mut();
+        let live = later.filter_map(|(number, own)| Some((*number, own.payload.take()?)));
+        let covered = covered.into_iter();
+        let covered = covered.filter_map(|(number, own)| Some((number, own.payload?)));
+        let failed: Vec<u64> = covered.chain(live).map(|(number, _)| number).collect();
+        for number in failed {
+            let id = SubmissionId {
+                incarnation: self.me(),
+                number,
+            };
+            let fate = Fate::Unknown;
+            self.out.push(Action::Failed { id, fate });
         }
-        for number in number + 1..=self.submissions.last_number {
+        let last = self.submissions.last_number;
+        if number < last {
             let void = Own {
                 payload: None,
                 parcel: None,
                 sent_at: self.now,
             };
-            self.submissions.own.entry(number).or_insert(void);
+            self.submissions.own.entry(last).or_insert(void);
         }
         self.resend_own(0);
     }

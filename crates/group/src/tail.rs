@@ -7,6 +7,10 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Position};
 use crate::message::Summary;
 
+/// Runs in a summary at most. A log has as many ballots above its commit point as there were sequencers in a row that
+/// committed nothing, without any limit.
+pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
+
 /// Entries above `base`, contiguous. Everything at or below `base` is committed and was dropped
 /// from memory; it may still be in the log.
 #[derive(Clone, Debug, Default, Hash)]
@@ -15,7 +19,7 @@ pub struct Tail {
     base_ballot: Ballot,
     entries: VecDeque<Entry>,
     /// Runs of one ballot within `entries`: (ballot, first position).
-    runs: Vec<(Ballot, Position)>,
+    runs: VecDeque<(Ballot, Position)>,
     /// Positions of the configurations within `entries`.
     configurations: VecDeque<Position>,
     size_bytes: usize,
@@ -57,7 +61,7 @@ impl Tail {
 
     /// Ballot of the last entry.
     pub fn end_ballot(&self) -> Ballot {
-        self.runs.last().map_or(self.base_ballot, |run| run.0)
+        self.runs.back().map_or(self.base_ballot, |run| run.0)
     }
 
     /// First position from which on entries are in memory as they are in the log.
@@ -138,8 +142,8 @@ impl Tail {
             entry.ballot >= self.end_ballot(),
             "ballots never fall within a log"
         );
-        if self.runs.last().is_none_or(|run| run.0 != entry.ballot) {
-            self.runs.push((entry.ballot, entry.position));
+        if self.runs.back().is_none_or(|run| run.0 != entry.ballot) {
+            self.runs.push_back((entry.ballot, entry.position));
         }
         if matches!(entry.body, Body::Configuration(_)) {
             self.configurations.push_back(entry.position);
@@ -172,7 +176,7 @@ impl Tail {
             self.base = entry.position;
             self.base_ballot = entry.ballot;
             if self.runs.get(1).is_some_and(|run| run.1 <= self.base + 1) {
-                self.runs.remove(0);
+                self.runs.pop_front();
             } else if self.entries.is_empty() {
                 self.runs.clear();
             } else {
@@ -214,19 +218,18 @@ impl Tail {
         })
     }
 
-    /// What a peer must know to find where two logs agree.
+    /// What a peer must know to find where two logs agree: the newest [`SUMMARY_RUNS_MAX`] runs.
     pub fn summary(&self, commit: Position) -> Summary {
-        let mut runs: Vec<(Ballot, Position, Position)> = Vec::with_capacity(self.runs.len() + 1);
-        if self.base > 0 {
+        let mut runs: Vec<(Ballot, Position, Position)> = Vec::new();
+        let mut last = self.end();
+        for (ballot, first) in self.runs.iter().rev().take(SUMMARY_RUNS_MAX) {
+            runs.push((*ballot, *first, last));
+            last = first - 1;
+        }
+        if self.base > 0 && runs.len() < SUMMARY_RUNS_MAX {
             runs.push((self.base_ballot, self.base, self.base));
         }
-        for (index, run) in self.runs.iter().enumerate() {
-            let last = self
-                .runs
-                .get(index + 1)
-                .map_or(self.end(), |next| next.1 - 1);
-            runs.push((run.0, run.1, last));
-        }
+        runs.reverse();
         Summary {
             commit,
             end: self.end(),
@@ -247,16 +250,34 @@ impl Tail {
     /// Highest position up to which a log with this summary is known to equal this one: one where
     /// both have an entry of the same ballot (log matching), else the other's commit point.
     pub fn matching(&self, other: &Summary) -> Position {
-        let mine = self.summary(0).runs;
         for &(ballot, first, last) in other.runs.iter().rev() {
-            for &(own_ballot, own_first, own_last) in mine.iter().rev() {
-                let common = last.min(own_last);
-                if ballot == own_ballot && common >= first.max(own_first) {
-                    return common.max(other.commit.min(self.end()));
-                }
+            let Some((own_first, own_last)) = self.run_of(ballot) else {
+                continue;
+            };
+            let common = last.min(own_last);
+            if common >= first.max(own_first) {
+                return common.max(other.commit.min(self.end()));
             }
         }
         other.commit.min(self.end())
+    }
+
+    /// First and last position with an entry of this ballot, as far back as the base.
+    fn run_of(&self, ballot: Ballot) -> Option<(Position, Position)> {
+        let index = self.runs.partition_point(|run| run.0 < ballot);
+        let run = self.runs.get(index).filter(|run| run.0 == ballot);
+        let at_base = self.base > 0 && ballot == self.base_ballot;
+        let first = match run {
+            _ if at_base => self.base,
+            Some(run) => run.1,
+            None => return None,
+        };
+        let next = run.and_then(|_| self.runs.get(index + 1));
+        let last = match run {
+            Some(_) => next.map_or(self.end(), |next| next.1 - 1),
+            None => self.base,
+        };
+        Some((first, last))
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crc32c::crc32c;
 use trireme_engine::NotKept;
-use trireme_group::{Ballot, ReplicaId, Uuid};
+use trireme_group::{Ballot, ReplicaId, Uuid, is_count};
 use trireme_log::is_lack;
 
 use files::Files;
@@ -247,7 +247,9 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
             promised: Ballot {
                 number: number
                     .parse()
-                    .map_err(|_| "the ballot number is not a number")?,
+                    .ok()
+                    .filter(|number| is_count(*number))
+                    .ok_or("the ballot number is no number that counting reaches")?,
                 replica: uuid(Some(caller))
                     .map(ReplicaId)
                     .ok_or("the ballot's replica is not a UUID")?,

@@ -15,6 +15,7 @@ use bytes::{Bytes, BytesMut};
 use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::message::{Message, WireBody};
+use types::old_checkpoint;
 pub(crate) use wire::MAX_LIST;
 use wire::Wire;
 
@@ -24,7 +25,9 @@ const FORMAT_VERSION: u8 = 1;
 /// Kind of an entry in the log.
 const ENTRY: u8 = 64;
 /// Kind of a checkpoint in the log.
-const CHECKPOINT: u8 = 65;
+const CHECKPOINT: u8 = 66;
+/// The same as it was written before, and is still read.
+const OLD_CHECKPOINT: u8 = 65;
 
 /// What precedes the payload in the bytes of an entry that is a submission ([`encode_entry_parts`]).
 pub const ENTRY_HEAD_BYTES: usize = 2 + 8 + 24 + 1 + 24 + 4;
@@ -70,12 +73,16 @@ pub enum DecodeError {
     /// The keys of a map are not strictly ascending.
     #[error("keys are not in ascending order")]
     NotAscending,
+    /// An incarnation stands for two replicas.
+    #[error("an incarnation belongs to two replicas")]
+    Twice,
 }
 
 /// The bytes of a message. Texts are cut at 4096 bytes.
 ///
 /// # Panics
-/// If a list has more than 65535 items: the core builds no such message.
+/// If a list has more than 65535 items, or a payload more than 4 GiB: neither can be, since the core's lists and payloads are
+/// bounded where they come in (limits, plausible) and where it makes them (`SUMMARY_RUNS_MAX`, `NUMBERS_MAX`).
 pub fn encode(message: &Message) -> Bytes {
     let mut out = start(payload_bytes(message));
     message.put(&mut out);
@@ -144,11 +151,12 @@ pub fn encode_checkpoint(checkpoint: &Checkpoint) -> Bytes {
 
 /// The checkpoint in these bytes.
 pub fn decode_checkpoint(bytes: Bytes) -> Result<Checkpoint, DecodeError> {
-    read_all(check_kind(
-        CHECKPOINT,
-        "kind of checkpoint",
-        check_version(bytes)?,
-    )?)
+    let mut input = check_version(bytes)?;
+    if input.first() == Some(&OLD_CHECKPOINT) {
+        u8::get(&mut input)?;
+        return read_all_by(old_checkpoint, input);
+    }
+    read_all(check_kind(CHECKPOINT, "kind of checkpoint", input)?)
 }
 
 /// A buffer with the version in it, and room for `size_bytes` and the fixed fields.
@@ -172,9 +180,16 @@ fn check_kind(expected: u8, what: &'static str, mut input: Bytes) -> Result<Byte
     }
 }
 
+fn read_all<T: Wire>(input: Bytes) -> Result<T, DecodeError> {
+    read_all_by(T::get, input)
+}
+
 /// Nothing may be left over.
-fn read_all<T: Wire>(mut input: Bytes) -> Result<T, DecodeError> {
-    let value = T::get(&mut input)?;
+fn read_all_by<T>(
+    get: impl Fn(&mut Bytes) -> Result<T, DecodeError>,
+    mut input: Bytes,
+) -> Result<T, DecodeError> {
+    let value = get(&mut input)?;
     if input.is_empty() {
         Ok(value)
     } else {

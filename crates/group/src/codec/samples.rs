@@ -1,7 +1,5 @@
 //! One value of each kind, for the golden files.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use crate::checkpoint::Checkpoint;
@@ -12,6 +10,7 @@ use crate::message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+use crate::numbers::{Counted, Numbers};
 
 fn uuid(fill: u8) -> Uuid {
     Uuid([fill; 16])
@@ -64,11 +63,23 @@ pub fn checkpoint() -> Checkpoint {
         history: uuid(0xa1),
         overrides: vec![uuid(0xd1)],
         configuration: configuration(),
-        numbers: BTreeMap::from([
-            (ReplicaId(uuid(0xb1)), (Incarnation(uuid(0xc1)), 9)),
-            (ReplicaId(uuid(0xb2)), (Incarnation(uuid(0xc2)), 10)),
-        ]),
+        numbers: numbers(),
     }
+}
+
+fn numbers() -> Numbers {
+    let mut numbers = Numbers::default();
+    for (number, left_at) in [(9, 0), (10, 77)] {
+        let id = number as u8 - 8;
+        let incarnation = Incarnation(uuid(0xc0 + id));
+        let counted = Counted {
+            incarnation,
+            number,
+            left_at,
+        };
+        numbers.remember(ReplicaId(uuid(0xb0 + id)), counted);
+    }
+    numbers
 }
 
 fn summary() -> Summary {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use proptest::collection::{btree_map, vec};
+use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
@@ -15,6 +15,7 @@ use crate::message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+use crate::numbers::{Counted, Numbers};
 
 const FEW: RangeInclusive<usize> = 0..=4;
 
@@ -113,7 +114,17 @@ fn wire_entry() -> impl Strategy<Value = WireEntry> {
 
 /// Any checkpoint.
 pub fn checkpoint() -> impl Strategy<Value = Checkpoint> {
-    let numbers = btree_map(replica(), (incarnation(), any::<u64>()), FEW);
+    let counted = (incarnation(), any::<[u64; 2]>());
+    let counted = counted.prop_map(|(incarnation, [number, left_at])| Counted {
+        incarnation,
+        number,
+        left_at,
+    });
+    let numbers = vec((replica(), counted), FEW).prop_map(|all| {
+        let mut numbers = Numbers::default();
+        (all.into_iter()).for_each(|(replica, counted)| numbers.remember(replica, counted));
+        numbers
+    });
     (
         any::<u64>(),
         ballot(),

@@ -12,6 +12,7 @@ use super::*;
 use crate::configuration::Member;
 use crate::ids::Uuid;
 use crate::message::{Join, Summary};
+use crate::numbers::{Counted, Numbers};
 
 /// 16 bytes a line.
 fn hex(bytes: &[u8]) -> String {
@@ -272,14 +273,38 @@ fn flags_and_keys_have_one_encoding() {
         })
     );
 
-    // The last 40 bytes are the second number, the 40 before them the first: equal keys.
-    let mut raw = BytesMut::from(&encode_checkpoint(&checkpoint())[..]);
-    let (rest, last) = raw.split_at_mut(encode_checkpoint(&checkpoint()).len() - 40);
-    last.copy_from_slice(&rest[rest.len() - 40..]);
-    assert_eq!(
-        decode_checkpoint(raw.freeze()),
-        Err(DecodeError::NotAscending)
-    );
+    // The last 48 bytes are the second number, the 48 before them the first: equal keys, or only equal incarnations.
+    for (from, error) in [(0, DecodeError::NotAscending), (16, DecodeError::Twice)] {
+        let mut raw = BytesMut::from(&encode_checkpoint(&checkpoint())[..]);
+        let (rest, last) = raw.split_at_mut(encode_checkpoint(&checkpoint()).len() - 48);
+        last[from..].copy_from_slice(&rest[rest.len() - 48 + from..]);
+        assert_eq!(decode_checkpoint(raw.freeze()), Err(error));
+    }
+}
+
+#[test]
+fn a_checkpoint_of_the_older_kind_is_still_read() {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/codec/golden/log-checkpoint-65.hex");
+    let old = unhex(&std::fs::read_to_string(path).unwrap());
+    let read = decode_checkpoint(old.clone()).unwrap();
+    // Its numbers do not say that the second replica has left at 77.
+    let mut expected = checkpoint();
+    expected.numbers = Numbers::default();
+    for (replica, counted) in checkpoint().numbers.replicas() {
+        let left_at = counted.left_at.min(1);
+        let counted = Counted {
+            left_at,
+            ..*counted
+        };
+        expected.numbers.remember(*replica, counted);
+    }
+    assert_eq!(read, expected);
+    for length in 0..old.len() {
+        assert!(decode_checkpoint(old.slice(..length)).is_err(), "{length}");
+    }
+    let longer = Bytes::from([&old[..], &[0]].concat());
+    assert_eq!(decode_checkpoint(longer), Err(DecodeError::Trailing(1)));
 }
 
 proptest! {

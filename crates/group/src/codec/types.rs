@@ -1,10 +1,12 @@
 //! Layouts of the compound types, as `docs/wire-group.md` lists them.
 
+use std::collections::BTreeMap;
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::DecodeError;
 use super::wire::{Wire, wire_enum, wire_struct};
-use crate::checkpoint::{Checkpoint, Numbers};
+use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
@@ -12,6 +14,7 @@ use crate::message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
     WireBody, WireEntry, Wish,
 };
+use crate::numbers::{Counted, Numbers};
 
 wire_enum!(Message, "kind of message" {
     1 => Status(status),
@@ -19,7 +22,6 @@ wire_enum!(Message, "kind of message" {
     3 => Append(append),
     4 => Ack { ballot, position, commit },
     5 => Summary { ballot, summary },
-    6 => Install { ballot, checkpoint, intact_at },
     7 => PreVote { ballot },
     8 => PreVoteReply { ballot, granted },
     9 => Prepare { ballot, forced },
@@ -38,6 +40,8 @@ wire_enum!(Message, "kind of message" {
     22 => Held { parcel },
     23 => SubmitParcel { number, parcel, head },
     24 => Expects { nodes, promised },
+    // 6 was an install whose numbers did not say since when a replica is absent.
+    25 => Install { ballot, checkpoint, intact_at },
 });
 wire_enum!(Source, "source of a payload" {
     0 => Offered { parcel },
@@ -170,4 +174,61 @@ impl Wire for WireBody {
             digest: Wire::get(input)?,
         })
     }
+}
+
+wire_struct!(Counted {
+    incarnation: Incarnation,
+    number: u64,
+    left_at: u64,
+});
+
+impl Wire for Numbers {
+    const MIN_BYTES: usize = <BTreeMap<ReplicaId, Counted> as Wire>::MIN_BYTES;
+
+    fn put(&self, out: &mut BytesMut) {
+        self.replicas().put(out);
+    }
+
+    fn get(input: &mut Bytes) -> Result<Self, DecodeError> {
+        collect(Wire::get(input)?)
+    }
+}
+
+/// An incarnation is one replica's.
+fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeError> {
+    let count = replicas.len();
+    let mut numbers = Numbers::default();
+    for (replica, counted) in replicas {
+        numbers.remember(replica, counted);
+    }
+    match numbers.len() == count {
+        true => Ok(numbers),
+        false => Err(DecodeError::Twice),
+    }
+}
+
+/// A checkpoint as logs of before hold it (kind 65): its numbers do not say since when a replica is absent.
+pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeError> {
+    let (position, ballot, history) = Wire::get(input)?;
+    let (overrides, configuration): (Vec<Uuid>, Configuration) = Wire::get(input)?;
+    let numbers: BTreeMap<ReplicaId, (Incarnation, u64)> = Wire::get(input)?;
+    let counted = |(replica, (incarnation, number))| {
+        // Of two that are absent nobody can say any more who left first.
+        let left_at = u64::from(configuration.replica(replica).is_none());
+        let counted = Counted {
+            incarnation,
+            number,
+            left_at,
+        };
+        (replica, counted)
+    };
+    let numbers = collect(numbers.into_iter().map(counted).collect())?;
+    Ok(Checkpoint {
+        position,
+        ballot,
+        history,
+        overrides,
+        configuration,
+        numbers,
+    })
 }

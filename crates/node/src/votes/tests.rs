@@ -165,12 +165,16 @@ fn damage_and_later_versions_are_told_apart() {
     );
     let good = record().format();
     let edited = good.replace("promised: 17", "promised: 16");
+    let mut endless = record();
+    endless.promised.number = u64::MAX;
+    let endless = endless.format();
     for bad in [
         "",
         "version: 1\n",
         "my_uuid: x\n",
         &good[..good.len() - 1],
         &edited,
+        &endless,
     ] {
         assert!(
             matches!(open(bad.as_bytes()), Err(VotesError::Damaged { .. })),

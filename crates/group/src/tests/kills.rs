@@ -1,0 +1,219 @@
+//! Messages and logs that once ended a process: what decodes and comes from a peer never does.
+
+use super::cores::{Cores, member, replica};
+use crate::branches::OVERRIDES_MAX;
+use crate::codec::{decode, encode};
+use crate::configuration::Configuration;
+use crate::entry::{Body, Entry};
+use crate::event::RecoveredLog;
+use crate::ids::{Ballot, Position, SubmissionId, Uuid};
+use crate::limits::NUMBER_STEP_MAX;
+use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
+use crate::tail::SUMMARY_RUNS_MAX;
+
+fn ballot_of_0(number: u64) -> Ballot {
+    Ballot {
+        number,
+        replica: replica(0),
+    }
+}
+
+/// Order records of node 0 behind the log of node 1, which has the same end.
+fn append(cores: &Cores, ballots: impl Iterator<Item = u64>, body: &Body) -> Append {
+    let group = &cores.nodes[1].group;
+    let (end, end_ballot) = (group.end(), group.ballot());
+    let entry = |(number, position)| WireEntry {
+        position,
+        ballot: ballot_of_0(number),
+        body: WireBody::Full(body.clone()),
+    };
+    let entries: Vec<_> = ballots.zip(end + 1..).map(entry).collect();
+    Append {
+        ballot: entries.last().map_or(end_ballot, |last| last.ballot),
+        prev_position: end,
+        prev_ballot: end_ballot,
+        entries,
+        ack: 0,
+        commit: 0,
+    }
+}
+
+/// What node 1 tells node 0 of its log.
+fn summary_told(cores: &Cores) -> Option<Summary> {
+    let told = |(to, message): &(usize, Message)| match message {
+        Message::Summary { summary, .. } if *to == 0 => Some(summary.clone()),
+        _ => None,
+    };
+    cores.arrived.iter().rev().find_map(told)
+}
+
+#[test]
+fn a_log_of_more_ballots_than_a_list_has_room_for_is_summed_up() {
+    let mut cores = Cores::of(2);
+    cores.part(&[0], &[1]); // node 0 itself says nothing of this
+    let count = 65_545;
+    let first = cores.nodes[1].group.ballot().number + 1;
+    let mut record = append(&cores, first..first + count, &Body::BallotStart);
+    let end = record.prev_position + count;
+    cores.say(0, 1, Message::Append(record.clone()));
+    assert_eq!(cores.nodes[1].group.end(), end);
+    cores.cut.clear();
+    // A gap: node 1 tells what it has.
+    record.prev_position = end + 5;
+    record.entries.clear();
+    cores.pass_for(&[1], 1_000);
+    cores.arrived.clear();
+    cores.say(0, 1, Message::Append(record));
+    let summary = summary_told(&cores).expect("it asks for what it lacks");
+    assert_eq!((summary.end, summary.runs.len()), (end, SUMMARY_RUNS_MAX));
+    let ballot = ballot_of_0(first);
+    let message = Message::Summary { ballot, summary };
+    assert_eq!(decode(encode(&message)), Ok(message.clone()));
+    // What is not told may be there: nothing is voided for its absence (rule 7).
+    let Message::Summary { summary, .. } = message else {
+        unreachable!("made above")
+    };
+    let told = summary.runs[0].1;
+    assert!(summary.may_have(told - 1, ballot) && !summary.may_have(told, ballot));
+    assert!(!summary.may_have(end + 1, ballot_of_0(first + count)));
+}
+
+#[test]
+fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
+    let mut cores = Cores::of(3);
+    let before = cores.nodes[1].group.ballot().number;
+    for step in 1..100 {
+        let number = before + step * NUMBER_STEP_MAX;
+        let promised = Ballot {
+            number,
+            replica: replica(2),
+        };
+        cores.say(2, 1, Message::Refuse { promised });
+        let nodes = 3;
+        cores.say(2, 1, Message::Expects { nodes, promised });
+        let summary = Summary::default();
+        let ballot = promised;
+        cores.say(2, 1, Message::Summary { ballot, summary });
+    }
+    let seen = cores.nodes[1].group.number_seen;
+    assert!(seen <= before + NUMBER_STEP_MAX, "{seen}");
+    for number in [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 62] {
+        let ballot = Ballot {
+            number,
+            replica: replica(2),
+        };
+        let status = Status {
+            ballot,
+            sequencer: true,
+            ..Status::default()
+        };
+        for message in [
+            Message::Refuse { promised: ballot },
+            Message::PreVote { ballot },
+            Message::Prepare {
+                ballot,
+                forced: None,
+            },
+            Message::TakeOffice {
+                number,
+                forced: None,
+            },
+            Message::Expects {
+                nodes: 3,
+                promised: ballot,
+            },
+            Message::Status(status),
+        ] {
+            cores.say(2, 1, message);
+        }
+    }
+    let group = &cores.nodes[1].group;
+    assert!(group.ballot().number <= before + 2 * NUMBER_STEP_MAX);
+    assert!(group.number_seen <= before + 2 * NUMBER_STEP_MAX);
+}
+
+fn without_vote() -> Configuration {
+    Configuration {
+        number: 9,
+        members: vec![member(0), member(1)],
+        ..Configuration::default()
+    }
+}
+
+#[test]
+fn configurations_that_could_commit_nothing_are_not_taken_in() {
+    let mut cores = Cores::of(2);
+    let number = cores.nodes[1].group.ballot().number;
+    let end = cores.nodes[1].group.end();
+    let mut doubled = cores.nodes[1].group.configuration().clone();
+    doubled.members.push(doubled.members[0].clone());
+    let mut endless = cores.nodes[1].group.configuration().clone();
+    endless.number = u64::MAX;
+    for bad in [without_vote(), doubled, endless] {
+        let record = append(&cores, number..=number, &Body::Configuration(bad));
+        cores.say(0, 1, Message::Append(record));
+        assert_eq!(cores.nodes[1].group.end(), end);
+    }
+    let good = cores.nodes[1].group.configuration().clone();
+    let record = append(&cores, number..=number, &Body::Configuration(good));
+    cores.say(0, 1, Message::Append(record));
+    assert_eq!(cores.nodes[1].group.end(), end + 1);
+}
+
+#[test]
+fn a_history_has_no_more_overrides_than_may_be_noted() {
+    let mut cores = Cores::of(2);
+    cores.part(&[0], &[1]);
+    let number = cores.nodes[1].group.ballot().number;
+    let configuration = cores.nodes[1].group.configuration().clone();
+    for round in 0..2 * OVERRIDES_MAX as u64 {
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&round.to_le_bytes());
+        let next = Configuration {
+            override_id: Some(Uuid(id)),
+            ..configuration.clone()
+        };
+        let mut record = append(&cores, number..=number, &Body::Configuration(next));
+        record.ack = record.prev_position + 1;
+        record.commit = record.ack;
+        cores.say(0, 1, Message::Append(record));
+    }
+    let group = &cores.nodes[1].group;
+    assert_eq!(group.overrides_in_log().len(), OVERRIDES_MAX);
+}
+
+fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
+    let entry = |(position, number, body)| Entry {
+        position,
+        ballot: ballot_of_0(number),
+        body,
+    };
+    RecoveredLog {
+        entries: bodies.into_iter().map(entry).collect(),
+        ..RecoveredLog::default()
+    }
+}
+
+#[test]
+fn only_a_log_that_a_member_can_have_written_is_sound() {
+    let start = || Body::BallotStart;
+    let void = |number| Body::Void {
+        id: SubmissionId {
+            number,
+            incarnation: member(0).incarnation,
+        },
+    };
+    let good = log(vec![(1, 1, start()), (2, 1, void(7)), (3, 2, start())]);
+    assert!(good.is_sound());
+    for (what, bad) in [
+        ("ballots fall", vec![(1, 2, start()), (2, 1, start())]),
+        ("a gap", vec![(1, 1, start()), (3, 1, start())]),
+        ("ballots end", vec![(1, u64::MAX, start())]),
+        ("numbers end", vec![(1, 1, void(u64::MAX))]),
+        ("no vote", vec![(1, 1, Body::Configuration(without_vote()))]),
+    ] {
+        assert!(!log(bad).is_sound(), "{what}");
+    }
+    let ahead = RecoveredLog { commit: 4, ..good };
+    assert!(!ahead.is_sound(), "committed beyond its end");
+}
