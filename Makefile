@@ -75,7 +75,7 @@ lint:  ## formatting, clippy, licences and advisories
 	@if command -v cargo-deny >/dev/null; then cargo deny check; \
 	else echo "lint: cargo-deny is not installed (cargo install --locked cargo-deny): licences and advisories unchecked"; fi
 
-fuzz:  ## every decoder of foreign bytes, SECONDS=60 each (TARGETS="certification ..." for some)
+fuzz:  ## every decoder of foreign bytes, and cores among liars, SECONDS=60 each (TARGETS="certification ..." for some)
 	@scripts/packages.sh fuzz
 	scripts/fuzz.sh $(SECONDS) $(TARGETS)
 

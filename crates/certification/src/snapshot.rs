@@ -19,6 +19,8 @@ use crate::window::{Record, Source};
 use crate::{Certification, KeySet, KeySetError, Seqno};
 
 const VERSION: u8 = 1;
+/// Nobody counts so far.
+const SEQNO_END: Seqno = 1 << 62;
 const EMPTY: u8 = 0;
 const WRITE_SET: u8 = 1;
 const ISOLATION: u8 = 2;
@@ -99,9 +101,10 @@ impl Certification {
         let [max_length, position, floor, barrier] =
             [input.i64()?, input.i64()?, input.i64()?, input.i64()?];
         let possible = max_length >= 1
+            && floor >= -1
             && floor <= barrier
             && barrier <= position
-            && position < Seqno::MAX
+            && position < SEQNO_END
             && position
                 .checked_sub(floor)
                 .is_some_and(|length| length <= max_length);

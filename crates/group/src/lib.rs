@@ -33,6 +33,9 @@ mod fetch;
 mod fetching;
 mod follower;
 mod founding;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod ids;
 mod leaving;
@@ -87,7 +90,7 @@ pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
-pub use limits::is_count;
+pub use limits::Counting;
 pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{
     Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,

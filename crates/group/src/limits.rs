@@ -13,30 +13,39 @@ use crate::fetching::PAYLOAD_MAX;
 use crate::ids::Position;
 use crate::numbers::NUMBERS_MAX;
 
-/// Positions and numbers of ballots, views and submissions beyond this are not reached by counting.
-const COUNT_MAX: u64 = 1 << 62;
 /// More elections than a member can have missed: one every 10 ms for a year.
 pub(crate) const NUMBER_STEP_MAX: u64 = 1 << 32;
 /// More members than any cluster has.
 pub(crate) const MEMBERS_MAX: usize = 1024;
 
-/// True for a position, or a number of a ballot, view or submission, that counting reaches.
-pub fn is_count(count: u64) -> bool {
-    count < COUNT_MAX
-}
+/// How far positions, and numbers of ballots, views and submissions, may have been counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting(u64);
 
-/// The same, of all of these.
-pub(crate) fn are_counts(counts: &[u64]) -> bool {
-    counts.iter().all(|count| is_count(*count))
+impl Counting {
+    /// What a peer may say: nobody gets further by counting.
+    pub const OF_PEERS: Counting = Counting(1 << 62);
+    /// What the own files may hold: this member may have counted on from there.
+    pub const OF_OWN_FILES: Counting = Counting(1 << 63);
+
+    /// True if counting gets there.
+    pub fn reaches(self, count: u64) -> bool {
+        count < self.0
+    }
+
+    /// The same, of all of these.
+    pub(crate) fn reaches_all(self, counts: &[u64]) -> bool {
+        counts.iter().all(|count| self.reaches(*count))
+    }
 }
 
 impl Configuration {
     /// True if a correct sequencer may have ordered it.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         let members = || self.members.iter();
         let replicas: BTreeSet<_> = members().map(|m| m.replica).collect();
         let incarnations: BTreeSet<_> = members().map(|m| m.incarnation).collect();
-        are_counts(&[self.number, self.fork_after])
+        counting.reaches_all(&[self.number, self.fork_after])
             && self.members.len() <= MEMBERS_MAX
             && replicas.len() == self.members.len()
             && incarnations.len() == self.members.len()
@@ -46,48 +55,61 @@ impl Configuration {
 
 impl Body {
     /// True if a correct sequencer may have ordered it.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         match self {
             Body::BallotStart => true,
-            Body::Configuration(configuration) => configuration.is_sound(),
+            Body::Configuration(configuration) => configuration.is_sound(counting),
             Body::Submission { id, payload } => {
-                is_count(id.number) && payload.len() <= PAYLOAD_MAX as usize
+                counting.reaches(id.number) && payload.len() <= PAYLOAD_MAX as usize
             }
-            Body::Void { id } => is_count(id.number),
+            Body::Void { id } => counting.reaches(id.number),
         }
     }
 }
 
 impl Checkpoint {
     /// True if the log of a correct member may lead to it.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         // A log that begins with the first entry has no configuration before the first one.
         let has_none = self.configuration == Configuration::default();
-        are_counts(&[self.position, self.ballot.number])
+        counting.reaches_all(&[self.position, self.ballot.number])
             && self.overrides.len() <= OVERRIDES_MAX
-            && (has_none || self.configuration.is_sound())
+            && (has_none || self.configuration.is_sound(counting))
             && self.numbers.len() <= NUMBERS_MAX
-            && self.numbers.all().all(|counted| is_count(counted.number))
+            && self
+                .numbers
+                .all()
+                .all(|counted| counting.reaches(counted.number))
     }
 }
 
 impl RecoveredLog {
-    /// True if a correct process has written it: with any other a node must not start. Checksums say that bytes are as they were
+    /// Err: why no correct process can have written it, so that no node must start with it. Checksums say that bytes are as they were
     /// written, not that they make sense.
-    pub fn is_sound(&self) -> bool {
+    pub fn check(&self) -> Result<(), &'static str> {
+        let counting = Counting::OF_OWN_FILES;
+        if !self.checkpoint.is_sound(counting) {
+            return Err("its snapshot of the cluster's state makes no sense");
+        }
         let mut last = (self.checkpoint.position, self.checkpoint.ballot);
-        let mut follows = |entry: &Entry| {
-            let follows = entry.position == last.0 + 1 && entry.ballot >= last.1;
+        for entry in &self.entries {
+            if entry.position != last.0 + 1 || entry.ballot < last.1 {
+                return Err("its entries do not follow one another");
+            }
             last = (entry.position, entry.ballot);
-            follows && entry.body.is_sound() && are_counts(&[last.0, last.1.number])
-        };
+            if !entry.body.is_sound(counting) || !counting.reaches_all(&[last.0, last.1.number]) {
+                return Err("an entry makes no sense");
+            }
+        }
         let is_override = |entry: &&Entry| matches!(&entry.body, Body::Configuration(c) if c.override_id.is_some());
         let overrides = self.entries.iter().filter(is_override).count();
-        let begin = self.checkpoint.position;
-        self.checkpoint.is_sound()
-            && self.checkpoint.overrides.len() + overrides <= OVERRIDES_MAX
-            && self.entries.iter().all(&mut follows)
-            && (begin..=self.end()).contains(&self.commit)
+        if self.checkpoint.overrides.len() + overrides > OVERRIDES_MAX {
+            return Err("it has more overrides than a history may have");
+        }
+        if !(self.checkpoint.position..=self.end()).contains(&self.commit) {
+            return Err("it ends before what is known to be committed");
+        }
+        Ok(())
     }
 
     /// Last position, after the checkpoint or with it.

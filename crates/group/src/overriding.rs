@@ -79,6 +79,12 @@ impl Group {
             member.weight = member.full_weight;
         }
         next.ensure_vote(self.my_replica());
+        if next.total_weight() == 0 {
+            // A candidate that leaves the office to the best log can leave it to one whose newest view is without its owner.
+            let text = "not made primary: nobody of the last view who has a vote has answered";
+            self.out.push(Action::Note { text: text.into() });
+            return;
+        }
         next.number += 1;
         next.override_id = Some(override_id);
         next.fork_after = fork_after;

@@ -7,11 +7,12 @@ use crate::event::Action;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, SubmissionId};
-use crate::limits::{MEMBERS_MAX, NUMBER_STEP_MAX, are_counts, is_count};
+use crate::limits::{Counting, MEMBERS_MAX, NUMBER_STEP_MAX};
 use crate::logged::PARCEL_NUMBER_MAX;
 use crate::message::{Append, Message, Parcel, Promise, Source, Status, Summary, WireBody};
 use crate::tail::SUMMARY_RUNS_MAX;
 
+const COUNTING: Counting = Counting::OF_PEERS;
 /// Configurations in a promise at most: those that a log may hold above its commit point, and what its owner adds to them.
 const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::follower::PENDING_CONFIGURATIONS_MAX;
 
@@ -34,7 +35,7 @@ impl Group {
                 ballot: b,
                 position,
                 commit,
-            } => ballot(b) && are_counts(&[*position, *commit]) && other(),
+            } => ballot(b) && COUNTING.reaches_all(&[*position, *commit]) && other(),
             Message::Summary { ballot: b, summary } => ballot(b) && is_summary(summary),
             Message::Install {
                 ballot: b,
@@ -45,9 +46,9 @@ impl Group {
                     && checkpoint.position >= 1
                     && checkpoint.ballot <= *b
                     && !checkpoint.history.is_nil()
-                    && checkpoint.is_sound()
-                    && checkpoint.configuration.is_sound()
-                    && is_count(*intact_at)
+                    && checkpoint.is_sound(COUNTING)
+                    && checkpoint.configuration.is_sound(COUNTING)
+                    && COUNTING.reaches(*intact_at)
             }
             Message::PreVote { ballot: b } => ballot(b),
             Message::PreVoteReply { ballot: b, .. } => ballot(b) && other(),
@@ -60,15 +61,15 @@ impl Group {
             Message::Expects { nodes, promised } => {
                 (1..=MEMBERS_MAX as u32).contains(nodes) && ballot(promised) && other()
             }
-            Message::LogEndReply { end, .. } => is_count(*end),
+            Message::LogEndReply { end, .. } => COUNTING.reaches(*end),
             Message::Offer { parcel, .. } => parcel.as_ref().is_none_or(fits),
             Message::SubmitParcel {
                 number,
                 parcel,
                 head,
-            } => is_count(*number) && fits(parcel) && head.len() == parcel.head as usize,
+            } => COUNTING.reaches(*number) && fits(parcel) && head.len() == parcel.head as usize,
             Message::Join(join) => {
-                join.overrides.len() <= OVERRIDES_MAX && is_count(join.known_number)
+                join.overrides.len() <= OVERRIDES_MAX && COUNTING.reaches(join.known_number)
             }
             Message::Fetch { source, len, .. } => (1..=PART_MAX).contains(len) && is_source(source),
             Message::Part { source, bytes, .. } => {
@@ -76,7 +77,7 @@ impl Group {
             }
             Message::Submit { number, payload } => {
                 let fits = |payload: &bytes::Bytes| payload.len() <= PAYLOAD_MAX as usize;
-                is_count(*number) && payload.as_ref().is_none_or(fits)
+                COUNTING.reaches(*number) && payload.as_ref().is_none_or(fits)
             }
             Message::Held { .. }
             | Message::JoinRefused { .. }
@@ -90,7 +91,7 @@ impl Group {
     /// elections that this one has missed. What was only heard does not count, so that every further step upwards costs a
     /// promise that this member has written to its disk first, and nobody can talk it up to the end of all numbers.
     fn believes_number(&self, number: u64) -> bool {
-        is_count(number) && number <= self.persisted.number.saturating_add(NUMBER_STEP_MAX)
+        COUNTING.reaches(number) && number <= self.persisted.number.saturating_add(NUMBER_STEP_MAX)
     }
 
     /// True if the log has no more overrides with these entries than a history may have.
@@ -209,7 +210,7 @@ fn fits(parcel: &Parcel) -> bool {
 /// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
-    are_counts(&[append.prev_position, append.ack, append.commit])
+    COUNTING.reaches_all(&[append.prev_position, append.ack, append.commit])
         && append.prev_ballot <= append.ballot
         && append.entries.iter().all(|entry| {
             let follows = entry.position == last.0 + 1
@@ -219,13 +220,13 @@ fn consistent(append: &Append) -> bool {
             last = (entry.position, entry.ballot);
             follows
         })
-        && is_count(last.0)
+        && COUNTING.reaches(last.0)
 }
 
 fn is_body(body: &WireBody) -> bool {
     match body {
-        WireBody::Full(body) => body.is_sound(),
-        WireBody::Reference { id, len, .. } => is_count(id.number) && *len <= PAYLOAD_MAX,
+        WireBody::Full(body) => body.is_sound(COUNTING),
+        WireBody::Reference { id, len, .. } => COUNTING.reaches(id.number) && *len <= PAYLOAD_MAX,
     }
 }
 
@@ -240,7 +241,7 @@ fn is_status(status: &Status) -> bool {
         status.end,
         status.commit,
     ];
-    are_counts(&counts)
+    COUNTING.reaches_all(&counts)
         && status.members.len() <= MEMBERS_MAX
         && status.outlook.links.len() <= MEMBERS_MAX
         && status.overrides.len() <= OVERRIDES_MAX
@@ -248,25 +249,26 @@ fn is_status(status: &Status) -> bool {
 
 fn is_summary(summary: &Summary) -> bool {
     let mut runs = summary.runs.iter();
-    are_counts(&[summary.commit, summary.end])
+    COUNTING.reaches_all(&[summary.commit, summary.end])
         && summary.runs.len() <= SUMMARY_RUNS_MAX
         && runs.all(|(_, first, last)| first <= last && *last <= summary.end)
 }
 
 /// What a member has withdrawn it tells of itself only.
 fn is_promise(from: Incarnation, promise: &Promise) -> bool {
-    let own = |id: &SubmissionId| id.incarnation == from && is_count(id.number);
+    let own = |id: &SubmissionId| id.incarnation == from && COUNTING.reaches(id.number);
     let mut configurations = promise.configurations.iter();
     is_summary(&promise.summary)
         && promise.configurations.len() <= PROMISED_CONFIGURATIONS_MAX
-        && configurations.all(|(at, configuration)| is_count(*at) && configuration.is_sound())
+        && configurations
+            .all(|(at, configuration)| COUNTING.reaches(*at) && configuration.is_sound(COUNTING))
         && promise.withdrawn.iter().all(own)
 }
 
 fn is_source(source: &Source) -> bool {
     match source {
         Source::Offered { .. } => true,
-        Source::Logged { position, id } => are_counts(&[*position, id.number]),
+        Source::Logged { position, id } => COUNTING.reaches_all(&[*position, id.number]),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crc32c::crc32c;
 use trireme_engine::NotKept;
-use trireme_group::{Ballot, ReplicaId, Uuid, is_count};
+use trireme_group::{Ballot, Counting, ReplicaId, Uuid};
 use trireme_log::is_lack;
 
 use files::Files;
@@ -248,7 +248,7 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
                 number: number
                     .parse()
                     .ok()
-                    .filter(|number| is_count(*number))
+                    .filter(|number| Counting::OF_OWN_FILES.reaches(*number))
                     .ok_or("the ballot number is no number that counting reaches")?,
                 replica: uuid(Some(caller))
                     .map(ReplicaId)

@@ -87,15 +87,15 @@ impl Control {
             return Err(MessageError::Value("number of overrides", count as u64));
         }
         for _ in 0..count {
-            forks.push((reader.uuid()?, reader.i64()?));
+            forks.push((reader.uuid()?, reader.seqno()?));
         }
         let mut runs = SeqnoRuns::default();
         for _ in 0..reader.count(16)? {
-            runs.first.push_back((reader.u64()?, reader.i64()?));
+            runs.first.push_back((reader.u64()?, reader.seqno()?));
         }
         let mut views = Vec::new();
         for _ in 0..reader.count(21)? {
-            views.push((reader.i64()?, reader.configuration()?));
+            views.push((reader.seqno()?, reader.configuration()?));
         }
         let mut failed = VecDeque::new();
         let count = if version > 1 { reader.count(16)? } else { 0 };
@@ -132,8 +132,8 @@ fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
     };
     let desyncs = reader.u32()?;
     let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
-    let (cut, counts, left_out) = (reader.i64()?, reader.bool()?, reader.bool()?);
-    let (is_in_doubt, doubt, trusted) = (reader.bool()?, reader.i64()?, reader.bool()?);
+    let (cut, counts, left_out) = (reader.seqno()?, reader.bool()?, reader.bool()?);
+    let (is_in_doubt, doubt, trusted) = (reader.bool()?, reader.seqno()?, reader.bool()?);
     Ok(MemberState {
         state,
         desyncs,

@@ -122,10 +122,10 @@ impl Direct {
                 round: reader.u64()?,
             },
             4 => Direct::IstPull {
-                from: reader.i64()?,
+                from: reader.seqno()?,
             },
             5 => {
-                let from = reader.i64()?;
+                let from = reader.seqno()?;
                 let count = reader.count(30)?;
                 let mut records = Vec::with_capacity(count);
                 for _ in 0..count {
@@ -139,7 +139,7 @@ impl Direct {
                 per_second: reader.u32()?.max(1), // none at all is a stop
             },
             9 => Direct::IstPullPart {
-                from: reader.i64()?,
+                from: reader.seqno()?,
                 offset: reader.u32()?,
             },
             10 => Direct::IstPart(RecordedPart {

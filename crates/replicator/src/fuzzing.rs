@@ -7,6 +7,9 @@ use crate::control::Control;
 use crate::direct::Direct;
 use crate::message::Message;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub use crate::tests::liar::{Counts, run};
+
 /// The payload of a submission.
 pub fn message(bytes: Bytes) {
     match Message::decode(&bytes) {

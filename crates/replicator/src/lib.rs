@@ -67,7 +67,8 @@ mod sst;
 mod status;
 mod streaming;
 mod submissions;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), allow(dead_code, unreachable_pub))]
 mod tests;
 mod thresholds;
 mod transactions;

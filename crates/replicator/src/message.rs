@@ -165,7 +165,7 @@ impl Message {
                 let uuid: Uuid = reader.uuid()?;
                 let local = Gtid {
                     uuid,
-                    seqno: reader.i64()?,
+                    seqno: reader.seqno()?,
                 };
                 let preference = reader.string()?;
                 Message::StateRequest {
@@ -181,12 +181,12 @@ impl Message {
             },
             KIND_DESYNC => Message::Desync,
             KIND_RESYNC => Message::Resync,
-            KIND_CUT => Message::Cut(reader.i64()?),
+            KIND_CUT => Message::Cut(reader.seqno()?),
             KIND_LEAVE_OUT => Message::LeaveOut(reader.incarnation()?),
             KIND_CAUGHT_UP => Message::CaughtUp,
-            KIND_DOUBT => Message::Doubt(reader.i64()?),
+            KIND_DOUBT => Message::Doubt(reader.seqno()?),
             KIND_VOTE => Message::Vote {
-                seqno: reader.i64()?,
+                seqno: reader.seqno()?,
                 ballot: reader.u64()?,
                 policy: reader.u8()?,
                 text: reader.string()?,

@@ -19,7 +19,7 @@ const RETRY_MS: u64 = 50;
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotPull {
     /// Distinguishes attempts.
-    round: u64,
+    pub round: u64,
     from: Option<Incarnation>,
     deadline_ms: u64,
     bytes: Vec<u8>,

@@ -116,14 +116,14 @@ impl Votes {
     pub(crate) fn decode(reader: &mut Reader) -> Result<Votes, MessageError> {
         let mut votes = Votes::default();
         for _ in 0..reader.count(13)? {
-            let open = votes.open.entry(reader.i64()?).or_default();
+            let open = votes.open.entry(reader.seqno()?).or_default();
             open.policy = reader.u8()?;
             for _ in 0..reader.count(24)? {
                 open.cast.insert(reader.incarnation()?, reader.u64()?);
             }
         }
         for _ in 0..reader.count(16)? {
-            votes.results.insert(reader.i64()?, reader.u64()?);
+            votes.results.insert(reader.seqno()?, reader.u64()?);
         }
         Ok(votes)
     }

@@ -2,6 +2,7 @@
 //! believed.
 
 use bytes::{Buf, Bytes};
+use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member, ReplicaId, SubmissionId, Uuid};
 
 use crate::history::Recorded;
@@ -52,8 +53,13 @@ impl Reader {
         Ok(self.bytes.get_u64_le())
     }
 
-    pub(crate) fn i64(&mut self) -> Result<i64, MessageError> {
-        Ok(self.u64()? as i64)
+    /// One that counting reaches, or -1: nobody has to mind what is above it or below.
+    pub(crate) fn seqno(&mut self) -> Result<Seqno, MessageError> {
+        let seqno = self.u64()?;
+        match is_seqno(seqno as i64) {
+            true => Ok(seqno as i64),
+            false => Err(MessageError::Value("seqno", seqno)),
+        }
     }
 
     pub(crate) fn uuid(&mut self) -> Result<Uuid, MessageError> {
@@ -139,7 +145,7 @@ impl Reader {
     }
 
     pub(crate) fn recorded(&mut self) -> Result<Recorded, MessageError> {
-        let (position, seqno, depends_on) = (self.u64()?, self.i64()?, self.i64()?);
+        let (position, seqno, depends_on) = (self.u64()?, self.seqno()?, self.seqno()?);
         let failed = self.bool()?;
         let delivery = match self.u8()? {
             0 => {
@@ -163,6 +169,11 @@ impl Reader {
             delivery,
         })
     }
+}
+
+/// True for -1, and for what counting reaches.
+pub(crate) fn is_seqno(seqno: Seqno) -> bool {
+    (-1..1 << 62).contains(&seqno)
 }
 
 /// Appends bytes with their length in front.

@@ -7,6 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::{ConnId, TrxId};
 use crate::message::{KIND_WRITE_SET, MessageError, VERSION};
+use crate::wire::is_seqno;
 
 /// `WSREP_FLAG_*` bits.
 pub mod flags {
@@ -177,6 +178,11 @@ impl WriteSet {
                     .expect("8 bytes of the header"),
             )
         };
+        for seqno in [LAST_SEEN_AT, PREVIOUS_AT].map(u64_at) {
+            if !is_seqno(seqno as i64) {
+                return Err(MessageError::Value("seqno", seqno));
+            }
+        }
         let (_, keys_bytes) = KeySet::parse(&payload[KEYS_AT..])?;
         Ok(WriteSet {
             flags: u32::from_le_bytes(header[FLAGS_AT..LAST_SEEN_AT].try_into().expect("4 bytes"))

@@ -55,6 +55,10 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// Control digests by position: equal everywhere.
     pub digests: BTreeMap<Position, ControlDigest>,
+    /// False: somebody lies, so that nodes may differ.
+    pub believes: bool,
+    /// So many were handed to nodes.
+    pub events: u64,
 }
 
 pub fn incarnation(index: usize) -> Incarnation {
@@ -89,6 +93,8 @@ impl Cluster {
             configuration: Configuration::default(),
             nodes: Vec::new(),
             digests: BTreeMap::new(),
+            believes: true,
+            events: 0,
         }
     }
 
@@ -127,10 +133,14 @@ impl Cluster {
     /// A process starts; it is not in the group yet.
     pub fn start(&mut self) -> usize {
         let index = self.nodes.len();
+        let server = Server {
+            is_lied_to: !self.believes,
+            ..Server::default()
+        };
         self.nodes.push(Node {
             replicator: Replicator::new(Options::default()),
             incarnation: incarnation(index),
-            server: Server::default(),
+            server,
             records: Records::default(),
             actions: Vec::new(),
             last_action: LastAction::NONE,
@@ -249,10 +259,12 @@ impl Cluster {
     /// Hands one event to a node and carries out what comes back.
     pub fn event(&mut self, node: usize, event: Event) {
         let mut out = Vec::new();
+        self.events += 1;
         let at = &mut self.nodes[node];
         at.replicator
             .handle(self.now_ms, event, &at.records, &mut out);
-        if let Some(digest) = at.replicator.control_digest() {
+        let digest = (self.believes).then(|| at.replicator.control_digest());
+        if let Some(digest) = digest.flatten() {
             let position = digest.position;
             let known = *self.digests.entry(position).or_insert(digest);
             assert_eq!(known, digest, "node {node} differs at position {position}");

@@ -1,33 +1,60 @@
 //! Scenarios: a few replicators over a made-up total order, each with a made-up server.
 
+#[cfg(test)]
 mod ambiguous;
+#[cfg(test)]
 mod arbitrators;
+#[cfg(test)]
 mod blackout;
+#[cfg(test)]
 mod calls;
+#[cfg(test)]
 mod catching_up;
 mod clients;
+#[cfg(test)]
 mod commits;
+#[cfg(test)]
 mod connection;
+#[cfg(test)]
 mod donations;
+#[cfg(test)]
 mod doubt;
 mod driver;
+#[cfg(test)]
 mod flow;
+#[cfg(test)]
 mod fragments;
+#[cfg(test)]
 mod ist_parts;
+#[cfg(test)]
 mod joining;
+#[cfg(test)]
 mod large;
+pub mod liar;
+#[cfg(test)]
 mod life;
+#[cfg(test)]
 mod pacing;
+#[cfg(test)]
 mod pauses;
+#[cfg(test)]
 mod queues;
+#[cfg(test)]
 mod random;
 mod records;
 mod server;
 mod steps;
+#[cfg(test)]
 mod streaming;
+#[cfg(test)]
 mod streaming_unknown;
+#[cfg(test)]
 mod streaming_views;
+#[cfg(test)]
 mod transfer;
+#[cfg(test)]
 mod victims;
+#[cfg(test)]
 mod votes;
+#[cfg(test)]
 mod wire;

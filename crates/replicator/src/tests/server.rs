@@ -77,6 +77,8 @@ pub struct Server {
     pub errors: BTreeMap<Seqno, Vec<u8>>,
     /// What sst_request answers.
     pub sst_request: Option<Vec<u8>>,
+    /// What it gets may make no sense.
+    pub is_lied_to: bool,
 }
 
 impl Server {
@@ -91,7 +93,7 @@ impl Server {
 
     fn commit(&mut self, seqno: Seqno, data: Option<&[u8]>) {
         assert!(
-            self.commits.last().is_none_or(|last| *last < seqno),
+            self.is_lied_to || self.commits.last().is_none_or(|last| *last < seqno),
             "{seqno} after {:?}",
             self.commits.last()
         );
@@ -205,7 +207,7 @@ impl Server {
                 let error = self.errors.get(&seqno).cloned().map(Into::into);
                 let dummy = apply.flags & flags::ROLLBACK != 0;
                 assert!(
-                    !dummy || apply.data.is_empty(),
+                    self.is_lied_to || !dummy || apply.data.is_empty(),
                     "a dummy has nothing to apply"
                 );
                 let dummy = dummy || error.is_some();

@@ -1,0 +1,481 @@
+//! What a member says that lies: messages changed a little, or made up after what their recipient knows.
+
+use bytes::Bytes;
+
+use super::dice::Dice;
+use crate::checkpoint::Checkpoint;
+use crate::configuration::{Configuration, Member};
+use crate::entry::Body;
+use crate::group::Group;
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
+use crate::message::{
+    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
+    WireBody, WireEntry, Wish,
+};
+
+/// A liar and whom it talks to, with the bytes that decide what it says.
+pub(super) struct Liar<'a, 'b> {
+    pub dice: &'a mut Dice<'b>,
+    pub me: &'a Group,
+    pub to: &'a Group,
+    /// All processes that there are, or were.
+    pub known: &'a [Member],
+}
+
+impl Liar<'_, '_> {
+    fn member(&mut self) -> Member {
+        let mut member = self.dice.pick(self.known).cloned().unwrap_or_default();
+        match self.dice.below(12) {
+            0 => member.replica = ReplicaId(self.dice.uuid()),
+            1 => member.incarnation = Incarnation(self.dice.uuid()),
+            2 => member.weight = self.dice.byte(),
+            3 => member.full_weight = self.dice.byte(),
+            4 => member.voter = !member.voter,
+            5 => member.arbitrator = !member.arbitrator,
+            6 => member.name = "n".repeat(self.dice.below(9)),
+            _ => {}
+        }
+        member
+    }
+
+    fn incarnation(&mut self) -> Incarnation {
+        match self.dice.below(8) {
+            0 => Incarnation(self.dice.uuid()),
+            _ => self.member().incarnation,
+        }
+    }
+
+    fn position(&mut self) -> Position {
+        let (me, to) = (self.me, self.to);
+        let near = [to.end(), to.commit(), me.end(), me.commit(), to.agreed];
+        let near = near[self.dice.below(near.len())];
+        self.dice.near(near)
+    }
+
+    /// Of the liar's replica, most often one that the recipient would obey.
+    fn ballot(&mut self) -> Ballot {
+        let promised = self.to.promised;
+        let number = match self.dice.below(4) {
+            0 => self.dice.near(promised.number),
+            1 if promised.replica == self.me.my_replica() => promised.number,
+            _ => promised.number + 1,
+        };
+        let replica = match self.dice.below(8) {
+            0 => self.member().replica,
+            _ => self.me.my_replica(),
+        };
+        Ballot { number, replica }
+    }
+
+    fn id(&mut self) -> SubmissionId {
+        let incarnation = self.incarnation();
+        let numbers = &self.to.committed.numbers;
+        let replica = self.known.iter().find(|m| m.incarnation == incarnation);
+        let last = replica.and_then(|m| numbers.last(m.replica, incarnation));
+        let number = self.dice.near(last.unwrap_or(0) + 1);
+        SubmissionId {
+            incarnation,
+            number,
+        }
+    }
+
+    fn payload(&mut self) -> Bytes {
+        let len = match self.dice.below(4) {
+            0 => 100 + self.dice.below(400),
+            _ => self.dice.below(20),
+        };
+        vec![self.dice.byte(); len].into()
+    }
+
+    fn configuration(&mut self) -> Configuration {
+        let mut configuration = match self.dice.below(3) {
+            0 => self.to.configuration().clone(),
+            _ => self.to.latest().clone(),
+        };
+        for _ in 0..self.dice.below(4) {
+            let index = self.dice.below(configuration.members.len());
+            match self.dice.below(8) {
+                0 if !configuration.members.is_empty() => {
+                    configuration.members.remove(index);
+                }
+                1 | 2 => {
+                    let member = self.member();
+                    configuration.members.push(member);
+                }
+                3 => configuration.number = self.dice.near(configuration.number),
+                4 => {
+                    configuration.override_id = Some(self.dice.uuid());
+                    configuration.fork_after = self.position();
+                }
+                5 => configuration.override_id = None,
+                _ => {
+                    if let Some(member) = configuration.members.get_mut(index) {
+                        member.weight = self.dice.byte() % 3;
+                    }
+                }
+            }
+        }
+        if self.dice.one_in(2) {
+            configuration.sort();
+        }
+        configuration
+    }
+
+    fn wire_body(&mut self) -> WireBody {
+        WireBody::Full(match self.dice.below(8) {
+            0 => Body::BallotStart,
+            1 | 2 => Body::Configuration(self.configuration()),
+            3 => Body::Void { id: self.id() },
+            4..=6 => Body::Submission {
+                id: self.id(),
+                payload: self.payload(),
+            },
+            _ => {
+                let (id, payload) = (self.id(), self.payload());
+                let digest = crc32c::crc32c(&payload);
+                let len = match self.dice.below(6) {
+                    0 => self.dice.number() as u32,
+                    _ => payload.len() as u32,
+                };
+                return WireBody::Reference { id, len, digest };
+            }
+        })
+    }
+
+    fn append(&mut self) -> Append {
+        let ballot = self.ballot();
+        let prev_position = match self.dice.below(4) {
+            0 => self.position(),
+            1 => self.to.commit(),
+            _ => self.to.end(),
+        };
+        let known = self.to.tail.ballot_at(prev_position);
+        let incoming = self.to.incoming.back();
+        let (prev_position, prev_ballot) = match incoming.filter(|_| self.dice.one_in(2)) {
+            Some(last) => (last.position, last.ballot),
+            None => (prev_position, known.unwrap_or(self.to.promised)),
+        };
+        let mut append = Append {
+            ballot,
+            prev_position,
+            prev_ballot,
+            entries: Vec::new(),
+            ack: self.position(),
+            commit: self.position(),
+        };
+        let mut last = (prev_position, prev_ballot);
+        for _ in 0..self.dice.below(6) {
+            last.0 = last.0.saturating_add(1);
+            if self.dice.one_in(4) {
+                last.1 = last.1.max(ballot);
+            }
+            append.entries.push(WireEntry {
+                position: last.0,
+                ballot: last.1,
+                body: self.wire_body(),
+            });
+        }
+        append
+    }
+
+    fn summary(&mut self) -> Summary {
+        let from = match self.dice.below(2) {
+            0 => self.to,
+            _ => self.me,
+        };
+        let mut summary = from.tail.summary(from.commit());
+        match self.dice.below(8) {
+            0 => summary.commit = self.position(),
+            1 => summary.end = self.position(),
+            2 => summary.end_ballot = self.ballot(),
+            3 => {
+                let run = (self.ballot(), self.position(), self.position());
+                summary.runs.push(run);
+            }
+            4 => {
+                summary.runs.pop();
+            }
+            5 => summary = Summary::default(),
+            _ => {}
+        }
+        summary
+    }
+
+    fn status(&mut self) -> Status {
+        let mut status = self.me.own_status();
+        for _ in 0..=self.dice.below(4) {
+            match self.dice.below(12) {
+                0 => status.ballot = self.ballot(),
+                1 => (status.sequencer, status.ballot) = (true, self.ballot()),
+                2 => status.standing = self.standing(),
+                3 => status.history = self.dice.uuid(),
+                4 => status.overrides.push(self.dice.uuid()),
+                5 => {
+                    status.overrides.pop();
+                }
+                6 => status.configuration_number = self.dice.near(status.configuration_number),
+                7 => {
+                    status.members = vec![self.incarnation(), self.to.me()];
+                }
+                8 => status.ack = self.position(),
+                9 => status.end = self.position(),
+                10 => status.commit = self.position(),
+                _ => status.outlook = self.outlook(),
+            }
+        }
+        status
+    }
+
+    fn standing(&mut self) -> Standing {
+        [Standing::Outside, Standing::Primary, Standing::NonPrimary][self.dice.below(3)]
+    }
+
+    fn outlook(&mut self) -> Outlook {
+        let now = self.to.now;
+        let links = 0..self.dice.below(4);
+        let links = links.map(|_| Link {
+            peer: self.incarnation(),
+            echo_ms: self.dice.near(now),
+            held_ms: self.dice.number() as u32 >> self.dice.below(32),
+            round_trip_us: self.dice.number() as u32 >> self.dice.below(32),
+        });
+        let links = links.collect();
+        Outlook {
+            wish: [Wish::Auto, Wish::Prefer, Wish::Never][self.dice.below(3)],
+            able: self.dice.one_in(2),
+            stamp_ms: self.dice.near(now),
+            links,
+        }
+    }
+
+    fn checkpoint(&mut self) -> Checkpoint {
+        let mut checkpoint = match self.dice.below(2) {
+            0 => self.to.committed.clone(),
+            _ => self.me.committed.clone(),
+        };
+        match self.dice.below(8) {
+            0..=3 => checkpoint.position = self.position(),
+            4 => checkpoint.ballot = self.ballot(),
+            5 => checkpoint.configuration = self.configuration(),
+            6 => checkpoint.overrides.push(self.dice.uuid()),
+            _ => checkpoint.numbers = Default::default(),
+        }
+        checkpoint
+    }
+
+    fn promise(&mut self) -> Promise {
+        let configurations = 0..self.dice.below(3);
+        let configurations = configurations.map(|_| (self.position(), self.configuration()));
+        Promise {
+            configurations: configurations.collect(),
+            ballot: match self.dice.below(4) {
+                0 => self.ballot(),
+                _ => self.to.promised,
+            },
+            summary: self.summary(),
+            amnesiac: self.dice.one_in(4),
+            withdrawn: match self.dice.below(3) {
+                0 => vec![SubmissionId {
+                    incarnation: self.me.me(),
+                    number: self.dice.near(1),
+                }],
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    fn parcel(&mut self) -> Parcel {
+        Parcel {
+            number: self.dice.near(1),
+            len: match self.dice.below(8) {
+                0 => self.dice.number() as u32,
+                _ => 1 + self.dice.below(400) as u32,
+            },
+            head: self.dice.below(20) as u32,
+            digest: crc32c::crc32c(&[0; 300]),
+        }
+    }
+
+    fn source(&mut self) -> Source {
+        match self.dice.below(2) {
+            0 => Source::Offered {
+                parcel: self.dice.near(1),
+            },
+            _ => Source::Logged {
+                position: self.position(),
+                id: self.id(),
+            },
+        }
+    }
+
+    /// Any message, such as the recipient might believe.
+    pub fn make(&mut self) -> Message {
+        let forced = self.dice.one_in(8).then_some(crate::ids::Uuid([9; 16]));
+        match self.dice.below(40) {
+            0..=7 => Message::Append(self.append()),
+            8..=11 => Message::Status(self.status()),
+            12 | 13 => Message::Ack {
+                ballot: self.to.promised,
+                position: self.position(),
+                commit: self.position(),
+            },
+            14 => Message::Ack {
+                ballot: self.ballot(),
+                position: self.position(),
+                commit: self.position(),
+            },
+            15 | 16 => Message::Summary {
+                ballot: self.to.promised,
+                summary: self.summary(),
+            },
+            17 => Message::Summary {
+                ballot: self.ballot(),
+                summary: self.summary(),
+            },
+            18 => Message::Install {
+                ballot: self.ballot(),
+                checkpoint: self.checkpoint(),
+                intact_at: self.position(),
+            },
+            19 => Message::PreVote {
+                ballot: self.ballot(),
+            },
+            20 => Message::PreVoteReply {
+                ballot: Ballot {
+                    number: self.to.promised.number + 1,
+                    replica: self.to.my_replica(),
+                },
+                granted: true,
+            },
+            21 => Message::Prepare {
+                ballot: self.ballot(),
+                forced,
+            },
+            22..=24 => Message::Promise(self.promise()),
+            25 => Message::Refuse {
+                promised: self.ballot(),
+            },
+            26 => Message::TakeOffice {
+                number: self.dice.near(self.to.promised.number),
+                forced,
+            },
+            27 => Message::Join(Join {
+                member: match self.dice.below(2) {
+                    0 => self.member(),
+                    _ => self.me.config.me.clone(),
+                },
+                history: self.to.history(),
+                known_number: self.dice.near(self.to.latest().number),
+                overrides: self.to.committed.overrides.clone(),
+            }),
+            28 => Message::Leave,
+            29 => Message::Weight {
+                weight: self.dice.byte() % 4,
+            },
+            30 => Message::Expects {
+                nodes: 3,
+                promised: self.ballot(),
+            },
+            31 => Message::LogEnd {
+                round: self.dice.number(),
+            },
+            32 => Message::LogEndReply {
+                round: self.dice.near(1),
+                ballot: self.to.promised,
+                end: self.position(),
+            },
+            33 => Message::Offer {
+                oldest: self.dice.near(1),
+                parcel: self.dice.one_in(2).then_some(self.parcel()),
+            },
+            34 => Message::Fetch {
+                source: self.source(),
+                offset: self.dice.near(64) as u32,
+                len: self.dice.near(64) as u32,
+            },
+            35 => Message::Part {
+                source: self.source(),
+                offset: self.dice.near(64) as u32,
+                bytes: self.payload(),
+            },
+            36 => Message::Held {
+                parcel: self.dice.near(1),
+            },
+            37 => {
+                let parcel = self.parcel();
+                Message::SubmitParcel {
+                    number: self.id().number,
+                    parcel,
+                    head: vec![1; parcel.head as usize].into(),
+                }
+            }
+            38 => Message::Submit {
+                number: self.id().number,
+                payload: self.dice.one_in(2).then(|| vec![2; 7].into()),
+            },
+            _ => Message::JoinRefused {
+                reason: "no".into(),
+            },
+        }
+    }
+
+    /// The message with some of its fields changed.
+    pub fn change(&mut self, message: &mut Message) {
+        match message {
+            Message::Status(status) => {
+                let other = self.status();
+                match self.dice.below(4) {
+                    0 => status.ack = other.ack,
+                    1 => status.end = other.end,
+                    2 => status.commit = other.commit,
+                    _ => *status = other,
+                }
+            }
+            Message::Append(append) => match self.dice.below(6) {
+                0 => {
+                    append.entries.pop();
+                }
+                1 => append.commit = self.position(),
+                2 => append.ack = self.position(),
+                3 | 4 => {
+                    let index = self.dice.below(append.entries.len());
+                    let body = self.wire_body();
+                    if let Some(entry) = append.entries.get_mut(index) {
+                        entry.body = body;
+                    }
+                }
+                _ => {
+                    if let Some(last) = append.entries.last() {
+                        append.entries.push(WireEntry {
+                            position: last.position + 1,
+                            ballot: last.ballot.max(append.ballot),
+                            body: self.wire_body(),
+                        });
+                    }
+                }
+            },
+            Message::Ack {
+                position, commit, ..
+            } => (*position, *commit) = (self.position(), self.position()),
+            Message::Summary { summary, .. } => *summary = self.summary(),
+            Message::Install { checkpoint, .. } => *checkpoint = self.checkpoint(),
+            Message::Promise(promise) => {
+                let other = self.promise();
+                match self.dice.below(4) {
+                    0 => promise.summary = other.summary,
+                    1 => promise.configurations = other.configurations,
+                    2 => promise.withdrawn = other.withdrawn,
+                    _ => promise.amnesiac = other.amnesiac,
+                }
+            }
+            Message::PreVoteReply { granted, .. } => *granted = !*granted,
+            Message::LogEndReply { end, .. } => *end = self.position(),
+            Message::Submit { number, .. } => *number = self.dice.near(*number),
+            Message::Part { offset, bytes, .. } => {
+                *offset = self.dice.near(u64::from(*offset)) as u32;
+                *bytes = bytes.slice(..self.dice.below(bytes.len() + 1).min(bytes.len()));
+            }
+            other => *other = self.make(),
+        }
+    }
+}

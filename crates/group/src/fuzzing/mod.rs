@@ -1,0 +1,50 @@
+//! A small cluster one of whose members lies: it changes what it sends, and makes messages up that look like a correct
+//! member's. Whatever comes of it, nobody panics, and all that a member says or writes can be encoded and read again.
+//! What happens is decided by bytes: a fuzzer's, or those of a seed.
+
+mod dice;
+mod liar;
+mod world;
+
+pub use dice::Dice;
+pub use world::{Counts, run};
+
+/// They decide of some two thousand events.
+pub const BYTES_PER_SEED: usize = 8 << 10;
+
+/// Bytes out of a seed.
+pub fn bytes_of_seed(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let words = std::iter::repeat_with(move || next().to_le_bytes());
+    words.flatten().take(len).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEEDS: u64 = 40;
+
+    /// The example `liar` does the same for longer.
+    #[test]
+    fn no_lie_ends_a_member() {
+        let mut all = Counts::default();
+        for seed in 1..=SEEDS {
+            // A panic is to name its seed.
+            let told = std::panic::catch_unwind(|| run(&bytes_of_seed(seed, BYTES_PER_SEED)));
+            let Ok(counts) = told else {
+                panic!("seed {seed}");
+            };
+            all += counts;
+        }
+        assert!(all.lies > all.events / 8, "{all:?}");
+        assert!(all.believed >= all.lies / 2, "{all:?}");
+        assert!(all.committed > all.events / 100, "{all:?}");
+    }
+}
