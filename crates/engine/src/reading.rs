@@ -57,6 +57,11 @@ impl History for Storage {
         Some(first.max(self.unreadable.get() + 1))
     }
 
+    fn has(&self, seqno: Seqno) -> bool {
+        let log = self.log.as_ref();
+        log.is_some_and(|log| log.position_of_seqno(seqno).is_some())
+    }
+
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         let Some(log) = &self.log else {
             return Ok(Vec::new());

@@ -274,6 +274,12 @@ impl Group {
         self.standing
     }
 
+    /// True if this member's own vote is a majority of its last view: it serves without the others.
+    pub fn is_majority_alone(&self) -> bool {
+        let view = &self.committed.configuration;
+        view.is_majority(view.weight_of(|m| m.replica == self.my_replica()))
+    }
+
     /// True if this member holds the sequencer's office.
     pub fn is_sequencer(&self) -> bool {
         matches!(self.role, Role::Sequencer(_))

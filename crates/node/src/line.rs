@@ -23,7 +23,14 @@ pub struct Line {
     /// Peers that sent what cannot be read: nothing more is taken from them on these connections, which are about to
     /// end.
     pub(crate) dropped: BTreeSet<PeerId>,
+    /// An operator lets this node's data be replaced by that of another cluster.
+    pub lets_data_go: bool,
+    /// Addresses that this node called, where a node with the data of another cluster answered.
+    strangers: BTreeSet<String>,
 }
+
+/// So many of them are remembered.
+const STRANGERS_MAX: usize = 64;
 
 impl Line {
     /// A connection that has just been opened.
@@ -34,7 +41,21 @@ impl Line {
             events: Vec::new(),
             limiter: LineLimiter::default(),
             dropped: BTreeSet::new(),
+            lets_data_go: false,
+            strangers: BTreeSet::new(),
         }
+    }
+
+    pub(crate) fn met_stranger(&mut self, address: String) {
+        if self.strangers.len() < STRANGERS_MAX {
+            self.strangers.insert(address);
+        }
+    }
+
+    /// The first of these addresses where another cluster answered, while nobody of the own one is connected.
+    pub fn only_stranger(&self, addresses: &[String]) -> Option<&String> {
+        let nobody = self.mesh.peers().next().is_none();
+        (self.strangers.iter()).find(|stranger| nobody && addresses.contains(stranger))
     }
 
     /// Hands a message to the queues of these peers; it leaves with the next flush of the mesh.

@@ -162,6 +162,16 @@ pub fn open_mesh(
     Ok((mesh, poller))
 }
 
+/// The addresses of the others as the mesh spells them.
+pub fn peer_addresses(cluster: &ClusterUrl, options: &Options) -> Vec<String> {
+    let base_port = options.base_port();
+    let spelled = |peer: &HostPort| {
+        let port = peer.port_or(base_port);
+        format!("{}:{port}", peer.bracketed_host())
+    };
+    cluster.peers.iter().map(spelled).collect()
+}
+
 /// What peers are told: the host that this node listens on, or else the one of
 /// `wsrep_node_address`; an unspecified one stands for the address that a peer sees.
 fn advertised_address(options: &Options, listen: &HostPort) -> String {

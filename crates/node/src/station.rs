@@ -156,8 +156,7 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         } => {
             let level = match reason {
                 RejectReason::Timeout => Level::Info,
-                // Nothing is amiss here; the other node says it louder if it is in no cluster.
-                RejectReason::History if is_primary(station) => Level::Info,
+                RejectReason::History if expects_stranger(station, &address) => Level::Info,
                 _ => Level::Warn,
             };
             let text = match reason {
@@ -172,9 +171,18 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
     station.parts().0.group(now, event);
 }
 
-fn is_primary<S: Station + ?Sized>(station: &mut S) -> bool {
+/// Notes who answered with the data of another cluster. True if that is no trouble here: this node serves, will serve
+/// without the others, or may go over to that cluster. The other node says it louder if it is in no cluster.
+fn expects_stranger<S: Station + ?Sized>(station: &mut S, address: &str) -> bool {
     let link = station.parts().0.link();
-    link.is_some_and(|link| link.group.standing() == Standing::Primary)
+    let serves = link.is_some_and(|link| {
+        link.group.standing() == Standing::Primary || link.group.is_majority_alone()
+    });
+    let Some(line) = station.line() else {
+        return serves;
+    };
+    line.met_stranger(address.to_owned());
+    serves || line.lets_data_go
 }
 
 /// Ends the connection to a peer that has sent what cannot be read. What it sent behind that has been read from the

@@ -59,6 +59,8 @@ pub enum ConnectError {
     Refused(String),
     #[error("{0}")]
     Failed(String),
+    #[error("the node at {0} has the data of another cluster")]
+    Stranger(String),
 }
 
 /// connect(): returns when the node is in a view.
@@ -96,26 +98,74 @@ pub fn connect(
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
     }
-    let votes = setup::open_votes(&options)?;
-    let me = this_member(node, &options, &votes)?;
+    let request = Request {
+        name,
+        url,
+        donor,
+        bootstrap,
+        cluster,
+        options,
+    };
+    match attempt(node, &request, Past::GoesOn) {
+        Err(ConnectError::Stranger(address)) => {
+            node.logger.info(format!(
+                "the node at {address} has the data of another cluster than this node's write-set log, and grastate.dat was \
+                 removed: this node's own log and data are dropped, and it joins that cluster by a full state transfer"
+            ));
+            attempt(node, &request, Past::Dropped)
+        }
+        result => result,
+    }
+}
+
+/// What the server asks for with connect().
+struct Request<'a> {
+    name: &'a str,
+    url: &'a str,
+    donor: &'a str,
+    bootstrap: bool,
+    cluster: ClusterUrl,
+    options: Options,
+}
+
+/// What becomes of the log of an earlier process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Past {
+    GoesOn,
+    Dropped,
+}
+
+/// Connects once.
+fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), ConnectError> {
+    let (cluster, options) = (&request.cluster, &request.options);
+    let votes = setup::open_votes(options)?;
+    let me = this_member(node, options, &votes)?;
     let incarnation = me.incarnation;
     // It may take a while: nobody is to find this node before.
     let local = node.local_position();
     let allow: AllowAddress = Box::new(crate::services::allowed);
-    let (mesh, poller) = setup::open_mesh(name, &cluster, &options, &me, Some(allow))?;
-    let start = engine_start(node, &options, &votes, me, local, donor, bootstrap)?;
+    let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
+    let start = engine_start(node, request, &votes, me, local)?;
+    let start = Start {
+        recover: start.recover && past == Past::GoesOn,
+        ..start
+    };
+    let has_consent = past == Past::GoesOn && node.peek(|core| core.grastate.says_nothing());
     let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
     let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
-        "connecting to '{name}' at {url} as member {incarnation}"
+        "connecting to '{}' at {} as member {incarnation}",
+        request.name, request.url
     ));
     node.with(|core| (core.flusher, core.stager) = (Some(flusher), Some(stager)));
-    let started = begin(node, Line::new(mesh, votes), start, donor)
-        .and_then(|()| check_expected(node, &cluster, &options))
-        .and_then(|()| wait_for_view(node, &cluster, &options));
+    let mut line = Line::new(mesh, votes);
+    line.lets_data_go = has_consent;
+    let started = begin(node, line, start, request.donor)
+        .and_then(|()| check_expected(node, cluster, options))
+        .and_then(|()| wait_for_view(node, cluster, options, has_consent));
     if let Err(error) = started {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
@@ -138,13 +188,12 @@ fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, 
 
 fn engine_start(
     node: &Node,
-    options: &Options,
+    request: &Request,
     votes: &Votes,
     me: Member,
     (local, untouched): (Gtid, bool),
-    donor: &str,
-    bootstrap: bool,
 ) -> Result<Start, ConnectError> {
+    let (options, bootstrap) = (&request.options, request.bootstrap);
     if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
             "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
@@ -162,7 +211,7 @@ fn engine_start(
         expect: setup::expected(options)?
             .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),
         server_running: node.server_running.load(Ordering::SeqCst),
-        options: crate::runtime::replicator_options(options, donor),
+        options: crate::runtime::replicator_options(options, request.donor),
         ..start
     })
 }
@@ -192,7 +241,14 @@ fn check_expected(
     }
 }
 
-fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result<(), ConnectError> {
+/// `has_consent`: an operator lets this node's data be replaced.
+fn wait_for_view(
+    node: &Node,
+    cluster: &ClusterUrl,
+    options: &Options,
+    has_consent: bool,
+) -> Result<(), ConnectError> {
+    let addresses = setup::peer_addresses(cluster, options);
     let timeout_ms = options.duration_ms("pc.wait_prim_timeout");
     let wait = options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
@@ -207,6 +263,16 @@ fn wait_for_view(node: &Node, cluster: &ClusterUrl, options: &Options) -> Result
         });
         if let Some(text) = failed {
             return Err(ConnectError::Failed(text));
+        }
+        if let Some(stranger) = node.peek(|core| core.only_stranger(&addresses)) {
+            if has_consent && !admitted {
+                return Err(ConnectError::Stranger(stranger));
+            }
+        }
+        // Only while nobody is reached it is open whose data this node will have.
+        if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
+            std::thread::sleep(Duration::from_millis(2));
+            continue;
         }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
         // Likewise who founds a cluster when all are there.

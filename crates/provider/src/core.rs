@@ -121,6 +121,17 @@ impl Core {
         self.is_blank() || self.is_resumed()
     }
 
+    /// True while a node that began with a log has reached nobody of its cluster.
+    pub fn is_alone(&self) -> bool {
+        let is_connected = |line: &Line| line.mesh.peers().next().is_some();
+        self.is_resumed() && !self.line.as_ref().is_some_and(is_connected)
+    }
+
+    /// The first of these addresses where another cluster answered, while nobody of the own one is connected.
+    pub fn only_stranger(&self, addresses: &[String]) -> Option<String> {
+        self.line.as_ref()?.only_stranger(addresses).cloned()
+    }
+
     /// An event for the replicator.
     pub fn node(&mut self, event: replicator::Event) {
         self.engine.node(now_ms(), event);

@@ -113,6 +113,12 @@ impl Grastate {
         self.says_unknown
     }
 
+    /// There was no file, or an empty one, and nothing has been saved since: an operator who has removed it lets the data
+    /// be replaced.
+    pub fn says_nothing(&self) -> bool {
+        !self.says_unknown && self.position.uuid == Gtid::UNDEFINED.uuid
+    }
+
     /// Whether the node may start a new cluster from this state.
     pub fn safe_to_bootstrap(&self) -> bool {
         self.safe_to_bootstrap

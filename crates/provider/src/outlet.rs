@@ -13,6 +13,7 @@ use crate::convert::uuid_to_abi;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
 use crate::stager::Stager;
+use crate::termination::end_process;
 use crate::waiting::Waiting;
 
 /// The parts of [`crate::core::Core`] that the engine's requests concern.
@@ -102,7 +103,7 @@ impl Outside for Outlet<'_> {
             Action::Log { level, text } => self.logger.log_at(level, &text),
             Action::Fatal { text } => {
                 self.logger.error(text);
-                std::process::abort();
+                end_process();
             }
             Action::Admitted => self.progress.admitted = true,
             Action::Closed => self.progress.closed = true,

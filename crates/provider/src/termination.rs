@@ -1,4 +1,5 @@
-//! SIGTERM before the server takes it: a server blocks its signals until it has started, and one that is to found a
+//! How the process ends when it is not the server that ends it: for want of a state, or by SIGTERM before the server
+//! takes it. A server blocks its signals until it has started, and one that is to found a
 //! cluster, or was in one whose others are not back, starts when they are there.
 
 /// True if somebody wants the process to end.
@@ -21,4 +22,21 @@ pub fn let_it() {
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &term, std::ptr::null_mut());
     }
+}
+
+/// Ends the process because its node cannot go on, which has been logged. It aborts as Galera does, so that whoever
+/// watches sees a failure; the server's crash report and a core would only hide the cause, which is no bug.
+pub fn end_process() -> ! {
+    // SAFETY: both calls take values only; the default action runs none of the server's code.
+    unsafe {
+        let no_core = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        libc::setrlimit(libc::RLIMIT_CORE, &no_core);
+        // A core that is piped to a program heeds no limit.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+    }
+    std::process::abort();
 }

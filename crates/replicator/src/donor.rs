@@ -71,6 +71,14 @@ impl Replicator {
                 Err(Unread::Lost(_)) => {}
             }
         }
+        if records.is_empty() && history.first_seqno().is_some() {
+            // The words that galera_gcache_recover_full_gcache looks for.
+            let text =
+                || format!("IST first seqno {seqno} not found from cache, falling back to SST");
+            if let Some(text) = self.complaints.line(from, self.now_ms, text) {
+                self.log(Level::Info, text);
+            }
+        }
         let chunk = Direct::IstChunk {
             from: seqno,
             records,

@@ -8,6 +8,8 @@ use trireme_group::{Delivery, NotNow, Position};
 pub trait History {
     /// First seqno from which this node can serve others without a gap; None if it holds nothing.
     fn first_seqno(&self) -> Option<Seqno>;
+    /// True if the entry with this seqno is here; reading it may fail all the same.
+    fn has(&self, seqno: Seqno) -> bool;
     /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
     /// if there is one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
@@ -80,6 +82,10 @@ pub struct NoHistory;
 impl History for NoHistory {
     fn first_seqno(&self) -> Option<Seqno> {
         None
+    }
+
+    fn has(&self, _seqno: Seqno) -> bool {
+        false
     }
 
     fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {

@@ -10,7 +10,7 @@ use crate::action::{Action, Level};
 use crate::direct::Direct;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::ist_partial::Partial;
-use crate::joiner::{NEVER, Transfer, TransferPhase};
+use crate::joiner::{Transfer, TransferPhase, never_received};
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
@@ -23,6 +23,16 @@ const PATIENCE_MS: u64 = 1000;
 const REPORT_MS: u64 = 10_000;
 /// So many pulls in a row without any answer, per member, end the attempt.
 const MAX_ROUNDS: u32 = 5;
+
+/// Whether members have what this node lacks. It is asked before anything is handed to a server that can still take a
+/// snapshot: one that is left with a gap behind what it has taken can only restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    NotBegun,
+    /// Members are asked for this entry.
+    Asks(Seqno),
+    Done,
+}
 
 /// Missing entries being pulled.
 #[derive(Debug)]
@@ -37,6 +47,9 @@ pub(crate) struct Ist {
     deadline_ms: u64,
     /// Pulls without any answer.
     silent: u32,
+    /// What this node has does not go without a gap up to what members have, as far as is known: the entry that one of
+    /// them must show first. It is not kept.
+    probe: Probe,
     /// Something was handed to the server: there is no way back to a snapshot. A view at the database's
     /// position is the first (rule 6).
     pub begun: bool,
@@ -60,6 +73,7 @@ impl Ist {
             asked: false,
             deadline_ms: 0,
             silent: 0,
+            probe: Probe::NotBegun,
             begun: true,
             after_snapshot: false,
             reported_ms: now_ms,
@@ -68,9 +82,17 @@ impl Ist {
         }
     }
 
+    /// The entry that members are asked for.
+    fn wanted(&self) -> Seqno {
+        match self.probe {
+            Probe::Asks(seqno) => seqno,
+            Probe::NotBegun | Probe::Done => self.next,
+        }
+    }
+
     /// True if this member was asked for what follows, beginning with `next`.
     fn awaits(&self, from: Incarnation, next: Seqno) -> bool {
-        self.asked && next == self.next && self.sources.front() == Some(&from)
+        self.asked && next == self.wanted() && self.sources.front() == Some(&from)
     }
 
     /// Bytes that have come of the next entry.
@@ -151,6 +173,14 @@ impl Replicator {
                 ist.sources.clear();
             }
         }
+        let (own_log, in_parts) = (ist.own_log, ist.partial.is_some());
+        if ist.probe == Probe::NotBegun {
+            self.begin_probe(history);
+        }
+        if let Some(Probe::Asks(seqno)) = self.stage.ist().map(|ist| ist.probe) {
+            self.pull(seqno);
+            return false;
+        }
         // A view that is remembered need not be pulled.
         if let Some(configuration) = self
             .control
@@ -165,7 +195,7 @@ impl Replicator {
             return true;
         }
         // Of what comes in parts it has been read, in vain.
-        if ist.own_log && ist.partial.is_none() {
+        if own_log && !in_parts {
             if self.log_again_ms.is_some() {
                 return false;
             }
@@ -177,20 +207,60 @@ impl Replicator {
                 return true;
             }
         }
-        let Some(ist) = self.stage.ist() else {
-            return false;
+        self.pull(next);
+        false
+    }
+
+    /// Finds the first entry that this node lacks behind some that it has.
+    fn begin_probe(&mut self, history: &dyn History) {
+        let views = self.control.as_ref().map(|c| &c.views);
+        let Stage::Transfer(Transfer {
+            upto,
+            phase: TransferPhase::Ist(ist),
+            ..
+        }) = &mut self.stage
+        else {
+            return;
         };
+        let is_here = |seqno: &Seqno| {
+            ist.own_log && history.has(*seqno) || views.is_some_and(|v| v.with(*seqno).is_some())
+        };
+        let lacking = (ist.next..=*upto).find(|seqno| !is_here(seqno));
+        // The first of all is asked for before anything is handed over, and kept.
+        let asks = lacking.filter(|seqno| !ist.begun && *seqno > ist.next);
+        ist.probe = asks.map_or(Probe::Done, Probe::Asks);
+    }
+
+    /// Asks a member for this entry and what follows it.
+    fn pull(&mut self, seqno: Seqno) {
+        let now_ms = self.now_ms;
+        let Some(ist) = self.stage.ist() else { return };
         let Some(source) = ist.sources.front().copied() else {
-            self.ist_impossible();
-            return false;
+            return self.ist_impossible();
         };
         (ist.asked, ist.deadline_ms) = (true, now_ms + PATIENCE_MS);
         let pull = match ist.received() {
-            0 => Direct::IstPull { from: next },
-            offset => Direct::IstPullPart { from: next, offset },
+            0 => Direct::IstPull { from: seqno },
+            offset => Direct::IstPullPart {
+                from: seqno,
+                offset,
+            },
         };
         self.send(source, &pull);
-        false
+    }
+
+    /// The member that was asked has what this node lacks, if it has answered with `shown`.
+    fn end_probe(&mut self, from: Incarnation, shown: Option<Seqno>) {
+        let Some(ist) = self.stage.ist() else { return };
+        let wanted = ist.wanted();
+        (ist.asked, ist.silent) = (false, 0);
+        if shown == Some(wanted) {
+            ist.probe = Probe::Done;
+            return;
+        }
+        ist.sources.pop_front();
+        let text = format!("{from} does not have seqno {wanted} any more");
+        self.log(Level::Info, text);
     }
 
     /// Before the first entry: shows a server that has just started the view that its database was
@@ -321,6 +391,9 @@ impl Replicator {
         if !ist.awaits(from, seqno) || part.offset != received {
             return; // unasked, or the answer to a pull that was given up
         }
+        if matches!(ist.probe, Probe::Asks(_)) {
+            return self.end_probe(from, Some(seqno));
+        }
         let mut partial = ist
             .partial
             .take()
@@ -352,6 +425,9 @@ impl Replicator {
         };
         if !ist.awaits(from, at) {
             return;
+        }
+        if matches!(ist.probe, Probe::Asks(_)) {
+            return self.end_probe(from, records.first().map(|record| record.seqno));
         }
         ist.asked = false;
         ist.silent = 0;
@@ -386,10 +462,10 @@ impl Replicator {
             return;
         };
         if ist.after_snapshot {
-            let text = format!(
-                "the snapshot ends at {}, and nobody has what follows. {NEVER}",
+            let text = never_received(&format!(
+                "The snapshot ends at {}, and nobody has what follows.",
                 ist.next - 1
-            );
+            ));
             transfer.phase = TransferPhase::GivenUp;
             return self.fatal(text);
         }

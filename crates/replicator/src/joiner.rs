@@ -19,8 +19,10 @@ use crate::replicator::{Replicator, Stage};
 pub(crate) use crate::snapshot::SnapshotPull;
 use crate::work::Task;
 
-/// What the server logs when it gives up, and what people look for.
-pub(crate) const NEVER: &str = "Will never receive state. Need to abort.";
+/// Why the process ends, after the words of Galera that people, and MariaDB's suites, look for at the line's beginning.
+pub(crate) fn never_received(why: &str) -> String {
+    format!("Will never receive state. Need to abort. {why}")
+}
 
 /// A state transfer under way.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::ist::Ist;
-use crate::joiner::{NEVER, Transfer, TransferPhase};
+use crate::joiner::{Transfer, TransferPhase, never_received};
 use crate::message::Message;
 use crate::order::Order;
 use crate::payload::Payload;
@@ -53,7 +53,9 @@ impl Replicator {
         }
         let upto = transfer.upto;
         match request {
-            None => self.give_up_snapshot("the server could not prepare for a state transfer."),
+            None => self.give_up_snapshot(
+                "The server could not prepare for a state transfer: its own messages say why.",
+            ),
             Some(request) if request.is_empty() => self.needs_restart(),
             // Whoever set wsrep_sst_method=skip says that the database is right as it is.
             Some(request) if request.starts_with(b"trivial\0") => {
@@ -237,7 +239,7 @@ impl Replicator {
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = TransferPhase::GivenUp;
         }
-        self.fatal(format!("{why} {NEVER}"));
+        self.fatal(never_received(why));
     }
 
     /// sst_received()
@@ -268,12 +270,12 @@ impl Replicator {
     fn brought(&mut self, gtid: Gtid, rcode: i32) {
         let history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         if rcode != 0 || gtid.seqno < 0 {
-            return self.fatal(format!("State transfer failed: {rcode}. {NEVER}"));
+            return self.fatal(never_received(&format!("State transfer failed: {rcode}.")));
         }
         if gtid.uuid != history {
-            return self.fatal(format!(
-                "State transfer brought {gtid}, the group's history is {history}. {NEVER}"
-            ));
+            return self.fatal(never_received(&format!(
+                "State transfer brought {gtid}, the group's history is {history}."
+            )));
         }
         let Stage::Transfer(transfer) = &self.stage else {
             return;

@@ -142,6 +142,36 @@ fn if_nobody_has_them_a_snapshot_is_taken() {
     cluster.assert_settled();
 }
 
+/// Found by MariaDB's suite: a server that was shown what its node's own log had could only leave, and start again.
+#[test]
+fn a_gap_behind_what_the_own_log_has_is_found_before_anything_is_shown() {
+    for others_have_it in [false, true] {
+        let (mut cluster, joiner, behind) = one_behind();
+        cluster.certify(1, "b", KeyType::Exclusive);
+        cluster.settle();
+        let own = cluster.nodes[0].records.by_seqno[&(behind.seqno + 1)].clone();
+        (cluster.nodes[joiner].records.by_seqno).insert(own.seqno, own);
+        if !others_have_it {
+            nobody_has_entries(&mut cluster);
+        }
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        cluster.join(joiner, behind, false);
+        cluster.settle();
+        let asked = kinds(&cluster, joiner).contains(&"sst_request".to_owned());
+        assert_eq!(asked, !others_have_it);
+        if asked {
+            assert_eq!(kinds(&cluster, joiner).len(), 2, "and no view before it");
+            let logs = &cluster.nodes[0].logs;
+            let told = |line: &&String| line.contains("not found from cache, falling back to SST");
+            assert_eq!(logs.iter().filter(told).count(), 1);
+            cluster.snapshot_from(0, joiner);
+            cluster.settle();
+        }
+        assert_eq!(cluster.comment(joiner), "Synced");
+        cluster.assert_settled();
+    }
+}
+
 #[test]
 fn a_running_server_beyond_everybodys_log_leaves() {
     let (mut cluster, joiner, behind) = one_behind();

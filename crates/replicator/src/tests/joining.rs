@@ -271,7 +271,7 @@ fn a_joiner_whose_donor_dies_gives_up() {
             .fatal
             .as_ref()
             .unwrap()
-            .ends_with("Will never receive state. Need to abort.")
+            .starts_with("Will never receive state. Need to abort. ")
     );
 }
 

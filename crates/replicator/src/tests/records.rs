@@ -25,6 +25,10 @@ impl History for Records {
             .map(|(seqno, _)| *seqno)
     }
 
+    fn has(&self, seqno: Seqno) -> bool {
+        seqno >= self.first && self.by_seqno.contains_key(&seqno)
+    }
+
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         if self.damage == Some(Unread::NotNow) {
             return Err(NotNow);
