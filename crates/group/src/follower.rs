@@ -105,11 +105,7 @@ impl Group {
             self.ask_catch_up(from);
             return;
         }
-        if !self.matched {
-            self.matched = true;
-            self.last_ack_sent = (Ballot::default(), 0);
-            self.resend_own(0);
-        }
+        self.logs_meet();
         let last = self.take_orders(append.prev_position, append.entries);
         self.agreed = self.agreed.max(last);
         self.record_ack(from, append.ballot, append.ack);
@@ -141,13 +137,24 @@ impl Group {
         last
     }
 
-    /// Where a committed entry would have to be another one, as far as is remembered (rule 1).
+    /// This log and that of the promised ballot's sequencer are the same up to some position.
+    fn logs_meet(&mut self) {
+        if !self.matched {
+            self.matched = true;
+            self.last_ack_sent = (Ballot::default(), 0);
+            self.resend_own(0);
+        }
+    }
+
+    /// Where an entry would have to be another one that is committed, or was agreed on in this ballot, as far as is
+    /// remembered (rule 1).
     fn contradicted_at(&self, append: &Append) -> Option<Position> {
         let prev = (append.prev_position, append.prev_ballot);
         let entries = append.entries.iter().map(|e| (e.position, e.ballot));
+        let fixed = self.committed.position.max(self.agreed);
         let mut links = std::iter::once(prev)
             .chain(entries)
-            .take_while(|(position, _)| *position <= self.committed.position);
+            .take_while(|(position, _)| *position <= fixed);
         let differs = |&(position, ballot): &(Position, Ballot)| {
             let known = self.tail.ballot_at(position);
             known.is_some_and(|known| known != ballot)
@@ -164,7 +171,7 @@ impl Group {
             return;
         }
         let text = format!(
-            "ERROR: the sequencer {from} has another entry at position {position} than the one that is committed here: the \
+            "ERROR: the sequencer {from} has another entry at position {position} than this node has committed, or holds from it: the \
              two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node \
              and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
         );
@@ -284,6 +291,15 @@ impl Group {
         {
             return;
         }
+        // What was acknowledged in this ballot is held as long as it lasts (rule 1).
+        if !planted(Mutant::InstallDropsAcknowledged) {
+            if self.tail.ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
+                return self.keep_log(checkpoint.position, intact_at);
+            }
+            if checkpoint.position <= self.agreed_end() && !forked {
+                return self.refuse_forked(from, checkpoint.position);
+            }
+        }
         self.counters.installs += 1;
         self.forked = false;
         self.primary_heard_at = self.now;
@@ -318,6 +334,17 @@ impl Group {
             });
             self.admitted(&configuration);
         }
+    }
+
+    /// The sequencer has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
+    /// follows the checkpoint may be acknowledged, and stays; what the sequencer sends next connects with it.
+    fn keep_log(&mut self, position: Position, intact_at: Position) {
+        self.primary_heard_at = self.now;
+        self.logs_meet();
+        self.agreed = self.agreed.max(position);
+        self.intact_at.get_or_insert(intact_at);
+        // The sequencer counts this member's progress from the checkpoint on.
+        self.last_ack_sent = (Ballot::default(), 0);
     }
 
     /// Position that this member acknowledges in the promised ballot.

@@ -26,6 +26,10 @@ impl Group {
             after >= self.committed.position,
             "a committed entry is never dropped (rule 1)"
         );
+        assert!(
+            after >= self.agreed.min(self.tail.end()),
+            "what was acknowledged in a ballot is never dropped within it (rule 1)"
+        );
         let dropped = self.tail.truncate(after);
         self.durable = self.durable.min(after);
         if !dropped.is_empty() {

@@ -64,6 +64,7 @@ mutants! {
         voided_one_by_one: VoidedOneByOne,
         override_of_follower_ignored: OverrideOfFollowerIgnored,
         other_branch_refuses: OtherBranchRefuses,
+        install_drops_acknowledged: InstallDropsAcknowledged,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

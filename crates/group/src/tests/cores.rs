@@ -32,6 +32,11 @@ impl Log {
             false => Ok(self.entries.iter().find(|e| e.position == position)),
         }
     }
+
+    /// This entry cannot be read any more.
+    pub fn lose(&mut self, position: Position) {
+        self.entries.retain(|entry| entry.position != position);
+    }
 }
 
 impl LogReader for Log {

@@ -5,6 +5,7 @@ mod branches;
 mod cores;
 mod feeding;
 mod founding;
+mod installs;
 mod kills;
 mod large;
 mod left;

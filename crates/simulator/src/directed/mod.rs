@@ -41,6 +41,7 @@ schedules! {
     figure_eight,
     late_acknowledgement,
     own_suffix,
+    asked_twice,
     best_log_leads,
     old_sequencer_returns,
     uncommitted_tail,
