@@ -1,5 +1,6 @@
 //! Current reads (rule 17): a majority is asked for its log ends; the greatest of them is a
-//! position beyond which no acknowledged commit lies. One round trip, no lease.
+//! position beyond which no acknowledged commit lies. One round trip, no lease. Readers are told of it when it is committed
+//! here: until then it may lie in a suffix that the next ballot's sequencer does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +28,8 @@ pub(crate) struct Reads {
     last_round: u64,
     waiting: Vec<u64>,
     pub round: Option<Round>,
+    /// Answered in this ballot, by positions that are not committed here.
+    uncommitted: Vec<(Position, Vec<u64>)>,
 }
 
 impl Reads {
@@ -39,6 +42,9 @@ impl Reads {
         if let Some(round) = self.round.take() {
             self.waiting.extend(round.tokens);
         }
+        for (_, tokens) in std::mem::take(&mut self.uncommitted) {
+            self.waiting.extend(tokens);
+        }
     }
 }
 
@@ -46,6 +52,7 @@ impl Group {
     /// One round at a time; readers who come meanwhile share the next.
     pub(crate) fn start_reads(&mut self) {
         self.finish_reads();
+        self.tell_read_points();
         let overdue = |round: &&mut Round| self.now >= round.asked_at + RETRY_MS;
         if let Some(round) = self.reads.round.as_mut().filter(overdue) {
             // The same round: an answer may be under way for longer than this.
@@ -146,9 +153,25 @@ impl Group {
         };
         if self.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.reads.round.take();
-            for token in round.into_iter().flat_map(|round| round.tokens) {
-                self.out.push(Action::ReadPoint { token, position });
+            let tokens = round.map(|round| round.tokens).unwrap_or_default();
+            self.reads.uncommitted.push((position, tokens));
+            self.tell_read_points();
+        }
+    }
+
+    fn tell_read_points(&mut self) {
+        let committed = match planted(Mutant::ReadPointNotCommitted) {
+            true => Position::MAX,
+            false => self.committed.position,
+        };
+        for (position, tokens) in std::mem::take(&mut self.reads.uncommitted) {
+            if position > committed {
+                self.reads.uncommitted.push((position, tokens));
+                continue;
             }
+            let points = tokens.into_iter();
+            let points = points.map(|token| Action::ReadPoint { token, position });
+            self.out.extend(points);
         }
     }
 

@@ -65,6 +65,7 @@ mutants! {
         override_of_follower_ignored: OverrideOfFollowerIgnored,
         other_branch_refuses: OtherBranchRefuses,
         install_drops_acknowledged: InstallDropsAcknowledged,
+        read_point_not_committed: ReadPointNotCommitted,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,

@@ -11,6 +11,7 @@ mod large;
 mod left;
 mod moving;
 mod office;
+mod reads;
 mod restarts;
 mod staging;
 mod strangers;

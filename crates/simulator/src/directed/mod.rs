@@ -71,6 +71,7 @@ schedules! {
     fork_meets_rest,
     split_brain_ignored,
     stale_read,
+    read_of_dropped_suffix,
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
     arbitrator_log_wraps,

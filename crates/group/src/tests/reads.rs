@@ -1,0 +1,66 @@
+//! Current reads (rule 17).
+
+use super::cores::Cores;
+use crate::event::{Action, Event};
+use crate::ids::Position;
+use crate::message::Message;
+
+/// Positions that a reader on node 0 was told.
+fn points(cores: &Cores, reader: u64) -> Vec<Position> {
+    let actions = cores.nodes[0].actions.iter();
+    let points = actions.filter_map(|action| match action {
+        Action::ReadPoint { token, position } if *token == reader => Some(*position),
+        _ => None,
+    });
+    points.collect()
+}
+
+/// Node 0, the sequencer, has what node 4 has submitted, and nobody else; all others have answered its reader 7.
+fn suffix() -> (Cores, Position) {
+    let mut cores = Cores::of(5);
+    cores.part(&[4], &[1, 2, 3]);
+    cores.lost = |message| matches!(message, Message::Append(_));
+    let before = cores.nodes[0].group.end();
+    (1..=20).for_each(|number| cores.submit(4, number));
+    assert_eq!(cores.nodes[0].group.end(), before + 20);
+    cores.event(0, Event::Read { token: 7 });
+    (cores, before)
+}
+
+#[test]
+fn a_read_point_is_told_when_it_is_committed() {
+    let (mut cores, before) = suffix();
+    assert_eq!(points(&cores, 7), []);
+    cores.lost = |_| false;
+    cores.pass(1_000);
+    assert_eq!(points(&cores, 7), [before + 20]);
+}
+
+/// The origin of the suffix dies, and the next sequencer does not have it: nothing is ordered any more.
+#[test]
+fn a_read_whose_point_lies_in_a_dropped_suffix_asks_again() {
+    let (mut cores, before) = suffix();
+    cores.kill(4);
+    cores.part(&[0], &[1, 2, 3]);
+    cores.lost = |_| false;
+    cores.pass(2_000);
+    assert!(cores.nodes[1].group.is_sequencer());
+    assert_eq!(points(&cores, 7), []);
+    cores.cut.clear();
+    cores.pass(1_000);
+    let end = cores.nodes[0].group.commit();
+    assert!(end < before + 20, "the suffix is gone");
+    let points = points(&cores, 7);
+    assert!(matches!(points[..], [point] if point <= end), "{points:?}");
+}
+
+/// Without a majority nobody waits.
+#[test]
+fn a_read_whose_point_is_not_committed_fails_with_the_majority() {
+    let (mut cores, _) = suffix();
+    cores.part(&[0], &[1, 2, 3, 4]);
+    cores.pass(10_000);
+    let failed = |action: &Action| matches!(action, Action::ReadFailed { token: 7 });
+    assert!(cores.nodes[0].actions.iter().any(failed));
+    assert_eq!(points(&cores, 7), []);
+}
