@@ -66,6 +66,15 @@ impl Group {
         }
         if self.latest().member(incarnation).is_none() {
             self.peers.remove(&incarnation);
+            let (latest, committed) = (self.latest().clone(), &self.committed.configuration);
+            let seated = |replica| {
+                [&latest, committed]
+                    .iter()
+                    .any(|c| c.replica(replica).is_some())
+            };
+            // Whoever has no seat says it again when it is back: else every id that ever came would be kept.
+            self.acks
+                .retain(|replica, ack| ack.incarnation != incarnation || seated(*replica));
         }
         if let Role::Sequencer(office) = &mut self.role {
             office.forget(incarnation);

@@ -6,6 +6,7 @@ use super::dice::Dice;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::Body;
+use crate::event::RecoveredLog;
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
 use crate::message::{
@@ -416,6 +417,30 @@ impl Liar<'_, '_> {
             _ => Message::JoinRefused {
                 reason: "no".into(),
             },
+        }
+    }
+
+    /// Changes something in a log.
+    pub fn damage(&mut self, log: &mut RecoveredLog) {
+        let index = self.dice.below(log.entries.len());
+        let last = log.entries.last().map(|entry| entry.ballot);
+        match (self.dice.below(8), log.entries.get_mut(index)) {
+            (0 | 1, Some(entry)) => {
+                if let WireBody::Full(body) = self.wire_body() {
+                    entry.body = body;
+                }
+            }
+            (2, Some(entry)) => entry.ballot = self.ballot(),
+            (3, Some(entry)) => entry.ballot = last.unwrap_or_default(),
+            (4, Some(entry)) => entry.position = self.position(),
+            (5, _) => drop(log.entries.drain(index..)),
+            (6, _) => log.commit = self.position(),
+            _ => log.checkpoint = self.checkpoint(),
+        }
+        let end = (log.checkpoint.position).saturating_add(log.entries.len() as Position);
+        if self.dice.one_in(2) {
+            log.commit = log.commit.min(end);
+            log.left = log.left.min(end);
         }
     }
 

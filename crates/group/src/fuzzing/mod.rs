@@ -45,6 +45,7 @@ mod tests {
         }
         assert!(all.lies > all.events / 8, "{all:?}");
         assert!(all.believed >= all.lies / 2, "{all:?}");
-        assert!(all.committed > all.events / 100, "{all:?}");
+        assert!(all.opened > all.damaged / 8, "{all:?}");
+        assert!(all.committed > all.events / 200, "{all:?}");
     }
 }

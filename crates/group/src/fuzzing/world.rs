@@ -29,6 +29,10 @@ pub struct Counts {
     pub believed: u64,
     /// Entries committed, on all members.
     pub committed: u64,
+    /// Logs changed before a process starts with them.
+    pub damaged: u64,
+    /// Those of them that a process started with.
+    pub opened: u64,
 }
 
 impl AddAssign for Counts {
@@ -37,6 +41,8 @@ impl AddAssign for Counts {
         self.lies += other.lies;
         self.believed += other.believed;
         self.committed += other.committed;
+        self.damaged += other.damaged;
+        self.opened += other.opened;
     }
 }
 
@@ -350,7 +356,7 @@ impl World<'_> {
         }
         let durable = self.nodes[index].group.config.append_is_durable;
         let node = &mut self.nodes[index];
-        let log = std::mem::take(&mut node.log);
+        let mut log = std::mem::take(&mut node.log);
         let begin = log.base.position;
         let known = node.group.commit().max(begin);
         let entries: Vec<Entry> = (log.entries.iter())
@@ -367,6 +373,12 @@ impl World<'_> {
             Ok(()),
             "a member writes what it can read"
         );
+        if self.dice.one_in(4) && !log.base.history.is_nil() {
+            self.damage(index, &mut recovered);
+            log.base = recovered.checkpoint.clone();
+            log.entries = recovered.entries.clone();
+        }
+        let node = &mut self.nodes[index];
         let left = recovered.left;
         let old = recovered.entries.iter_mut().filter(|e| e.position <= left);
         old.for_each(Entry::drop_payload);
@@ -382,6 +394,27 @@ impl World<'_> {
             if other != index && !self.dice.one_in(8) {
                 self.connect(index, other);
             }
+        }
+    }
+
+    /// The log has valid checksums, and other contents. What no member can have written is not opened.
+    fn damage(&mut self, index: usize, log: &mut RecoveredLog) {
+        let group = &self.nodes[index].group;
+        let mut liar = Liar {
+            dice: &mut self.dice,
+            me: group,
+            to: group,
+            known: &self.known,
+        };
+        let before = log.clone();
+        for _ in 0..=liar.dice.below(3) {
+            liar.damage(log);
+        }
+        let is_opened = log.check().is_ok();
+        self.counts.damaged += 1;
+        self.counts.opened += u64::from(is_opened);
+        if !is_opened {
+            *log = before;
         }
     }
 

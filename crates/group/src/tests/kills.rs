@@ -5,8 +5,8 @@ use crate::branches::OVERRIDES_MAX;
 use crate::codec::{decode, encode};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::event::RecoveredLog;
-use crate::ids::{Ballot, Position, SubmissionId, Uuid};
+use crate::event::{Event, RecoveredLog};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
 use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
 use crate::tail::SUMMARY_RUNS_MAX;
@@ -180,6 +180,33 @@ fn a_history_has_no_more_overrides_than_may_be_noted() {
     }
     let group = &cores.nodes[1].group;
     assert_eq!(group.overrides_in_log().len(), OVERRIDES_MAX);
+}
+
+#[test]
+fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
+    let mut cores = Cores::of(2);
+    let ballot = cores.nodes[1].group.ballot();
+    for stranger in 0..1_000u64 {
+        let mut id = [9; 16];
+        id[..8].copy_from_slice(&stranger.to_le_bytes());
+        let (replica, incarnation) = (ReplicaId(Uuid(id)), Incarnation(Uuid(id)));
+        let up = Event::PeerUp {
+            replica,
+            incarnation,
+        };
+        cores.event(1, up);
+        let message = Message::Ack {
+            ballot,
+            position: 1,
+            commit: 0,
+        };
+        let from = incarnation;
+        cores.event(1, Event::Message { from, message });
+        cores.event(1, Event::PeerDown { incarnation });
+    }
+    let group = &cores.nodes[1].group;
+    assert!(group.acks.len() <= 2, "{}", group.acks.len());
+    assert!(group.peers.len() <= 2, "{}", group.peers.len());
 }
 
 fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
