@@ -198,6 +198,11 @@ impl MemoryDisk {
         locked(&self.files).device_failed = true;
     }
 
+    /// The device takes nothing now.
+    pub fn is_device_failed(&self) -> bool {
+        locked(&self.files).device_failed
+    }
+
     /// The directory is mounted again while the machine goes on. What was not flushed is lost as in a power loss
     /// ([`MemoryDisk::lose_power`]). Files that were opened before cannot be written any more.
     pub fn remount(&self, survives: impl FnMut() -> bool) {

@@ -160,6 +160,30 @@ pub enum Fault {
         /// When the disk works again.
         for_us: TimeUs,
     },
+    /// The volume of the node's log and promises takes nothing for a while, and is mounted again within one boot of the machine:
+    /// what was not flushed is partly gone.
+    DeviceFails {
+        /// The node.
+        node: NodeId,
+        /// When it is mounted again.
+        for_us: TimeUs,
+    },
+    /// The node's state file and its promises cannot be written for a while.
+    NotesFail {
+        /// The node.
+        node: NodeId,
+        /// Nor can its log be flushed.
+        log: bool,
+        /// When they can again.
+        for_us: TimeUs,
+    },
+    /// Flushes of the node's log and promises do not end for a while.
+    FlushHangs {
+        /// The node.
+        node: NodeId,
+        /// When they end.
+        for_us: TimeUs,
+    },
     /// About every second read of the node's log fails for a while.
     ReadFails {
         /// The node.
@@ -219,6 +243,9 @@ impl Fault {
             Fault::Astray { .. } => "astray",
             Fault::FullDisk { .. } => "full disk",
             Fault::FlushFails { .. } => "failing flushes",
+            Fault::DeviceFails { .. } => "failing device",
+            Fault::NotesFail { .. } => "failing notes",
+            Fault::FlushHangs { .. } => "hanging flushes",
             Fault::ReadFails { .. } => "failing reads",
             Fault::Rot { .. } => "flipped bits",
             Fault::Blackout { .. } => "blackout",
@@ -238,6 +265,9 @@ impl Fault {
             | Fault::Astray { for_us, .. }
             | Fault::FullDisk { for_us, .. }
             | Fault::FlushFails { for_us, .. }
+            | Fault::DeviceFails { for_us, .. }
+            | Fault::NotesFail { for_us, .. }
+            | Fault::FlushHangs { for_us, .. }
             | Fault::ReadFails { for_us, .. }
             | Fault::Isolate { for_us, .. } => for_us,
             _ => 0,
@@ -294,6 +324,8 @@ impl fmt::Display for Fault {
             Fault::Pause { node, for_us }
             | Fault::Isolate { node, for_us }
             | Fault::FlushFails { node, for_us }
+            | Fault::DeviceFails { node, for_us }
+            | Fault::FlushHangs { node, for_us }
             | Fault::ReadFails { node, for_us }
             | Fault::Astray { node, for_us } => {
                 write!(f, " n{} for {} ms", node + 1, ms(for_us))
@@ -302,6 +334,10 @@ impl fmt::Display for Fault {
             | Fault::Leave { node, for_us }
             | Fault::Reconnect { node, for_us } => {
                 write!(f, " n{}, back after {} ms", node + 1, ms(for_us))
+            }
+            Fault::NotesFail { node, log, for_us } => {
+                let log = if *log { ", with its log," } else { "" };
+                write!(f, " n{}{log} for {} ms", node + 1, ms(for_us))
             }
             Fault::FullDisk {
                 node,

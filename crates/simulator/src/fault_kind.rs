@@ -57,6 +57,12 @@ pub enum Kind {
     FullDisk,
     /// The log cannot be flushed.
     FlushFails,
+    /// The volume takes nothing, and loses what was not flushed.
+    DeviceFails,
+    /// State file and promises cannot be written.
+    NotesFail,
+    /// Flushes do not end.
+    FlushHangs,
     /// The log cannot be read.
     ReadFails,
     /// The log is damaged between two processes.
@@ -141,6 +147,13 @@ impl Kind {
                 for_us,
             },
             FlushFails => Fault::FlushFails { node, for_us },
+            DeviceFails => Fault::DeviceFails { node, for_us },
+            NotesFail => Fault::NotesFail {
+                node,
+                log: random.percent(50),
+                for_us,
+            },
+            FlushHangs => Fault::FlushHangs { node, for_us },
             ReadFails => Fault::ReadFails { node, for_us },
             Rot => Fault::Rot {
                 node,

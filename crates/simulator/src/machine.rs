@@ -62,6 +62,10 @@ pub struct Machine {
     pub doomed: bool,
     /// Its operator sets `wsrep_cluster_address` again after a failure of its disk, and does not restart it.
     pub is_reconnected: bool,
+    /// Its process has files open that take nothing any more: their volume was mounted again.
+    pub detached: bool,
+    /// Flushes that have begun before end then at the earliest.
+    pub hangs_until_us: TimeUs,
     /// No promise can be kept now.
     pub votes_fail: bool,
     /// Was synced since the last fault.

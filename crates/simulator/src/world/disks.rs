@@ -5,7 +5,7 @@ use trireme_group::Standing;
 use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, Lost, MemoryDisk};
 
 use super::World;
-use crate::machine::Left;
+use crate::machine::{Left, Process};
 use crate::random::Random;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -53,6 +53,16 @@ impl World {
         }
     }
 
+    /// What the node must note, flushed, cannot be written.
+    pub(crate) fn fail_notes(&mut self, node: NodeId, log: bool) {
+        let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
+        let machine = &mut self.machines[node];
+        machine.doomed = forgets;
+        machine.votes_fail = true;
+        machine.disk.set_fail_state(true);
+        machine.disk.set_fail_syncs(log);
+    }
+
     /// The volume that holds the node's log and its promises fails: nothing can be kept on it any more.
     pub(crate) fn fail_device(&mut self, node: NodeId) {
         let forgets = !self.plan.recovers;
@@ -69,7 +79,9 @@ impl World {
         let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
         let machine = &mut self.machines[node];
         // A process that has not noticed goes on with handles that take nothing any more.
-        machine.doomed = machine.doomed && machine.process.is_some();
+        let is_open = |process: &Process| process.engine.link().is_some();
+        machine.detached = machine.process.as_deref().is_some_and(is_open);
+        machine.doomed &= machine.detached;
         machine.votes_fail = false;
         machine.left.intact &= !forgets;
     }
@@ -77,7 +89,8 @@ impl World {
     /// The disk is as good as new.
     pub(crate) fn mend_disk(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
-        machine.doomed = false;
+        machine.doomed = machine.detached;
+        machine.votes_fail &= machine.disk.is_device_failed();
         machine.disk.set_room(None);
         machine.disk.set_fail_syncs(false);
         machine.disk.set_fail_state(false);

@@ -6,6 +6,7 @@ use trireme_log::MemoryDisk;
 use super::{Happening, World};
 use crate::fault::Fault;
 use crate::machine::{Input, Left, Machine, Process};
+use crate::mark::MemoryMark;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Datadir;
@@ -37,6 +38,8 @@ impl World {
             | Fault::Reconnect { node, .. }
             | Fault::FullDisk { node, .. }
             | Fault::FlushFails { node, .. }
+            | Fault::DeviceFails { node, .. }
+            | Fault::NotesFail { node, .. }
             | Fault::Rot { node, .. } => {
                 runs(node) && self.may_go_while_founding(fault, node)
                     || runs(node) && self.survivable(node) && self.others_have_state(node)
@@ -188,6 +191,9 @@ impl World {
                 node, room_bytes, ..
             } => self.spoil_disk(node, Some(room_bytes)),
             Fault::FlushFails { node, .. } => self.spoil_disk(node, None),
+            Fault::DeviceFails { node, .. } => self.fail_device(node),
+            Fault::NotesFail { node, log, .. } => self.fail_notes(node, log),
+            Fault::FlushHangs { node, for_us } => self.machines[node].hangs_until_us = now + for_us,
             Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
             Fault::Rot { node, bits, for_us } => {
                 self.machines[node].back_us = now + for_us;
@@ -296,7 +302,9 @@ impl World {
             Fault::SlowAppliers { node, .. } => self.slow_appliers(node, 1),
             Fault::FullDisk { node, .. }
             | Fault::FlushFails { node, .. }
+            | Fault::NotesFail { node, .. }
             | Fault::ReadFails { node, .. } => self.mend_disk(node),
+            Fault::DeviceFails { node, .. } => self.remount(node, |random| random.percent(50)),
             Fault::Astray { node, .. } if self.machines[node].astray => {
                 self.machines[node].astray = false;
                 self.start_empty(node);
@@ -321,6 +329,7 @@ impl World {
         machine.replica = replica;
         machine.promised = Ballot::default();
         machine.last_log = Uuid::NIL;
+        machine.mark = MemoryMark::default();
         machine.saved = SavedState::default();
         machine.disk = MemoryDisk::default();
         machine.left = Left::default();

@@ -28,7 +28,11 @@ impl World {
             if waited {
                 us += self.random.within(1..=plan.flush_us);
             }
-            process.free_us = process.free_us.max(self.now_us + us * machine.slow);
+            let begins_us = match waited {
+                true => self.now_us.max(machine.hangs_until_us),
+                false => self.now_us,
+            };
+            process.free_us = process.free_us.max(begins_us + us * machine.slow);
         }
         (progress.acted, progress.appended, progress.waited) = (false, false, false);
     }
@@ -60,7 +64,7 @@ impl World {
         let Some(process) = &mut machine.process else {
             return;
         };
-        let (start, slow) = (process.start, machine.slow);
+        let (start, slow, hangs_until_us) = (process.start, machine.slow, machine.hangs_until_us);
         let Progress {
             flushes,
             stages,
@@ -94,7 +98,9 @@ impl World {
         }
         for input in jobs {
             let us = random.within(1..=flush_us) * slow;
-            self.queue.push(now + us, Happening::To(node, start, input));
+            let begins_us = now.max(hangs_until_us);
+            self.queue
+                .push(begins_us + us, Happening::To(node, start, input));
         }
     }
 

@@ -136,6 +136,8 @@ impl World {
                 dying: None,
                 doomed: false,
                 is_reconnected: false,
+                detached: false,
+                hangs_until_us: 0,
                 votes_fail: false,
                 was_synced: false,
             })

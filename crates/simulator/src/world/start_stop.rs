@@ -94,6 +94,9 @@ impl World {
         let doom = self.new_doom(node, is_new && !bootstrap);
         let (now, plan) = (self.now_us, &self.plan);
         let machine = &mut self.machines[node];
+        if std::mem::take(&mut machine.detached) {
+            machine.doomed = false;
+        }
         let start = machine.starts();
         process.start = start;
         process.incarnation = incarnation;
@@ -424,7 +427,10 @@ impl World {
             return;
         };
         self.machines[node].doom.kill();
-        self.machines[node].left.intact &= self.keeps_log(power_loss);
+        let detached = std::mem::take(&mut self.machines[node].detached);
+        let lost = detached && self.plan.durability != Durability::Disk;
+        self.machines[node].doomed &= !detached;
+        self.machines[node].left.intact &= self.keeps_log(power_loss) && !lost;
         let random = &mut self.server_random;
         let datadir = (process.server).crash(power_loss, now, random, &mut self.watch);
         if power_loss {
