@@ -153,6 +153,7 @@ impl Engine {
                 let dropped = link.storage.staging().parcels();
                 let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
                 (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
+                link.hang.ends(now_ms);
                 self.not_staged(now_ms, dropped);
                 self.must_write(result);
                 self.tell_history(outside);
@@ -165,6 +166,10 @@ impl Engine {
                     true => Ok(()),
                     false => outside.promise(promised),
                 };
+                let persisted = persisted.or_else(|error| {
+                    let is_given = planted(Mutant::UnkeptPromiseGiven);
+                    is_given.then_some(()).ok_or(error)
+                });
                 match persisted {
                     Ok(()) => (link.group).handle(now_ms, group::Event::Persisted { promised }),
                     Err(error) => self.not_kept("the promised ballot cannot be written", &error),

@@ -10,6 +10,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, Seqno, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
+use crate::hang::Hang;
 use crate::laggard::Told;
 use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
@@ -88,6 +89,8 @@ pub struct Link {
     pub(crate) flushing: Option<Position>,
     /// A flush is under way that nothing waits for.
     pub(crate) writing_back: bool,
+    /// How long the disk keeps the flush under way.
+    pub(crate) hang: Hang,
     pub(crate) history_told: bool,
     pub(crate) log_told: bool,
     /// The history that this node founds, if the others support it.
@@ -257,6 +260,7 @@ impl Engine {
             unflushed: None,
             flushing: None,
             writing_back: false,
+            hang: Hang::default(),
             history_told: false,
             log_told: false,
             to_found: expect.map(|expected| expected.history),
@@ -348,7 +352,12 @@ impl Engine {
     /// Tells both that time has passed, if they asked for it.
     pub fn tick(&mut self, now_ms: u64) {
         if let Some(link) = (self.link.as_mut()).filter(|l| now_ms >= l.group.next_deadline()) {
-            link.group.config_mut().able = self.replicator.is_synced();
+            let hangs = link.hang.is_long(now_ms) && !planted(Mutant::HangUnseen);
+            let config = link.group.config_mut();
+            (config.able, config.stuck) = (self.replicator.is_synced(), hangs);
+            let storage = &link.storage;
+            let dir = || (storage.disk)().path("").display().to_string();
+            self.notes.extend(link.hang.is_due(now_ms, dir));
             self.group(now_ms, group::Event::Tick);
         }
         if (self.replicator.next_deadline_ms()).is_some_and(|at| now_ms >= at) {

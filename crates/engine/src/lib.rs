@@ -11,6 +11,7 @@ mod actions;
 mod beginning;
 mod engine;
 mod group_reads;
+mod hang;
 mod laggard;
 mod mark;
 mod noting;

@@ -13,7 +13,7 @@ use crate::storage::Storage;
 
 impl Link {
     /// Sees to it that not too much waits to be flushed.
-    fn write_back(&mut self, outside: &mut dyn Outside) -> Result<(), LogError> {
+    fn write_back(&mut self, now_ms: u64, outside: &mut dyn Outside) -> Result<(), LogError> {
         let most_bytes = self.storage.thresholds.write_back_bytes;
         let enough = self.storage.unflushed_bytes() >= most_bytes;
         if self.flush_appends || self.writing_back || !enough {
@@ -24,6 +24,7 @@ impl Link {
         }
         if let Some(job) = self.storage.begin_write_back()? {
             self.writing_back = true;
+            self.hang.begins(now_ms);
             outside.flush(job);
         }
         Ok(())
@@ -54,6 +55,7 @@ impl Engine {
             begun.map(|job| {
                 link.flushing = link.unflushed.take();
                 if let Some(job) = job {
+                    link.hang.begins(now_ms);
                     outside.flush(job);
                 }
                 link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
@@ -61,7 +63,7 @@ impl Engine {
         } else {
             let written = link.storage.write_out();
             written
-                .and_then(|()| link.write_back(outside))
+                .and_then(|()| link.write_back(now_ms, outside))
                 .map(|()| None)
         };
         match result {
@@ -106,6 +108,7 @@ impl Engine {
         match link.storage.end_flush(done) {
             Ok(true) => {
                 link.writing_back = false;
+                self.notes.extend(link.hang.ends(now_ms));
                 if let Some(position) = link.flushing.take() {
                     self.group(now_ms, group::Event::Appended { position });
                 }

@@ -361,6 +361,33 @@ fn after_a_failed_device_a_member_counts_as_one_that_may_have_forgotten() {
     }
 }
 
+/// A disk that does not answer is told, as long as it does not, and when it does again.
+#[test]
+fn a_flush_that_does_not_end_is_told() {
+    let mut node = Node::new(Durability::Disk, true);
+    node.out.warnings.clear();
+    node.certify();
+    let told = |node: &Node, word: &str| {
+        let warnings = node.out.warnings.iter();
+        warnings.filter(|text| text.contains(word)).count()
+    };
+    let began = node.now_ms;
+    while node.now_ms < began + 5_000 {
+        assert_eq!(told(&node, "does not answer"), 0);
+        node.settle();
+    }
+    node.settle();
+    assert_eq!(told(&node, "does not answer"), 1, "{:?}", node.out.warnings);
+    assert!(node.engine.link().is_some(), "it stays");
+    while node.now_ms < began + 20_000 {
+        node.settle();
+    }
+    assert_eq!(told(&node, "does not answer"), 2, "seldom");
+    node.flush_ends();
+    node.settle();
+    assert_eq!(told(&node, "answers again"), 1);
+}
+
 /// A full disk has dropped nothing that it had taken: a flush shows it.
 #[test]
 fn for_want_of_room_nothing_is_forgotten_unless_the_flush_fails() {

@@ -39,6 +39,8 @@ pub struct Config {
     pub wish: Wish,
     /// True while this member may be given the office: it is synced.
     pub able: bool,
+    /// True while its disk does not answer: another member is to have the office.
+    pub stuck: bool,
     /// True if round trips and silences are measured, and the office moves by them.
     pub measures: bool,
     /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
@@ -67,6 +69,7 @@ impl Config {
             parcels_bytes: 2 << 30,
             wish: Wish::Auto,
             able: true,
+            stuck: false,
             measures: true,
             expect: 0,
             thresholds: Thresholds::default(),

@@ -164,6 +164,7 @@ impl Group {
                     ms(best.cost_us),
                     ms(own.cost_us)
                 ),
+                false if self.config.stuck => "the disk here does not answer".to_owned(),
                 false => "repl.sequencer".to_owned(),
             };
             office.closing = true;
@@ -200,7 +201,11 @@ impl Group {
         let others = (0..members.len()).filter(|index| *index != own);
         let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, office)?)));
         let best = able.max_by(|a, b| a.wish.cmp(&b.wish).then(b.cost_us.cmp(&a.cost_us)))?;
-        Some((seat(own, self.config.wish), best))
+        let wish = match self.config.stuck {
+            true => Wish::Never,
+            false => self.config.wish,
+        };
+        Some((seat(own, wish), best))
     }
 
     /// What the member wishes, if the office may be given to it.

@@ -73,7 +73,7 @@ impl Group {
 
     /// What a heartbeat says for the sake of the office's place.
     pub(crate) fn own_outlook(&self) -> Outlook {
-        let able = self.config.able && self.leaving.is_none() && !self.gone;
+        let able = self.config.able && !self.config.stuck && self.leaving.is_none() && !self.gone;
         let mut outlook = Outlook {
             wish: self.config.wish,
             able,

@@ -77,6 +77,8 @@ mutants! {
         pause_fills_all_logs: PauseFillsAllLogs,
         restart_reads_all: RestartReadsAll,
         left_is_overtaken: LeftIsOvertaken,
+        hang_unseen: HangUnseen,
+        unkept_promise_given: UnkeptPromiseGiven,
         mark_lags: MarkLags,
         mark_not_heeded: MarkNotHeeded,
         failure_not_noted: FailureNotNoted,

@@ -116,6 +116,9 @@ schedules! {
     device_fails_markless,
     device_fails_again,
     dies_applying,
+    flush_hangs,
+    full_disk_in_pending_view,
+    notes_fail,
 }
 
 /// The schedule with this name. Err: there is none.

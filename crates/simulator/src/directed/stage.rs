@@ -272,6 +272,13 @@ impl<'a> Stage<'a> {
         self.world.remount(node, |_| false);
     }
 
+    /// Flushes of the node's log, and its promises, take so long at least.
+    pub fn hang(&mut self, node: NodeId, ms: u64) {
+        self.world
+            .tell(|| format!("ORDER flushes of n{} hang for {ms} ms", node + 1));
+        self.world.machines[node].hangs_until_us = self.world.now_us + ms * 1000;
+    }
+
     /// SIGSTOP.
     pub fn pause(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER pause n{}", node + 1));
