@@ -198,6 +198,11 @@ impl MemoryDisk {
         locked(&self.files).device_failed = true;
     }
 
+    /// Reads fail now ([`MemoryDisk::set_fail_reads`]).
+    pub fn is_failing_reads(&self) -> bool {
+        locked(&self.files).fail_reads
+    }
+
     /// The device takes nothing now.
     pub fn is_device_failed(&self) -> bool {
         locked(&self.files).device_failed

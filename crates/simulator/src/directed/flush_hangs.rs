@@ -13,7 +13,6 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.durability = Durability::Disk;
-        plan.flushes_apart = true;
         plan.suspect_timeout_ms = 60_000;
         plan.recovers = true;
         plan

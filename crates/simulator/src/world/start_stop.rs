@@ -345,6 +345,7 @@ impl World {
     /// Sees whether the process ends now.
     pub(crate) fn meet_fate(&mut self, node: NodeId) {
         let now = self.now_us;
+        let reads_fail = self.machines[node].disk.is_failing_reads();
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
@@ -356,8 +357,8 @@ impl World {
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;
-            // A failed flush may have cost what was written.
-            if text.contains("cannot be read back") && !process.cut_off {
+            // A failed flush may have cost what was written, and a disk that fails to read it explains it, too.
+            if text.contains("cannot be read back") && !process.cut_off && !reads_fail {
                 let (name, value, limit) = ("write-sets that cannot be read back", 1, 0);
                 self.watch.see(now, node, Seen::Size { name, value, limit });
             }
