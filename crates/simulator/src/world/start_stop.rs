@@ -429,7 +429,7 @@ impl World {
         };
         self.machines[node].doom.kill();
         let detached = std::mem::take(&mut self.machines[node].detached);
-        let lost = detached && self.plan.durability != Durability::Disk;
+        let lost = detached && self.plan.durability != trireme_log::Durability::Disk;
         self.machines[node].doomed &= !detached;
         self.machines[node].left.intact &= self.keeps_log(power_loss) && !lost;
         let random = &mut self.server_random;
