@@ -115,6 +115,7 @@ mutants! {
         last_synced_left_out: LastSyncedLeftOut,
         left_out_stops: LeftOutStops,
         reads_do_not_wait: ReadsDoNotWait,
+        read_waits_for_nothing: ReadWaitsForNothing,
         toi_not_alone: ToiNotAlone,
         donor_state_moves: DonorStateMoves,
         forked_database_used: ForkedDatabaseUsed,

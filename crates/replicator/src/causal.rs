@@ -29,7 +29,12 @@ impl Causal {
     pub(crate) fn read_point(&mut self, ticket: Ticket, position: Position) -> bool {
         let waits = self.asked.remove(&ticket);
         if waits {
-            self.positions.insert(ticket, position);
+            let beyond = if planted(Mutant::ReadWaitsForNothing) {
+                40
+            } else {
+                0
+            };
+            self.positions.insert(ticket, position + beyond);
         }
         waits
     }
