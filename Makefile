@@ -58,8 +58,9 @@ sim:  ## one schedule of the simulator after the other (ARGS="--seeds 0..1000 --
 sim-soak:  ## COUNT=20000 more schedules, on from the last range in crates/simulator/ranges.txt
 	scripts/sim-soak.sh $(or $(COUNT),20000)
 
-mutants:  ## planted mistakes: in how many schedules the simulator finds each
+mutants:  ## planted mistakes: in how many schedules the simulator finds each, and which test finds those outside of it
 	cargo run --release --package simulator --features mutants -- mutants $(ARGS)
+	scripts/mutants.sh
 
 model:  ## every interleaving of a small group (minutes, some GiB)
 	cargo run --release --package trireme-model -- --bound large $(ARGS)

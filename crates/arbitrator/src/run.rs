@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use trireme_group::{Member, Reminder, Standing};
+use trireme_mutants::{Mutant, planted};
 use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
 use trireme_node::{LEAVE_PATIENCE, Line, Station, now_ms, setup};
@@ -51,12 +52,15 @@ impl Arbitrator {
         let options = options_of(settings, &cluster, &directory)?;
         log.set_debug(options.bool("debug"));
         let votes = setup::open_votes(&options)?;
-        let me = Member {
+        let mut me = Member {
             name: settings.name.clone(),
             arbitrator: true,
             never_donor: true,
             ..setup::this_member(&options, &votes)?
         };
+        if planted(Mutant::ArbitratorWithoutWeight) {
+            me.full_weight = 0;
+        }
         let incarnation = me.incarnation;
         let (mesh, poller) = setup::open_mesh(&settings.group, &cluster, &options, &me, None)?;
         let mut start = setup::start(&options, &votes, me);
@@ -152,7 +156,8 @@ impl Arbitrator {
         let link = self.core.engine.link();
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
         let is_resumed = link.is_some_and(|link| link.group.is_resumed());
-        let timeout_ms = self.patience_ms.filter(|_| !is_resumed);
+        let waits = is_resumed || planted(Mutant::ArbitratorWaitsForEver);
+        let timeout_ms = self.patience_ms.filter(|_| !waits);
         let Some(timeout_ms) = timeout_ms.filter(|_| !self.core.progress.admitted) else {
             return Ok(());
         };

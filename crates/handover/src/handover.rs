@@ -4,6 +4,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::waiting::{Slot, Ticket, Waiting};
 
@@ -134,7 +136,12 @@ impl<C: UnderLock> Handover<C> {
                     waiting
                 });
                 // Not waiting any more: the answer is being put into the slot right now.
-                if cancelled { None } else { Some(slot.wait()) }
+                let lost = planted(Mutant::AnswerAtTheEndLost);
+                if cancelled || lost {
+                    None
+                } else {
+                    Some(slot.wait())
+                }
             }),
         }
     }
@@ -200,7 +207,8 @@ impl<C: UnderLock> Handover<C> {
     pub fn leave(&self, done: C::Event) -> bool {
         self.with(|core| {
             core.handle(done);
-            let one_less = |n: usize| (n > 1).then(|| n - 1);
+            let least = usize::from(!planted(Mutant::LastApplierLeaves));
+            let one_less = |n: usize| (n > least).then(|| n - 1);
             self.appliers
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
                 .is_ok()

@@ -7,21 +7,49 @@
 
 #![forbid(unsafe_code)]
 
+/// The check that finds a mistake of which the simulator knows nothing: `cargo test -p PACKAGE --test TARGET NAME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// The crate.
+    pub package: &'static str,
+    /// Its integration test.
+    pub target: &'static str,
+    /// The test in it; empty: one of all.
+    pub name: &'static str,
+}
+
 macro_rules! mutants {
-    ($($list:ident { $($file:ident: $name:ident,)* })*) => {
+    (
+        $($list:ident { $($file:ident: $name:ident,)* })*
+        ; // What follows is outside of the simulator.
+        $($outer:ident {
+            $($outer_file:ident: $outer_name:ident in $package:literal $target:literal $test:literal,)*
+        })*
+    ) => {
         $(mod $list { $(pub(crate) mod $file;)* })*
+        $(mod $outer { $(pub(crate) mod $outer_file;)* })*
 
         /// A planted mistake.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)] // each has a file of its own
         pub enum Mutant {
             $($($name,)*)*
+            $($($outer_name,)*)*
         }
 
         impl Mutant {
-            /// All of them, with what is wrong in each.
+            /// Those in what the simulator runs, with what is wrong in each.
             pub const ALL: &[(Mutant, &str)] = &[
                 $($((Mutant::$name, $list::$file::MISTAKE),)*)*
+            ];
+
+            /// Those in what it does not run, with what is wrong in each, and what finds it.
+            pub const OUTSIDE: &[(Mutant, &str, Check)] = &[
+                $($((
+                    Mutant::$outer_name,
+                    $outer::$outer_file::MISTAKE,
+                    Check { package: $package, target: $target, name: $test },
+                ),)*)*
             ];
         }
     };
@@ -160,6 +188,35 @@ mutants! {
         inconsistency_forgotten: InconsistencyForgotten,
         rollback_left_to_server: RollbackLeftToServer,
     }
+    ; // What follows is outside of the simulator: with the check that finds it.
+    transport {
+        allowlist_ignored: AllowlistIgnored in "trireme-transport" "strangers" "the_allowlist_decides_and_both_sides_say_so",
+        silent_callers_kept: SilentCallersKept in "trireme-transport" "strangers" "silent_callers_are_bounded",
+        last_words_lost: LastWordsLost in "trireme-transport" "meshing" "closing_sends_what_is_queued",
+        gap_not_told: GapNotTold in "trireme-transport" "meshing" "a_full_queue_overflows_once_and_drains",
+        second_link_taken: SecondLinkTaken in "trireme-transport" "strangers" "a_second_connection_is_refused_while_the_first_stands",
+        links_unbounded: LinksUnbounded in "trireme-transport" "strangers" "a_node_takes_so_many_peers_and_no_more",
+        newcomers_not_told: NewcomersNotTold in "trireme-transport" "strangers" "members_are_told_of_each_other",
+        accept_spins: AcceptSpins in "trireme-transport" "descriptors" "a_node_without_a_free_descriptor_keeps_its_peers_and_takes_others_later",
+    }
+    handover {
+        answer_at_the_end_lost: AnswerAtTheEndLost in "trireme-handover" "schedules" "an_answer_meets_the_end_of_patience",
+        last_applier_leaves: LastApplierLeaves in "trireme-handover" "schedules" "the_last_applier_stays",
+    }
+    node {
+        peers_fill_the_log: PeersFillTheLog in "trireme-node" "flood" "a_peer_that_keeps_on_is_a_few_warnings",
+        dropped_peer_heard: DroppedPeerHeard in "trireme-node" "flood" "a_batch_of_nonsense_is_one_warning",
+        nonsense_tolerated: NonsenseTolerated in "trireme-node" "flood" "a_peer_that_keeps_on_is_a_few_warnings",
+    }
+    provider {
+        too_large_replicated: TooLargeReplicated in "trireme-provider" "host" "a_write_set_that_is_too_large_is_not_certified",
+        keys_are_shared: KeysAreShared in "trireme-provider" "host" "of_two_conflicting_transactions_the_later_one_fails",
+        failed_connect_stays: FailedConnectStays in "trireme-provider" "host" "a_failed_connect_can_be_followed_by_another",
+    }
+    arbitrator {
+        arbitrator_waits_for_ever: ArbitratorWaitsForEver in "trireme-provider" "host" "an_arbitrator_without_a_cluster_gives_up",
+        arbitrator_without_weight: ArbitratorWithoutWeight in "trireme-provider" "host" "a_node_that_loses_the_other_goes_on_with_the_arbitrator",
+    }
 }
 
 #[cfg(feature = "planted")]
@@ -173,11 +230,21 @@ pub fn set(mutant: Option<Mutant>) {
     PLANTED.set(mutant);
 }
 
+/// The mistake in everything that this process runs: the one that `TRIREME_MUTANT` names.
+#[cfg(feature = "planted")]
+static OF_PROCESS: std::sync::LazyLock<Option<Mutant>> = std::sync::LazyLock::new(|| {
+    let name = std::env::var("TRIREME_MUTANT").ok()?;
+    let all = Mutant::ALL.iter().map(|(mutant, _)| *mutant);
+    let mut all = all.chain(Mutant::OUTSIDE.iter().map(|(mutant, ..)| *mutant));
+    let found = all.find(|mutant| format!("{mutant:?}") == name);
+    Some(found.expect("TRIREME_MUTANT names a mutant"))
+});
+
 /// True if this mistake is to be made.
 #[cfg(feature = "planted")]
 #[inline]
 pub fn planted(mutant: Mutant) -> bool {
-    PLANTED.get() == Some(mutant)
+    PLANTED.get() == Some(mutant) || *OF_PROCESS == Some(mutant)
 }
 
 /// True if this mistake is to be made: never.

@@ -3,6 +3,7 @@
 
 use trireme_engine::{Engine, Outside};
 use trireme_group::{Event, Incarnation, ReplicaId, Standing, Uuid};
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
 use trireme_transport::{MeshEvent, PeerId, Ready, RejectReason};
 
@@ -91,7 +92,8 @@ fn tell<S: Station + ?Sized>(
     text: &str,
 ) {
     let Some(line) = station.line() else { return };
-    if line.limiter.admits(kind, peer, now, level, text) {
+    let admitted = line.limiter.admits(kind, peer, now, level, text);
+    if admitted || planted(Mutant::PeersFillTheLog) {
         station.log(level, text);
     }
 }
@@ -193,12 +195,15 @@ fn drop_peer<S: Station + ?Sized>(station: &mut S, now: u64, peer: PeerId, why: 
     tell(station, now, Kind::BadFrame, &name, Level::Warn, &text);
     if let Some(line) = station.line() {
         line.dropped.insert(peer);
-        line.mesh.disconnect_peer(peer, None);
+        if !planted(Mutant::NonsenseTolerated) {
+            line.mesh.disconnect_peer(peer, None);
+        }
     }
 }
 
 fn is_dropped<S: Station + ?Sized>(station: &mut S, peer: PeerId) -> bool {
-    (station.line()).is_some_and(|line| line.dropped.contains(&peer))
+    let heeds = !planted(Mutant::DroppedPeerHeard);
+    heeds && (station.line()).is_some_and(|line| line.dropped.contains(&peer))
 }
 
 /// What comes from here on comes over another connection.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
 use trireme_group::Member;
+use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
@@ -170,7 +171,9 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
         node.with(|core| core.node(Event::Left));
-        close(node);
+        if !planted(Mutant::FailedConnectStays) {
+            close(node);
+        }
         return Err(error);
     }
     Ok(())

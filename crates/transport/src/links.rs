@@ -7,6 +7,7 @@
 use std::io;
 
 use bytes::Bytes;
+use trireme_mutants::{Mutant, planted};
 
 use crate::connection::State;
 use crate::frame::{FrameError, FrameKind};
@@ -57,7 +58,10 @@ impl Mesh {
             // What the peer sent before it closed may still wait to be read; its refusal, for one.
             self.read(token, true);
             self.drop_connection(token, DownReason::Io(error.to_string()));
-        } else if connection.state == State::Up && connection.queue.take_drained() {
+        } else if connection.state == State::Up
+            && connection.queue.take_drained()
+            && !planted(Mutant::GapNotTold)
+        {
             if let Some(peer) = &connection.peer {
                 self.events.push(MeshEvent::Drained {
                     incarnation: peer.incarnation,
@@ -159,7 +163,7 @@ impl Mesh {
             }
         };
         let is_linked = self.links.contains_key(&hello.identity.incarnation);
-        if self.links.len() >= MAX_LINKS && !is_linked {
+        if self.links.len() >= MAX_LINKS && !is_linked && !planted(Mutant::LinksUnbounded) {
             let text =
                 format!("it is connected with {MAX_LINKS} others already, which is all it takes");
             let code = RefusalCode::Application;
@@ -206,7 +210,7 @@ impl Mesh {
             .and_then(|other| self.connections.get(other));
         if let Some(other) = other {
             let crossing = self.now_ms.saturating_sub(other.up_since_ms) < CROSSING_MS;
-            if peer_has_link || crossing {
+            if (peer_has_link || crossing) && !planted(Mutant::SecondLinkTaken) {
                 return self.refuse(
                     token,
                     Refusal {
@@ -257,7 +261,7 @@ impl Mesh {
         if let Ok(address) = HostPort::parse(&info.listen_addr, None) {
             self.book.add(address, false, self.now_ms);
         }
-        if !known.is_empty() {
+        if !known.is_empty() && !planted(Mutant::NewcomersNotTold) {
             connection.send_control(FrameKind::Gossip, &Gossip(known).encode());
         }
         let news = Gossip(vec![(id, info.listen_addr.clone())]).encode();
@@ -266,6 +270,9 @@ impl Mesh {
         self.events.push(MeshEvent::PeerUp { info, same_replica });
         self.write(token);
         for other in others {
+            if planted(Mutant::NewcomersNotTold) {
+                break;
+            }
             if let Some(connection) = self.connections.get_mut(&other) {
                 connection.send_control(FrameKind::Gossip, &news);
                 self.write(other);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use mio::{Registry, Token};
+use trireme_mutants::{Mutant, planted};
 
 use crate::book::{AddressBook, Pace};
 use crate::connection::{Connection, State};
@@ -342,7 +343,9 @@ impl Mesh {
     /// Sends what the system takes at once, and ends everything; later calls do nothing. Drop the
     /// [`Poller`] as well: it holds the listening socket.
     pub fn close(&mut self) {
-        self.flush();
+        if !planted(Mutant::LastWordsLost) {
+            self.flush();
+        }
         for connection in self.connections.values_mut() {
             connection.stream.finish();
             // Closing with something unread would make the system throw away what was just sent.
@@ -392,14 +395,14 @@ impl Mesh {
             .iter()
             .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
         let callers: Vec<usize> = callers.map(|(token, _)| *token).collect();
-        if callers.len() >= MAX_CALLERS {
+        if callers.len() >= MAX_CALLERS && !planted(Mutant::SilentCallersKept) {
             self.drop_connection(callers[0], DownReason::Local);
         }
         socket::tune(&accepted.stream, self.user_timeout_ms);
         let stream = Stream::Plain(accepted.stream);
         let connection = Connection::new(stream, accepted.remote, None, self.queue_limit_bytes);
         match self.add_connection(connection) {
-            Ok(token) if !accepted.allowed => {
+            Ok(token) if !accepted.allowed && !planted(Mutant::AllowlistIgnored) => {
                 let ip = accepted.remote.ip().to_canonical();
                 let text = format!(
                     "Connection not allowed, {ip} is not in the allowlist (mysql.wsrep_allowlist)"

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Registry, Token};
+use trireme_mutants::{Mutant, planted};
 
 use crate::AllowAddress;
 
@@ -109,6 +110,7 @@ impl Poller {
         let timeout = match (self.accept_pending, self.accept_failed) {
             (false, _) => timeout,
             (true, false) => Some(Duration::ZERO),
+            (true, true) if planted(Mutant::AcceptSpins) => Some(Duration::ZERO),
             (true, true) => Some(timeout.map_or(ACCEPT_RETRY, |t| t.min(ACCEPT_RETRY))),
         };
         match self.poll.poll(&mut self.events, timeout) {

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use trireme_certification::KeyType;
+use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Event, Owner};
 use trireme_wsrep_abi::{
     self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep,
@@ -83,6 +84,10 @@ pub unsafe extern "C" fn append_key(
             let append = |transaction: &mut Transaction| {
                 for key in slice_or_empty(keys, count) {
                     let parts: Vec<&[u8]> = key.parts().collect();
+                    let raw_type = match planted(Mutant::KeysAreShared) {
+                        true => abi::KeyType::SHARED,
+                        false => raw_type,
+                    };
                     transaction.append_key(&parts, key_type(raw_type));
                 }
                 WsrepStatus::OK
@@ -157,7 +162,7 @@ pub unsafe extern "C" fn certify(
                 // Nothing was appended: nothing to replicate.
                 return WsrepStatus::OK;
             };
-            if transaction.is_too_large() {
+            if transaction.is_too_large() && !planted(Mutant::TooLargeReplicated) {
                 // The server commits although it was told when it appended the data.
                 return WsrepStatus::SIZE_EXCEEDED;
             }

@@ -1,0 +1,6 @@
+//! Members are not told of each other.
+//!
+//! A cluster stays in parts that only know their seeds.
+
+pub(crate) const MISTAKE: &str =
+    "members are not told of each other";

@@ -1,0 +1,6 @@
+//! A second connection takes the place of the one that stands.
+//!
+//! Frames are lost each time both sides call.
+
+pub(crate) const MISTAKE: &str =
+    "a second connection takes the place of the one that stands";
