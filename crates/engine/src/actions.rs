@@ -151,7 +151,8 @@ impl Engine {
                 }
                 let Some(link) = &mut self.link else { return };
                 let dropped = link.storage.staging().parcels();
-                let result = link.storage.begin(&checkpoint, link.group.is_amnesiac());
+                let forgot = (link.group.is_amnesiac(), link.group.has_lost_views());
+                let result = link.storage.begin(&checkpoint, forgot);
                 (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
                 link.hang.ends(now_ms);
                 self.not_staged(now_ms, dropped);
@@ -183,6 +184,16 @@ impl Engine {
                 self.node(now_ms, replicator::Event::Passed { position })
             }
             Action::Found => self.found(now_ms, outside),
+            Action::Reform {
+                override_id,
+                from_database,
+                heard,
+                text,
+            } => {
+                outside.alarm(&text);
+                outside.reforms(&heard);
+                self.reform(now_ms, override_id, from_database, outside);
+            }
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
             }
@@ -216,8 +227,17 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         self.tell_history(outside);
+        let configuration = match &delivery {
+            group::Delivery::Configuration(made) if made.override_id.is_some() => {
+                Some(made.clone())
+            }
+            _ => None,
+        };
         self.node(now_ms, replicator::Event::Delivered { position, delivery });
         outside.took_in(&self.replicator);
+        if let Some(configuration) = configuration {
+            self.see_override(&configuration, outside);
+        }
     }
 
     /// This node founds a history with the support of the others: as if it had been told to bootstrap.
@@ -232,7 +252,7 @@ impl Engine {
             ..group::Checkpoint::default()
         };
         link.just_founded = true;
-        let begun = link.storage.begin(&checkpoint, false);
+        let begun = link.storage.begin(&checkpoint, (false, false));
         self.must_write(begun);
         if self.failed.is_some() {
             return;
@@ -252,8 +272,10 @@ impl Engine {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
-        let mut result = link.storage.note_amnesia(link.group.is_amnesiac());
-        self.volume_failed &= link.group.is_amnesiac() || result.is_err();
+        let group = &link.group;
+        let (amnesiac, lost_views) = (group.is_amnesiac(), group.has_lost_views());
+        let mut result = link.storage.note_amnesia(amnesiac, lost_views);
+        self.volume_failed &= amnesiac || result.is_err();
         let in_step = link.undelivered.is_empty();
         if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {

@@ -15,6 +15,7 @@ use crate::laggard::Told;
 use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
+use crate::reforming::Reformed;
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
 use crate::thresholds::Thresholds;
@@ -124,6 +125,8 @@ pub struct Engine {
     pub(crate) failed_log: Option<Storage>,
     /// The log of a connection that was given up while something in it waited to be applied.
     closed_log: Option<Storage>,
+    /// The cluster has gone on by this process's word, without something that was acknowledged.
+    pub(crate) reformed: Option<Reformed>,
     /// To be told at the next opportunity: what is not as it should be.
     pub(crate) notes: Vec<String>,
     /// Of a log that could not be read for a moment.
@@ -143,6 +146,7 @@ impl Engine {
             volume_failed: false,
             failed_log: None,
             closed_log: None,
+            reformed: None,
             notes: Vec::new(),
             shortage_reminder: Reminder::default(),
             group_actions: Vec::new(),
@@ -187,6 +191,7 @@ impl Engine {
         let mut recovered = Recovered {
             promised: start.promised,
             amnesiac: true,
+            lost_views: true,
             log: None,
         };
         let mut connect = Connect {
@@ -216,6 +221,7 @@ impl Engine {
                 override_id,
             } => {
                 recovered.amnesiac = recovery.amnesiac;
+                recovered.lost_views = recovery.lost_views;
                 recovered.log = Some(recovery.log);
                 connect.control = Some(recovery.control);
                 override_id.map(|override_id| group::Event::ForcePrimary { override_id })
@@ -228,15 +234,14 @@ impl Engine {
                     history,
                     ..Checkpoint::default()
                 };
-                storage.begin(&checkpoint, false)?;
+                storage.begin(&checkpoint, (false, false))?;
                 connect.bootstrap = Some(history);
                 // Who goes on with no history has none of its overrides either.
                 let past = connect.overrides.iter().filter(|_| override_id.is_some());
                 let past = past.map(|(id, _)| *id).collect();
-                // Whatever number the founder goes on above, others have in common with it what its
-                // database surely holds.
-                let fork = override_id.map(|id| (id, local.seqno));
-                connect.overrides.extend(fork);
+                if let Some(id) = override_id {
+                    connect = connect.with_override(id);
+                }
                 Some(group::Event::Bootstrap {
                     history,
                     overrides: past,
@@ -327,6 +332,7 @@ impl Engine {
     /// An event for the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
         if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {
+            link.group.config_mut().proof = self.replicator.proof();
             link.group.handle(now_ms, event);
             self.group_dirty = true;
         }

@@ -18,6 +18,7 @@ mod noting;
 mod outside;
 mod reading;
 mod recovery;
+mod reforming;
 mod session;
 mod snapshot;
 mod staging;

@@ -30,6 +30,11 @@ impl Storage {
         self.save_session()
     }
 
+    /// What is noted of the database: the last total-order action that began, and the overrides in its past.
+    pub(crate) fn noted(&self) -> (LastAction, Vec<(Uuid, Seqno)>) {
+        (self.session.action, self.session.overrides.clone())
+    }
+
     /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
     /// `in_log`: all that the group's log holds, which the database follows.
     pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
@@ -50,13 +55,14 @@ impl Storage {
         self.save_session()
     }
 
-    /// Notes, flushed, whether entries that this replica acknowledged may be missing (rule 4). Costs
+    /// Notes, flushed, whether entries that this replica acknowledged may be missing, and configurations (rule 4). Costs
     /// nothing if it is noted already.
-    pub fn note_amnesia(&mut self, amnesiac: bool) -> Result<(), LogError> {
-        if self.session.amnesiac == amnesiac {
+    pub fn note_amnesia(&mut self, amnesiac: bool, lost_views: bool) -> Result<(), LogError> {
+        let session = &mut self.session;
+        if (session.amnesiac, session.lost_views) == (amnesiac, lost_views) {
             return Ok(());
         }
-        self.session.amnesiac = amnesiac;
+        (session.amnesiac, session.lost_views) = (amnesiac, lost_views);
         self.save_session()
     }
 
@@ -89,7 +95,9 @@ impl Storage {
         }
         // First, for the volume may also keep us waiting.
         self.marker.fail(self.session.boot_id, self.session.log);
-        if let Err(error) = self.note_amnesia(true) {
+        // What was flushed before, configurations among it, is there still.
+        let lost_views = self.session.amnesiac && self.session.lost_views;
+        if let Err(error) = self.note_amnesia(true, lost_views) {
             self.notes.push(format!(
                 "it cannot be noted beside the write-set log that this node may miss what it acknowledged: {error}"
             ));

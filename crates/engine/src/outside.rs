@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
 use trireme_log::{FlushJob, Outcome};
-use trireme_replicator::{self as replicator, Replicator};
+use trireme_replicator::{self as replicator, Gtid, Replicator};
 
 use crate::staging::StageJob;
 use crate::storage::Storage;
@@ -99,6 +99,10 @@ pub trait Outside {
     fn began_anew(&mut self, _checkpoint: &Checkpoint, _ballot: Ballot) {}
     /// The node founds this history, with the support of all that were expected.
     fn founds(&mut self, _history: Uuid) {}
+    /// The node lets the cluster go on with the best that these processes have.
+    fn reforms(&mut self, _heard: &[Incarnation]) {}
+    /// It does so on its database, which is at this position.
+    fn founds_on(&mut self, _database: Gtid) {}
     /// The group delivered a committed entry.
     fn delivered(&mut self, _position: Position, _delivery: &Delivery) {}
     /// The same, of these entries, which are in the log.

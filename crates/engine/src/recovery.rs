@@ -33,6 +33,8 @@ pub struct Recovery {
     pub last_seqno: Seqno,
     /// Entries that this replica once acknowledged may be missing (rule 4).
     pub amnesiac: bool,
+    /// So may configurations (rule 4).
+    pub lost_views: bool,
 }
 
 impl Recovery {
@@ -268,11 +270,16 @@ impl Storage {
             .map(|last| last.log);
         let damaged = may_have_forgotten(examined.found(), last.as_ref())
             && !planted(Mutant::DamageNotForgotten);
-        if let Some(last) = last.as_ref().filter(|last| damaged && !last.amnesiac) {
+        // A power loss takes nothing that was flushed, and configurations are, in every mode.
+        let was_clean = last.as_ref().is_some_and(|last| last.clean);
+        let lost_views = damaged && (was_clean || examined.found().may_have_forgotten());
+        let is_noted = |last: &Session| last.amnesiac && last.lost_views >= lost_views;
+        if let Some(last) = last.as_ref().filter(|last| damaged && !is_noted(last)) {
             // The repair takes away what tells of the damage: should this process end before it has
             // noted anything else, the next one finds a log that merely ends (rule 4).
             let noted = Session {
                 amnesiac: true,
+                lost_views: lost_views || last.amnesiac && last.lost_views,
                 ..last.clone()
             };
             if !planted(Mutant::DamageRepairedFirst) {
@@ -340,12 +347,17 @@ impl Storage {
                 || damaged
                 || is_other
                 || lost.is_some() && !planted(Mutant::MarkNotHeeded),
+            lost_views: lost_views
+                || is_other
+                || lost.is_some()
+                || last.as_ref().is_none_or(|last| last.lost_views),
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = history;
         self.session.amnesiac = recovery.amnesiac;
+        self.session.lost_views = recovery.amnesiac && recovery.lost_views;
         if let Some(last) = last {
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;

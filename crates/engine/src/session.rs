@@ -21,6 +21,8 @@ pub struct Session {
     pub clean: bool,
     /// This replica has not made up yet for what it may have forgotten (rule 4).
     pub amnesiac: bool,
+    /// As long as `amnesiac`: acknowledged configurations may be missing, too (rule 4).
+    pub lost_views: bool,
     /// `repl.durability` in force: what acknowledgements were worth.
     pub durability: Durability,
     /// Boot of the machine: `os` forgets with it (rule 4).
@@ -77,6 +79,8 @@ const AMNESIAC: u8 = 2;
 const ACTION_ENDED: u8 = 4;
 const ACTION_OF_EARLIER_BOOT: u8 = 8;
 const LOG: u8 = 16;
+const LOST_VIEWS: u8 = 64;
+const FLAGS_MAX: u8 = 127;
 const LOG_BYTES: usize = 16;
 const TRIAL: u8 = 32;
 const TRIAL_BYTES: usize = 8 + 1 + 1;
@@ -87,6 +91,7 @@ impl Session {
         Session {
             clean: false,
             amnesiac: false,
+            lost_views: false,
             durability,
             boot_id,
             action: LastAction::NONE,
@@ -119,6 +124,7 @@ impl Session {
             (!self.action.same_boot, ACTION_OF_EARLIER_BOOT),
             (!self.log.is_nil(), LOG),
             (self.trial.is_some(), TRIAL),
+            (self.lost_views, LOST_VIEWS),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
         out.push(set.map(|(_, flag)| flag).sum());
@@ -148,7 +154,7 @@ impl Session {
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, rest) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, flags @ 0..=63, durability, boot_id @ ..] = head else {
+        let [VERSION, flags @ 0..=FLAGS_MAX, durability, boot_id @ ..] = head else {
             return None;
         };
         let (log, rest) = match flags & LOG {
@@ -170,6 +176,7 @@ impl Session {
         Some(Session {
             clean: flags & CLEAN != 0,
             amnesiac: flags & AMNESIAC != 0,
+            lost_views: flags & LOST_VIEWS != 0,
             durability: match durability {
                 0 => Durability::Memory,
                 1 => Durability::Os,
@@ -227,6 +234,7 @@ mod tests {
         Session {
             clean: true,
             amnesiac: true,
+            lost_views: false,
             durability: Durability::Disk,
             boot_id: [7; 16],
             action: LastAction {
@@ -308,6 +316,16 @@ mod tests {
     }
 
     #[test]
+    fn that_configurations_may_be_missing_is_a_flag() {
+        let lost = Session {
+            lost_views: true,
+            ..sample()
+        };
+        assert_eq!(lost.encode()[1], sample().encode()[1] + 64);
+        assert_eq!(Session::decode(&lost.encode()), Some(lost));
+    }
+
+    #[test]
     fn an_action_is_of_an_earlier_boot_for_ever() {
         let noted = Session {
             action: LastAction {
@@ -338,7 +356,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_note() {
         let golden = sample().encode();
-        for (at, byte) in [(0, 2), (1, 64), (2, 3)] {
+        for (at, byte) in [(0, 2), (1, 128), (2, 3)] {
             let mut bytes = golden.clone();
             bytes[at] = byte;
             assert_eq!(Session::decode(&bytes), None, "byte {at}");

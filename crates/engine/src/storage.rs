@@ -122,8 +122,9 @@ impl Storage {
         }
     }
 
-    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped.
-    pub fn begin(&mut self, checkpoint: &Checkpoint, amnesiac: bool) -> Result<(), LogError> {
+    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped. `forgot`: as by
+    /// [`Storage::note_amnesia`].
+    pub fn begin(&mut self, checkpoint: &Checkpoint, forgot: (bool, bool)) -> Result<(), LogError> {
         let config = LogConfig {
             identity: checkpoint.history.0,
             ..self.config.clone()
@@ -145,7 +146,7 @@ impl Storage {
             };
             self.noted_in = checkpoint.history;
         }
-        self.session.amnesiac = amnesiac;
+        (self.session.amnesiac, self.session.lost_views) = forgot;
         self.save_session()?;
         self.begin_mark();
         Ok(())

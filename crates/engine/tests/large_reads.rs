@@ -259,7 +259,9 @@ fn a_log_that_begins_anew_holds_nothing_damaged() {
             position: LARGE - 1,
             ..Checkpoint::default()
         };
-        storage.begin(&checkpoint, false).expect("begun anew");
+        storage
+            .begin(&checkpoint, (false, false))
+            .expect("begun anew");
         assert_readable_again(storage);
     }
 }

@@ -109,7 +109,7 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
         ..Checkpoint::default()
     };
     noting.recall(HISTORY).expect("read");
-    noting.begin(&checkpoint, false).expect("begun");
+    noting.begin(&checkpoint, (false, false)).expect("begun");
     for number in 0..2_000 {
         let mut in_log: Vec<Uuid> = (0..OVERRIDES_MAX - 1).map(id).collect();
         in_log.push(id(10_000 + number));

@@ -174,7 +174,9 @@ fn a_log_that_begins_anew_is_readable_again() {
         position: 20,
         ..Checkpoint::default()
     };
-    storage.begin(&checkpoint, false).expect("begun anew");
+    storage
+        .begin(&checkpoint, (false, false))
+        .expect("begun anew");
     append(&mut storage, 21);
     assert_eq!(storage.first_seqno(), Some(21));
 }

@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
-use crate::message::{Message, Promise, Standing, Status, Summary};
+use crate::message::{Message, Promise, Proof, Standing, Status, Summary};
 use crate::peer::Peer;
 
 /// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
@@ -181,11 +181,13 @@ impl Group {
             summary: Summary::default(),
             configurations: Vec::new(),
             amnesiac: true,
+            lost_views: true,
+            proof: Proof::default(),
             ..promise
         })
     }
 
-    fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
+    pub(crate) fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
         let status = self.peers.get(&from)?.status.as_ref()?;
         Some(&status.overrides)
     }

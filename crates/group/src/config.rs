@@ -1,7 +1,7 @@
 //! What the core is told, and its defaults.
 
 use crate::configuration::Member;
-use crate::message::Wish;
+use crate::message::{Proof, Wish};
 use crate::thresholds::Thresholds;
 
 /// What a group core is told once.
@@ -20,6 +20,11 @@ pub struct Config {
     pub ignore_split_brain: bool,
     /// `pc.ignore_quorum`: any component may go on.
     pub ignore_quorum: bool,
+    /// `pc.wait_evidence`: after so long a majority goes on without the voters that are missing, although they may have what it
+    /// has forgotten; 0: never.
+    pub wait_evidence_ms: u64,
+    /// What this process can prove now.
+    pub proof: Proof,
     /// True if an [`crate::Action::Append`] carried out is as durable as promised (modes memory and os).
     pub append_is_durable: bool,
     /// Committed entries are dropped from memory beyond this size.
@@ -60,6 +65,8 @@ impl Config {
             suspect_timeout_ms: 5_000,
             ignore_split_brain: false,
             ignore_quorum: false,
+            wait_evidence_ms: 0,
+            proof: Proof::default(),
             append_is_durable: true,
             tail_bytes: 16 << 20,
             window_bytes: 8 << 20,

@@ -24,13 +24,13 @@ const FORCED_WAIT_MS: TimeMs = 300;
 /// An attempt at the office.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Candidacy {
-    ballot: Ballot,
+    pub(crate) ballot: Ballot,
     pub(crate) started_at: TimeMs,
     /// Pre-votes, by replica.
     granted: BTreeSet<ReplicaId>,
     /// None while pre-voting.
-    promises: Option<Promises>,
-    forced: Option<Uuid>,
+    pub(crate) promises: Option<Promises>,
+    pub(crate) forced: Option<Uuid>,
     /// Who had the office and was missed.
     missed: Option<ReplicaId>,
 }
@@ -49,6 +49,9 @@ impl Group {
         let has_waited = |c: &Candidacy| self.now >= c.started_at + FORCED_WAIT_MS;
         if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && has_waited(c)) {
             self.count_promises();
+        }
+        if self.has_heard_around() {
+            self.count_promises(); // what time allows (rule 4)
         }
         let attempt_ms = ATTEMPT_MS << self.elections_failed.min(4);
         if matches!(&self.role, Role::Candidate(c) if self.now >= c.started_at + attempt_ms) {
@@ -156,7 +159,11 @@ impl Group {
             // Who may have forgotten needs half of the votes from others who have not ([`Promises::elect`]). Its old view may have
             // nobody else with a vote: it would only disturb those who have gone on (simulator, seed 3006969).
             let forgets = self.amnesiac && !planted(Mutant::AmnesiacCountsAsIntact);
-            let may_win = !forgets || configuration.is_half(others);
+            // All of them may go on with the best that they have (rule 4).
+            let all = configuration.weight_of(granted) == configuration.total_weight();
+            let enough = all || self.wants_no_more_evidence();
+            let by_evidence = enough && !self.has_lost_views() && self.has_heard_around();
+            let may_win = !forgets || configuration.is_half(others) || by_evidence;
             may_win && configuration.is_majority(configuration.weight_of(granted))
         };
         if self.in_every_configuration(enough) {
@@ -265,6 +272,7 @@ impl Group {
     /// is promised here: the next attempt does without that promise, as if it had not come, if the others are enough.
     /// Until they are it waits for them. True if it is to wait.
     fn waits_for_others(&mut self) -> bool {
+        let without_some = self.has_waited_for_evidence();
         let Role::Candidate(Candidacy {
             promises: Some(promises),
             forced: None,
@@ -280,7 +288,8 @@ impl Group {
         if enough {
             *promises = others;
         }
-        !enough
+        // Where everybody's evidence is needed nothing is to be had without that one.
+        !enough && !promises.are_all(without_some)
     }
 
     /// Decides the attempt once enough promises are in.
@@ -311,7 +320,7 @@ impl Group {
             None => promises.elect(&required),
         };
         if !enough {
-            return;
+            return self.go_on_by_evidence();
         }
         // The own promise is among them, and the log has not changed since.
         let own = (self.tail.end_ballot(), self.tail.end());
@@ -319,16 +328,25 @@ impl Group {
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
             let number = candidacy.ballot.number + 1;
-            self.role = Role::Follower;
-            self.election_at = self.now + ATTEMPT_MS;
-            self.gave_way_to = Some(owner);
-            self.send(owner, Message::TakeOffice { number, forced });
-            return;
+            return self.leave_office_to(owner, number, forced);
         }
         self.win(required, forced);
     }
 
-    fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
+    /// Asks whoever has more to take the office instead.
+    pub(crate) fn leave_office_to(
+        &mut self,
+        owner: Incarnation,
+        number: u64,
+        forced: Option<Uuid>,
+    ) {
+        self.role = Role::Follower;
+        self.election_at = self.now + ATTEMPT_MS;
+        self.gave_way_to = Some(owner);
+        self.send(owner, Message::TakeOffice { number, forced });
+    }
+
+    pub(crate) fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
         let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
             return; // `count_promises` has just seen it
         };

@@ -63,6 +63,8 @@ impl Group {
             summary: self.tail.summary(committed.position),
             configurations,
             amnesiac: self.amnesiac,
+            lost_views: self.has_lost_views(),
+            proof: self.config.proof,
             withdrawn: self.submissions.withdrawn(self.me()),
         }
     }

@@ -15,6 +15,8 @@ pub struct Recovered {
     pub promised: Ballot,
     /// True if entries that this replica once acknowledged may be missing here (rule 4).
     pub amnesiac: bool,
+    /// True if configurations that it acknowledged may be missing, too; so they may be without a log.
+    pub lost_views: bool,
     /// What its log holds; None: nothing that can be used.
     pub log: Option<RecoveredLog>,
 }
@@ -263,6 +265,18 @@ pub enum Action {
     /// This node is to found a history, with the support of all that are expected: answer with
     /// [`Event::Bootstrap`], and let nothing leave before the log of it has been begun and flushed.
     Found,
+    /// This node goes on with the best that is left, all voters being here (rule 4).
+    Reform {
+        /// Names it as an override, which it is for whoever comes later.
+        override_id: Uuid,
+        /// The best is this node's database: it is to found the history anew above that, by
+        /// [`crate::Group::begin_anew`] and [`Event::Bootstrap`]. Else it is its log, and it has been done.
+        from_database: bool,
+        /// Whose promises it rests on.
+        heard: Vec<Incarnation>,
+        /// What it is done with and without, for the log.
+        text: String,
+    },
     /// This node may not join (foreign history, fork, duplicate replica id); the text says what to do.
     Refused {
         /// For the log.

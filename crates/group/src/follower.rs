@@ -301,6 +301,8 @@ impl Group {
             }
         }
         self.counters.installs += 1;
+        // Of what it acknowledged with the log before, this one may have nothing (rule 4).
+        self.lost_views = true;
         self.forked = false;
         self.primary_heard_at = self.now;
         self.tail = Tail::new(checkpoint.position, checkpoint.ballot);

@@ -45,6 +45,8 @@ pub struct Group {
     pub(crate) promised: Ballot,
     pub(crate) persisted: Ballot,
     pub(crate) amnesiac: bool,
+    /// As long as `amnesiac`: configurations that it acknowledged may be missing, too.
+    pub(crate) lost_views: bool,
     /// Having acknowledged up to here, this member is intact again (rule 4).
     pub(crate) intact_at: Option<Position>,
     /// It began with a log, and was in no view yet since.
@@ -97,6 +99,8 @@ pub struct Group {
     pub(crate) silence_ms: TimeMs,
     /// Last word of a sequencer that had a majority.
     pub(crate) primary_heard_at: TimeMs,
+    /// Since when a majority has been here without being primary.
+    pub(crate) evidence_since: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
     pub(crate) join_sent_at: TimeMs,
     /// Of who is missing.
@@ -143,13 +147,14 @@ impl Group {
         group
     }
 
-    fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {
+    pub(crate) fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {
         Group {
             config,
             now,
             promised: recovered.promised,
             persisted: recovered.promised,
             amnesiac: recovered.amnesiac,
+            lost_views: recovered.lost_views || recovered.log.is_none(),
             intact_at: None,
             resumed: false,
             tail: Tail::default(),
@@ -180,6 +185,7 @@ impl Group {
             sequencer_heard_at: now,
             silence_ms: 0,
             primary_heard_at: now,
+            evidence_since: now,
             heartbeat_at: now,
             join_sent_at: 0,
             missing_reminder: Reminder::later(now),
@@ -307,6 +313,11 @@ impl Group {
     /// True as long as entries that this replica once acknowledged may be missing here (rule 4).
     pub fn is_amnesiac(&self) -> bool {
         self.amnesiac
+    }
+
+    /// True as long as configurations that this replica once acknowledged may be missing here, too.
+    pub fn has_lost_views(&self) -> bool {
+        self.amnesiac && self.lost_views
     }
 
     /// State at the commit point.

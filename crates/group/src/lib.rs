@@ -28,6 +28,7 @@ mod election;
 mod elector;
 mod entry;
 mod event;
+mod evidence;
 mod feeding;
 mod fetch;
 mod fetching;
@@ -93,8 +94,8 @@ pub use ids::{
 pub use limits::Counting;
 pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{
-    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
-    WireBody, WireEntry, Wish,
+    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
+    Status, Summary, WireBody, WireEntry, Wish,
 };
 pub use numbers::{Counted, Numbers};
 pub use reminder::Reminder;

@@ -50,7 +50,7 @@ impl Group {
         self.committed.overrides = overrides;
         // The founder needs nobody's vote for its first view.
         let mut founded = Configuration {
-            number: 0,
+            number: self.left_number,
             members: vec![me],
             ..Configuration::default()
         };
@@ -64,7 +64,7 @@ impl Group {
         });
         self.open_office(&|_| None);
         self.put_configuration(Configuration {
-            number: 1,
+            number: self.left_number + 1,
             override_id,
             ..founded
         });

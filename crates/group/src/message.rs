@@ -398,6 +398,30 @@ impl Summary {
     }
 }
 
+/// What a process can prove in the replicator's numbers, which the group only compares (rule 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Proof {
+    /// Up to this seqno the log is known to be committed.
+    pub known: u64,
+    /// Where the database stands.
+    pub database: DatabaseProof,
+}
+
+/// How far a database proves that entries were committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub enum DatabaseProof {
+    /// There is none, or a snapshot is to take its place.
+    #[default]
+    Nothing,
+    /// It holds everything up to this seqno.
+    UpTo {
+        /// The seqno.
+        seqno: u64,
+    },
+    /// It cannot be compared with the logs.
+    Unclear,
+}
+
 /// Answer to a [`Message::Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Promise {
@@ -409,6 +433,10 @@ pub struct Promise {
     pub configurations: Vec<(Position, Configuration)>,
     /// True if acknowledged entries may be missing (rule 4).
     pub amnesiac: bool,
+    /// True if acknowledged configurations may be missing, too: the log is damaged, or is not the one that was acknowledged with.
+    pub lost_views: bool,
+    /// What the promiser can prove in seqnos (rule 5).
+    pub proof: Proof,
     /// Own submissions reported as failed (rule 7).
     pub withdrawn: Vec<SubmissionId>,
 }

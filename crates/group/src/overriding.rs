@@ -49,7 +49,7 @@ impl Group {
     }
 
     /// Names an override without an operator: unique by ballot number and process.
-    fn automatic_override(&self) -> Uuid {
+    pub(crate) fn automatic_override(&self) -> Uuid {
         let mut bytes = self.me().0.0;
         for (byte, number) in bytes
             .iter_mut()
@@ -69,8 +69,10 @@ impl Group {
     ) {
         let mut next = self.latest().clone();
         let me = self.config.me.clone();
-        if let Some(seat) = next.members.iter_mut().find(|m| m.replica == me.replica) {
-            *seat = me;
+        match next.members.iter_mut().find(|m| m.replica == me.replica) {
+            Some(seat) => *seat = me,
+            // It was about to be left out, and has more than the others.
+            None => next.members.push(me),
         }
         // Other restarted processes come in by themselves.
         (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));

@@ -168,6 +168,7 @@ impl Group {
             self.pursue_founding();
         }
         self.pull_holes();
+        self.watch_evidence();
         self.watch_majority();
         self.watch_office();
         self.go_on_leaving();

@@ -219,7 +219,9 @@ impl Run {
             | Action::Left
             | Action::Found
             | Action::Note { .. }
-            | Action::Alarm { .. } => {}
+            | Action::Alarm { .. }
+            // Without databases there is no such evidence.
+            | Action::Reform { .. } => {}
         }
     }
 

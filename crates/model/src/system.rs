@@ -88,6 +88,7 @@ impl System {
         let recovered = Recovered {
             promised: this.promised,
             amnesiac: this.starts > 0,
+            lost_views: false,
             log: None,
         };
         this.starts += 1;

@@ -202,6 +202,7 @@ fn group_config(options: &Options, me: Member) -> Config {
         suspect_timeout_ms: suspect_timeout_ms(options),
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
+        wait_evidence_ms: options.duration_ms("pc.wait_evidence"),
         wish: office_wish(options),
         ..Config::new(me)
     }

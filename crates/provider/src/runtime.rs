@@ -205,7 +205,11 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             }
         }
         "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
-        "pc.ignore_sb" | "pc.ignore_quorum" | "evs.suspect_timeout" | "evs.inactive_timeout" => {
+        "pc.ignore_sb"
+        | "pc.ignore_quorum"
+        | "pc.wait_evidence"
+        | "evs.suspect_timeout"
+        | "evs.inactive_timeout" => {
             let suspect_ms = setup::suspect_timeout_ms(&options);
             node.with(|core| {
                 if let Some(group) = core.engine.group_mut() {
@@ -213,6 +217,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                     config.suspect_timeout_ms = suspect_ms;
                     config.ignore_split_brain = options.bool("pc.ignore_sb");
                     config.ignore_quorum = options.bool("pc.ignore_quorum");
+                    config.wait_evidence_ms = options.duration_ms("pc.wait_evidence");
                 }
             });
         }

@@ -194,6 +194,9 @@ stats! {
         /// Names of the members that the group has left out of flow control, comma separated; only while there are
         /// any: the suites know the list of names without it.
         trireme_left_out: Option<String> = c"trireme_left_out",
+        /// The first GTID of what may have been acknowledged and is lost, since this node has let the cluster go on with the best
+        /// that was left (rule 4); only then.
+        trireme_lost_from: Option<String> = c"trireme_lost_from",
     }
 }
 

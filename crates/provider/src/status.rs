@@ -32,6 +32,7 @@ pub fn collect(node: &Node) -> Stats {
             }
             .to_owned(),
             trireme_left_out: (!status.left_out.is_empty()).then(|| status.left_out.join(",")),
+            trireme_lost_from: core.engine.lost_from().map(|gtid| gtid.to_string()),
             trireme_catching_up: status.progress.map(|progress| progress.to_string()),
             gcomm_uuid: core.incarnation.to_string(),
             gmcast_segment: segment.to_string(),

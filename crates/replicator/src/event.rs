@@ -275,6 +275,16 @@ pub enum Owner {
     Applied(Seqno),
 }
 
+impl Connect {
+    /// The database goes on without others, which may have gone on without it: whatever number it goes on above, they have in
+    /// common with it what it surely holds.
+    #[must_use]
+    pub fn with_override(mut self, id: Uuid) -> Connect {
+        self.overrides.push((id, self.local.seqno));
+        self
+    }
+}
+
 /// What a node must know to take part.
 #[derive(Clone, Debug)]
 pub struct Connect {

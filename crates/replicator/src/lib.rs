@@ -54,6 +54,7 @@ mod pacing;
 mod patience;
 mod payload;
 mod progress;
+mod proof;
 mod queueing;
 mod replicator;
 mod reporting;

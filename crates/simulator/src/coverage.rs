@@ -76,6 +76,7 @@ counters! {
     stops: "flow-control stops",
     left_out: "members left out of flow control",
     by_itself: "blackouts without an operator",
+    reformed: "clusters that went on with the best that was left",
     breaks: "connections broken",
     frames: "frames",
     dropped: "frames dropped",

@@ -186,6 +186,8 @@ pub struct Progress {
     pub advised: Option<usize>,
     /// Its log told last that others are primary without an override of its own, and how to join them.
     pub excluded: bool,
+    /// It lets the cluster go on with the best that these have; not seen yet.
+    pub reforms_with: Vec<Incarnation>,
     /// It can keep nothing any more, and why.
     pub failed: Option<String>,
     /// What it says that its log holds, in which ballot, with what is about to leave it ...

@@ -29,6 +29,8 @@ pub struct Plan {
     pub queue_frames: usize,
     /// `evs.suspect_timeout`.
     pub suspect_timeout_ms: u64,
+    /// `pc.wait_evidence`; 0: never.
+    pub wait_evidence_ms: u64,
     /// `repl.durability`.
     pub durability: Durability,
     /// `gcache.recover`: a restarted process goes on with the log of the one before.
@@ -167,6 +169,7 @@ impl Plan {
             jitter_us: random.pick(&[50, 200, 2_000, 20_000]),
             queue_frames: random.pick(&[20, 200, 2_000]),
             suspect_timeout_ms: random.pick(&[1_000, 1_500, 3_000]),
+            wait_evidence_ms: 0,
             durability: random.pick(profile.durability),
             tail_bytes: random.pick(&[2_000, 20_000, 16 << 20]),
             window_bytes: random.pick(&[1_000, 50_000, 8 << 20]),

@@ -37,6 +37,8 @@ pub enum Seen {
     Supported { history: Uuid },
     /// The operator makes the process's component primary without a majority (`pc.bootstrap`).
     Overridden { override_id: Uuid },
+    /// The process lets the cluster go on with the best that these nodes have, all of which may have forgotten something (rule 4).
+    Reformed { heard: Vec<NodeId> },
     /// The process is gone; `clean` if it left and stopped by itself.
     Stopped { clean: bool },
     /// The group core's standing, whenever it changes; number and history of its last view.

@@ -59,7 +59,9 @@ impl Trace {
             Seen::Snapshot { history, seqno, .. } => {
                 format!("has a database from elsewhere, at {history}:{seqno}")
             }
-            Seen::Overridden { .. } | Seen::Waiting { .. } => format!("{:?}", sight.what),
+            Seen::Overridden { .. } | Seen::Reformed { .. } | Seen::Waiting { .. } => {
+                format!("{:?}", sight.what)
+            }
             daily if self.everything => self.daily(daily),
             _ => return,
         };

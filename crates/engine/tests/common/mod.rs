@@ -114,7 +114,9 @@ pub fn begun(disk: &MemoryDisk, config: LogConfig, history: Uuid) -> Storage {
         history,
         ..Checkpoint::default()
     };
-    storage.begin(&checkpoint, false).expect("a log in memory");
+    storage
+        .begin(&checkpoint, (false, false))
+        .expect("a log in memory");
     storage
 }
 

@@ -7,8 +7,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
-    WireBody, WireEntry, Wish,
+    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
+    Status, Summary, WireBody, WireEntry, Wish,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -167,6 +167,11 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         summary: summary(),
         configurations: vec![(98, configuration())],
         amnesiac: true,
+        lost_views: false,
+        proof: Proof {
+            known: 77,
+            database: DatabaseProof::UpTo { seqno: 79 },
+        },
         withdrawn: vec![submission()],
     };
     let join = Join {

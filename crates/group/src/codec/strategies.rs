@@ -12,8 +12,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
-    WireBody, WireEntry, Wish,
+    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
+    Status, Summary, WireBody, WireEntry, Wish,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -232,6 +232,15 @@ fn append() -> impl Strategy<Value = Append> {
         )
 }
 
+fn proof() -> impl Strategy<Value = Proof> {
+    let database = prop_oneof![
+        Just(DatabaseProof::Nothing),
+        any::<u64>().prop_map(|seqno| DatabaseProof::UpTo { seqno }),
+        Just(DatabaseProof::Unclear),
+    ];
+    (any::<u64>(), database).prop_map(|(known, database)| Proof { known, database })
+}
+
 fn promise() -> impl Strategy<Value = Promise> {
     let configurations = vec((any::<u64>(), configuration()), 0..=2);
     (
@@ -239,14 +248,18 @@ fn promise() -> impl Strategy<Value = Promise> {
         summary(),
         configurations,
         any::<bool>(),
+        any::<bool>(),
+        proof(),
         vec(submission(), FEW),
     )
         .prop_map(
-            |(ballot, summary, configurations, amnesiac, withdrawn)| Promise {
+            |(ballot, summary, configurations, amnesiac, lost_views, proof, withdrawn)| Promise {
                 ballot,
                 summary,
                 configurations,
                 amnesiac,
+                lost_views,
+                proof,
                 withdrawn,
             },
         )

@@ -11,8 +11,8 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
-    WireBody, WireEntry, Wish,
+    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
+    Status, Summary, WireBody, WireEntry, Wish,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -56,6 +56,11 @@ wire_enum!(Wish, "wish" {
     0 => Auto,
     1 => Prefer,
     2 => Never,
+});
+wire_enum!(DatabaseProof, "proof of a database" {
+    0 => Nothing,
+    1 => UpTo { seqno },
+    2 => Unclear,
 });
 wire_enum!(Body, "kind of entry" {
     0 => BallotStart,
@@ -135,7 +140,13 @@ wire_struct!(Promise {
     summary: Summary,
     configurations: Vec<(u64, Configuration)>,
     amnesiac: bool,
+    lost_views: bool,
+    proof: Proof,
     withdrawn: Vec<SubmissionId>,
+});
+wire_struct!(Proof {
+    known: u64,
+    database: DatabaseProof
 });
 wire_struct!(Parcel {
     number: u64,

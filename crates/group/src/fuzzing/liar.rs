@@ -10,8 +10,8 @@ use crate::event::RecoveredLog;
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
 use crate::message::{
-    Append, Join, Link, Message, Outlook, Parcel, Promise, Source, Standing, Status, Summary,
-    WireBody, WireEntry, Wish,
+    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
+    Status, Summary, WireBody, WireEntry, Wish,
 };
 
 /// A liar and whom it talks to, with the bytes that decide what it says.
@@ -275,12 +275,26 @@ impl Liar<'_, '_> {
             },
             summary: self.summary(),
             amnesiac: self.dice.one_in(4),
+            lost_views: self.dice.one_in(4),
+            proof: self.proof(),
             withdrawn: match self.dice.below(3) {
                 0 => vec![SubmissionId {
                     incarnation: self.me.me(),
                     number: self.dice.near(1),
                 }],
                 _ => Vec::new(),
+            },
+        }
+    }
+
+    fn proof(&mut self) -> Proof {
+        let seqno = self.dice.number();
+        Proof {
+            known: self.dice.number(),
+            database: match self.dice.below(3) {
+                0 => DatabaseProof::Nothing,
+                1 => DatabaseProof::UpTo { seqno },
+                _ => DatabaseProof::Unclear,
             },
         }
     }

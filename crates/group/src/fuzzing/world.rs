@@ -384,6 +384,7 @@ impl World<'_> {
         old.for_each(Entry::drop_payload);
         let begun = !log.base.history.is_nil();
         let recovered = Recovered {
+            lost_views: false,
             promised: node.promised,
             amnesiac: self.dice.one_in(4),
             log: Some(recovered).filter(|_| begun),

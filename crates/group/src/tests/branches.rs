@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::ids::{Ballot, Incarnation, Position, Uuid};
-use crate::message::{Message, Promise, Standing, Status, Summary};
+use crate::message::{Message, Promise, Proof, Standing, Status, Summary};
 
 const OVERRIDE: Uuid = Uuid([3; 16]);
 
@@ -251,6 +251,8 @@ fn who_knows_of_an_override_elects_nobody_without_it() {
             },
         )],
         amnesiac: false,
+        lost_views: false,
+        proof: Proof::default(),
         withdrawn: Vec::new(),
     };
     cores.say(1, 2, Message::Promise(promise));

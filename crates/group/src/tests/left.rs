@@ -23,6 +23,7 @@ fn starts_again(cores: &mut Cores, node: usize, log: &[Entry], left: usize) -> u
     let recovered = Recovered {
         promised: cores.nodes[node].group.ballot(),
         amnesiac: false,
+        lost_views: false,
         log: Some(RecoveredLog {
             checkpoint,
             entries: log.to_vec(),

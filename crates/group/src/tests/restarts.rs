@@ -16,6 +16,7 @@ fn recovered(cores: &Cores, lost: usize, amnesiac: bool) -> Recovered {
     entries.truncate(entries.len() - lost);
     Recovered {
         amnesiac,
+        lost_views: false,
         log: Some(RecoveredLog {
             checkpoint: Checkpoint {
                 history: HISTORY,
@@ -256,7 +257,11 @@ fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
     let mut before = Cores::of(1);
     (1..=6).for_each(|number| before.submit(0, number));
     let mut cores = Cores::none();
-    cores.start(again(0), recovered(&before, 0, true));
+    let recovered = Recovered {
+        lost_views: true,
+        ..recovered(&before, 0, true)
+    };
+    cores.start(again(0), recovered);
     let promised = cores.nodes[0].group.promised;
     cores.pass(10_000);
     assert_eq!(cores.nodes[0].group.promised, promised);

@@ -17,6 +17,7 @@ fn with_log_of(cores: &Cores, node: usize) -> Recovered {
     Recovered {
         promised: cores.nodes[node].group.ballot(),
         amnesiac: false,
+        lost_views: false,
         log: Some(RecoveredLog {
             checkpoint: Checkpoint {
                 history: HISTORY,

@@ -266,6 +266,7 @@ impl World {
             | Action::Staged { .. }
             | Action::KeepStaged { .. }
             | Action::Found
+            | Action::Reform { .. }
             | Action::Note { .. }
             | Action::Alarm { .. } => {}
         }

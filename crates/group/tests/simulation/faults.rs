@@ -22,6 +22,7 @@ impl World {
         let recovered = Recovered {
             promised: this.promised,
             amnesiac: kept.as_ref().map_or(this.starts > 0, |kept| kept.amnesiac),
+            lost_views: false,
             log: kept.map(|kept| kept.log),
         };
         self.coverage.resumed += u64::from(recovered.log.is_some());

@@ -208,6 +208,8 @@ pub const SPECS: &[Spec] = &[
     connect("pc.npvo", Bool, Shown("false")),
     connect("pc.recovery", Bool, Shown("true")),
     connect("pc.version", Str, Shown("0")),
+    // Trireme's own: without the voters that are missing after a loss of power of half or more (docs/protocol.md, rule 4).
+    dynamic("pc.wait_evidence", Duration, Unshown("PT0S")),
     connect("pc.wait_prim", Bool, Shown("true")),
     connect("pc.wait_prim_timeout", Duration, Shown("PT30S")),
     dynamic("pc.weight", BYTE, Shown("1")),
@@ -274,8 +276,9 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, repl.durability, repl.fc_desync_after_ms, repl.mark_dir and repl.sequencer.
-        assert_eq!(sysvars.len(), 93);
+        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir and
+        // repl.sequencer.
+        assert_eq!(sysvars.len(), 94);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

@@ -9,12 +9,15 @@
 //!   branch that an operator's decision left behind: the override's fork lies between the database
 //!   and the commit. Anything else that is missing is lost.
 //!
+//! Where a cluster goes on by itself although half of it may have forgotten (rule 4), that is an override, too, but less is
+//! excused: what the database of any node held that was heard is kept, until an operator decides otherwise.
+//!
 //! Between, `gtid-unique` sees to it that no database goes on without what another has.
 
 use super::databases::{Databases, Place};
 use super::logs::name;
 use super::{Invariant, Shared};
-use crate::seen::{ClientTrx, Seen, Sight};
+use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
 use trireme_replicator::Code;
 
@@ -23,6 +26,8 @@ pub struct AcknowledgedKept {
     databases: Shared<Databases>,
     acknowledged: Vec<(ClientTrx, Place)>,
     alive: Vec<bool>,
+    /// What databases held when a cluster went on with the best that was left.
+    held: Vec<(NodeId, Place)>,
 }
 
 impl AcknowledgedKept {
@@ -32,6 +37,7 @@ impl AcknowledgedKept {
             databases: databases.clone(),
             acknowledged: Vec::new(),
             alive: Vec::new(),
+            held: Vec::new(),
         }
     }
 }
@@ -48,6 +54,21 @@ impl Invariant for AcknowledgedKept {
                     self.alive.resize(sight.node + 1, false);
                 }
                 self.alive[sight.node] = matches!(sight.what, Seen::Started { .. });
+            }
+            // Before that is seen, a process founds, if it does so with what it has heard.
+            Seen::Overridden { .. } | Seen::Founded { .. } => self.held.clear(),
+            Seen::Reformed { heard } => {
+                let databases = self.databases.borrow();
+                let Some(own) = databases.place(sight.node) else {
+                    return Ok(());
+                };
+                // Who is on a branch that was given up before has nothing to say.
+                let is_here =
+                    |at: &Place| databases.is_within(*at, own) || databases.is_within(own, *at);
+                let places = heard
+                    .iter()
+                    .filter_map(|n| Some((*n, databases.place(*n)?)));
+                self.held.extend(places.filter(|(_, at)| is_here(at)));
             }
             Seen::Ended {
                 trx,
@@ -87,10 +108,17 @@ impl Invariant for AcknowledgedKept {
             let Some(tip) = databases.place(node) else {
                 continue;
             };
+            let was_held = |place: Place| {
+                let mut held = self.held.iter();
+                held.any(|(_, at)| databases.is_within(place, *at))
+            };
             let is_lost = |place: Place| {
-                !databases.is_within(place, tip)
-                    // Not beyond a fork: the database just ends, or is another one altogether.
-                    && databases.meeting(place, tip).is_none_or(|at| at == databases.normal(tip))
+                // Not beyond a fork: the database just ends, or is another one altogether.
+                let ends = || {
+                    let meeting = databases.meeting(place, tip);
+                    meeting.is_none_or(|at| at == databases.normal(tip))
+                };
+                !databases.is_within(place, tip) && (was_held(place) || ends())
             };
             let mut lost = self.acknowledged.iter().filter(|(_, at)| is_lost(*at));
             if let Some((trx, at)) = lost.next() {
@@ -164,6 +192,25 @@ mod tests {
         story.founds(1, 4);
         story.ordered_view(1, 5, 13);
         assert_eq!(story.at_end(NAME), Ok(()));
+    }
+
+    #[test]
+    fn what_a_database_held_that_was_heard_is_kept() {
+        for operator in [false, true] {
+            let mut story = Story::databases();
+            story.write(0, 5, 102, &[1]).overridden();
+            let heard = vec![0, 1, 2];
+            story.see(1, Seen::Reformed { heard });
+            if operator {
+                let override_id = trireme_group::Uuid([7; 16]);
+                story.see(1, Seen::Overridden { override_id });
+            }
+            story.see(0, Seen::Stopped { clean: false });
+            for node in [1, 2] {
+                story.ordered_view(node, 5, 13);
+            }
+            assert_eq!(story.at_end(NAME).is_ok(), operator);
+        }
     }
 
     #[test]

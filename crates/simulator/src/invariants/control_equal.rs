@@ -181,7 +181,7 @@ impl Invariant for ControlEqual {
                 self.ahead.retain(|of| of.node != node);
                 self.compare_group(node, checkpoint)
             }
-            Seen::Started { .. } => {
+            Seen::Started { .. } | Seen::Founded { .. } => {
                 self.ahead.retain(|of| of.node != node);
                 Ok(())
             }

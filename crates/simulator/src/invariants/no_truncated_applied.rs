@@ -41,7 +41,9 @@ impl Invariant for NoTruncatedApplied {
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let process = name(sight.node);
         match &sight.what {
-            Seen::Started { .. } => *self.of(sight.node) = Delivered::default(),
+            Seen::Started { .. } | Seen::Founded { .. } => {
+                *self.of(sight.node) = Delivered::default()
+            }
             Seen::Delivered { position, delivery } => {
                 let delivered = self.of(sight.node);
                 delivered.upto = *position;

@@ -80,7 +80,7 @@ impl Invariant for VerdictsEqual {
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
         match sight.what {
             Seen::Noted { position, outcome } => self.compare(sight.node, position, outcome),
-            Seen::Started { .. } | Seen::BeganAnew { .. } => {
+            Seen::Started { .. } | Seen::BeganAnew { .. } | Seen::Founded { .. } => {
                 self.noted.remove(&sight.node);
                 Ok(())
             }

@@ -208,6 +208,19 @@ impl Outside for Outlet<'_> {
         });
     }
 
+    fn reforms(&mut self, heard: &[Incarnation]) {
+        self.progress.reforms_with = heard.to_vec();
+    }
+
+    fn founds_on(&mut self, database: Gtid) {
+        let Gtid { uuid, seqno } = database;
+        self.see(Seen::Founded {
+            history: uuid,
+            seqno,
+        });
+        self.server.founds(database);
+    }
+
     fn delivered(&mut self, position: Position, delivery: &Delivery) {
         if let Delivery::Configuration(configuration) = delivery {
             self.views.push((position, configuration.clone()));

@@ -284,6 +284,7 @@ impl World {
             return self.dies_within(node);
         }
         self.plan_steps(node);
+        self.take_reforming(node);
         self.take_views(node);
         self.show_standing(node);
         self.show_moved_control(node);
@@ -358,6 +359,26 @@ impl World {
     }
 
     /// A member's vote, and who has what in its log.
+    /// The node has let the cluster go on with the best that others and it have.
+    fn take_reforming(&mut self, node: NodeId) {
+        let Some(process) = &mut self.machines[node].process else {
+            return;
+        };
+        let heard = std::mem::take(&mut process.progress.reforms_with);
+        if heard.is_empty() {
+            return;
+        }
+        self.coverage.reformed += 1;
+        let machines = self.machines.iter().enumerate();
+        let is_heard = |machine: &Machine| {
+            let process = machine.process.as_deref();
+            process.is_some_and(|process| heard.contains(&process.incarnation))
+        };
+        let heard = machines.filter(|(_, machine)| is_heard(machine));
+        let heard = heard.map(|(node, _)| node).collect();
+        self.watch.see(self.now_us, node, Seen::Reformed { heard });
+    }
+
     fn take_views(&mut self, node: NodeId) {
         let mut views = std::mem::take(&mut self.views);
         for (position, configuration) in views.drain(..) {

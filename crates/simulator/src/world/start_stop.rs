@@ -160,6 +160,7 @@ impl World {
         let connect = Start {
             config: Config {
                 suspect_timeout_ms: plan.suspect_timeout_ms,
+                wait_evidence_ms: plan.wait_evidence_ms,
                 tail_bytes: plan.tail_bytes,
                 window_bytes: plan.window_bytes,
                 large_bytes: plan.large_bytes,

@@ -1,0 +1,112 @@
+//! The node goes on with the best that is left: its log, or its database (rule 4, "All voters are here").
+
+use trireme_group::{self as group, Checkpoint, Configuration, Uuid};
+use trireme_replicator::{self as replicator, Connect, Gtid};
+
+use crate::engine::Engine;
+use crate::outside::Outside;
+
+/// What this process has done to let a cluster go on that may have forgotten something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reformed {
+    /// The override that it is.
+    id: Uuid,
+    /// From here on, what had been acknowledged is lost. None: not known before the override is delivered.
+    lost_from: Option<Gtid>,
+}
+
+impl Engine {
+    /// The first GTID of what may have been acknowledged and is lost, if this process has let the cluster go on without it.
+    pub fn lost_from(&self) -> Option<Gtid> {
+        self.reformed.and_then(|reformed| reformed.lost_from)
+    }
+
+    pub(crate) fn reform(
+        &mut self,
+        now_ms: u64,
+        id: Uuid,
+        from_database: bool,
+        outside: &mut dyn Outside,
+    ) {
+        self.reformed = Some(Reformed {
+            id,
+            lost_from: None,
+        });
+        if from_database {
+            self.found_on_database(now_ms, id, outside);
+        }
+    }
+
+    /// What `--wsrep-new-cluster` does, without another process: the log begins anew above the database, whose numbers are not
+    /// given out again (rule 5).
+    fn found_on_database(&mut self, now_ms: u64, id: Uuid, outside: &mut dyn Outside) {
+        self.drop_deliveries(now_ms, outside);
+        let Some(link) = self.link.as_mut() else {
+            return;
+        };
+        let history = link.group.history();
+        let (last_action, noted) = link.storage.noted();
+        let checkpoint = Checkpoint {
+            history,
+            ..Checkpoint::default()
+        };
+        let begun = link.storage.begin(&checkpoint, (false, false));
+        (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
+        link.just_founded = true;
+        link.group.begin_anew();
+        self.must_write(begun);
+        if self.failed.is_some() {
+            return;
+        }
+        let past = noted.iter().map(|(id, _)| *id).collect();
+        let connect = Connect {
+            bootstrap: Some(history),
+            last_action,
+            overrides: noted,
+            ..self.replicator.connect_again()
+        };
+        let connect = connect.with_override(id);
+        self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
+        let local = self.replicator.local();
+        outside.founds_on(local);
+        let lost = local.seqno + 1;
+        self.tell_lost(
+            Gtid {
+                seqno: lost,
+                ..local
+            },
+            outside,
+        );
+        let event = group::Event::Bootstrap {
+            history,
+            overrides: past,
+            override_id: Some(id),
+        };
+        self.group(now_ms, event);
+    }
+
+    /// The override that this process has put into its log is in force.
+    pub(crate) fn see_override(
+        &mut self,
+        configuration: &Configuration,
+        outside: &mut dyn Outside,
+    ) {
+        let is_it = |r: &Reformed| configuration.override_id == Some(r.id) && r.lost_from.is_none();
+        if self.reformed.as_ref().is_some_and(is_it) {
+            // The number of the view that it is: what the log held before has the ones below.
+            let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
+            let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
+            self.tell_lost(Gtid { uuid, seqno }, outside);
+        }
+    }
+
+    fn tell_lost(&mut self, gtid: Gtid, outside: &mut dyn Outside) {
+        if let Some(reformed) = &mut self.reformed {
+            reformed.lost_from = Some(gtid);
+        }
+        outside.alarm(&format!(
+            "what clients were told is committed with GTID {gtid} or above, before the cluster lost its majority, is lost: it is in \
+             no log and no database that was here. These GTIDs are given out anew"
+        ));
+    }
+}

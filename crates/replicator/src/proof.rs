@@ -1,0 +1,72 @@
+//! What log and database prove, where a cluster may have forgotten (rules 4, 5).
+
+use trireme_certification::Seqno;
+use trireme_group::{DatabaseProof, Proof, Uuid};
+
+use crate::control::Control;
+use crate::event::Connect;
+use crate::last_action::LastAction;
+use crate::replicator::{Replicator, Stage};
+
+impl Replicator {
+    /// What log and database can prove now (rule 5).
+    pub fn proof(&self) -> Proof {
+        let local = self.local;
+        let Some(control) = &self.control else {
+            // Of a database beside an unknown log nobody can say what it has in common with the others'.
+            let database = match local.is_known() && !self.is_arbitrator() {
+                true => DatabaseProof::Unclear,
+                false => DatabaseProof::Nothing,
+            };
+            return Proof { known: 0, database };
+        };
+        let known = control.seqno().max(0) as u64;
+        let up_to = |seqno: Seqno| DatabaseProof::UpTo {
+            seqno: seqno.max(0) as u64,
+        };
+        let follows = self.applied_history == control.history;
+        let database = match &self.stage {
+            _ if self.is_arbitrator() || self.inconsistent => DatabaseProof::Nothing,
+            Stage::Active => up_to(self.order.top()),
+            Stage::Transfer(transfer) if transfer.awaits_snapshot() => DatabaseProof::Nothing,
+            Stage::Transfer(_) if follows => up_to(self.order.top()),
+            _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
+            _ => self.proof_of_database(control),
+        };
+        Proof { known, database }
+    }
+
+    /// Of one that this process has not begun to use: where it stands, as far as it is on the branch of the log.
+    fn proof_of_database(&self, control: &Control) -> DatabaseProof {
+        let lacks = |forks: &[(Uuid, Seqno)], id| forks.iter().all(|(known, _)| *known != id);
+        // One that is noted above no seqno has not been delivered: the log may hold it.
+        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
+        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
+            return DatabaseProof::Unclear;
+        }
+        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
+        let fork = only_there.map(|(_, seqno)| *seqno).min();
+        // An action above it, which the database may hold (rule 13), says nothing of what lies between.
+        let seqno = self.local.seqno;
+        match fork.is_some_and(|fork| seqno > fork) {
+            true => DatabaseProof::Nothing, // what it has above the fork was given up
+            false => DatabaseProof::UpTo {
+                seqno: seqno.max(0) as u64,
+            },
+        }
+    }
+
+    /// What connect() was told, to be told again: nothing was shown to the server since.
+    pub fn connect_again(&self) -> Connect {
+        Connect {
+            incarnation: self.me,
+            me: self.my_member.clone(),
+            local: self.local,
+            last_action: LastAction::NONE,
+            bootstrap: None,
+            server_running: self.server_running,
+            control: None,
+            overrides: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Half and more lose power just after one more has got its vote (rules 3, 4).
+//!
+//! n4 has come back, gets its vote, and writes X: with n4's, the votes of three of four hold it. n1, n2 and n3 lose power, with X
+//! and with all that says that n4's vote was committed; the vote itself is in their logs, flushed, as every configuration is.
+//! They were all voters there were before. They have to wait for n4, which has X.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use crate::server::Flush;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::PendingVotersNotHeard],
+    plan: |seed| {
+        let mut plan = cluster(4, seed);
+        plan.recovers = true;
+        for node in [N1, N2, N3] {
+            plan.nodes[node].server.flush = Flush::EachSecond;
+        }
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.leave(N4);
+    stage.until("n4 has left", |s| s.world.machines[N4].process.is_none())?;
+    stage.pass_ms(3_000);
+    stage.start(N4);
+    stage.until("n4 has its vote", |s| s.has_vote(N4))?;
+    let x = stage.write(N4, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    let others = [N1, N2, N3];
+    for node in others {
+        stage.world.machines[node].disk.lose_power(|| false);
+        stage.crash(node, true);
+    }
+    stage.crash(N4, false);
+    for node in others {
+        stage.start(node);
+        stage.check("it has forgotten X", stage.holds(node, x).is_none())?;
+    }
+    stage.pass_ms(15_000);
+    let waits = others.iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+    stage.must("they wait for n4", waits);
+    stage.start(N4);
+    let serve = |s: &Stage| [N1, N2, N3, N4].iter().all(|node| s.serves(*node));
+    stage.until("they go on by themselves", serve)
+}

@@ -1,0 +1,59 @@
+//! All lose power in `os` mode, and one of three does not come back: an operator has said beforehand for how long the others wait
+//! (`pc.wait_evidence`, rule 4).
+//!
+//! n3 has X in its database, n1 and n2 have forgotten it. n2 alone waits for ever. With n1 it is a majority: the two go on when the
+//! time has passed, and not before. n3 comes back: its database is beyond the fork, and is replaced.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::server::Flush;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::MajorityCountsAsAll],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.recovers = true;
+        plan.wait_evidence_ms = 20_000;
+        for node in [N1, N2] {
+            plan.nodes[node].server.flush = Flush::EachSecond;
+        }
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let w = stage.write(N3, &[row(1)]);
+    let all = [N1, N2, N3];
+    stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
+    stage.pass_ms(3_000);
+    for node in all {
+        // The operating system has flushed by itself what had been written.
+        stage.world.machines[node].disk.lose_power(|| true);
+    }
+    let x = stage.write(N3, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    for node in all {
+        stage.world.machines[node].disk.lose_power(|| false);
+        stage.crash(node, true);
+    }
+    stage.start(N2);
+    stage.pass_ms(40_000);
+    let alone = stage.standing(N2) == Standing::NonPrimary;
+    stage.must("a minority never goes on", alone);
+    stage.start(N1);
+    stage.pass_ms(15_000);
+    let waits = [N1, N2].iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+    stage.must("a majority waits for as long as it was told to", waits);
+    stage.until("it goes on", |s| s.serves(N1) && s.serves(N2))?;
+    let y = stage.write(N1, &[row(1)]);
+    stage.until("Y is committed", |s| s.acknowledged(y))?;
+    stage.start(N3);
+    stage.until("n3 is back", |s| s.serves(N3))?;
+    let forks = stage.process(N3).map(|process| process.progress.forks);
+    stage.must("its database is beyond a fork", forks == Some(1));
+    Ok(())
+}
