@@ -177,7 +177,8 @@ impl Invariant for OnePrimary {
                 }
             }
             Seen::Stopped { .. } => *self.of(node) = Belief::default(),
-            Seen::BeganAnew { .. } => self.of(node).view = None,
+            // Who founds on its database goes on above every view in the log before, pending ones too.
+            Seen::BeganAnew { .. } | Seen::Founded { .. } => self.of(node).view = None,
             Seen::Delivered {
                 position,
                 delivery: Delivery::Configuration(configuration),
