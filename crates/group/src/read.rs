@@ -84,21 +84,25 @@ impl Group {
         let Some(round) = &self.reads.round else {
             return;
         };
-        let (id, me) = (round.id, self.me());
+        let (id, me) = (round.id, self.my_replica());
+        // The process that speaks for the replica: a member that was started again has acknowledged under its new name
+        // before a view seats that.
         let voters = self
             .latest()
             .members
             .iter()
             .chain(&self.committed.configuration.members)
-            .filter(|m| m.weight > 0 && m.incarnation != me)
+            .filter(|m| m.weight > 0 && m.replica != me)
             .filter(|m| !round.ends.contains_key(&m.replica))
-            .map(|m| m.incarnation);
+            .filter_map(|m| self.voice(m.replica));
         let voters: BTreeSet<Incarnation> = voters.collect();
         self.send_all(voters.into_iter().collect(), Message::LogEnd { round: id });
     }
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
-        if self.matched || matches!(self.role, Role::Sequencer(_)) {
+        let knows_end = self.matched || matches!(self.role, Role::Sequencer(_));
+        // Who may have forgotten what it acknowledged in this ballot must not lower the read point.
+        if knows_end && !self.amnesiac {
             let message = Message::LogEndReply {
                 round,
                 ballot: self.promised,

@@ -115,8 +115,12 @@ pub enum Seen {
     /// A client began a transaction or a read; `current` if it asked for a current read
     /// (`wsrep_sync_wait`) first.
     Began { trx: ClientTrx, current: bool },
-    /// A current read waits still; `rests`: its node is primary and synced, and has nothing left to commit or to apply.
-    ReadWaits { trx: ClientTrx, rests: bool },
+    /// A current read waits still; `rests_at`: where the log of its node ends, if that is primary and synced, and has nothing
+    /// left to commit or to apply.
+    ReadWaits {
+        trx: ClientTrx,
+        rests_at: Option<u64>,
+    },
     /// It read a row: an append-only list of writers, of which only the length, the digest
     /// ([`roll`]) and the last one are told. A row that it also writes was locked by then.
     Read {

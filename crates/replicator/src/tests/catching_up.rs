@@ -147,12 +147,17 @@ fn if_nobody_has_them_a_snapshot_is_taken() {
 fn a_gap_behind_what_the_own_log_has_is_found_before_anything_is_shown() {
     for others_have_it in [false, true] {
         let (mut cluster, joiner, behind) = one_behind();
-        cluster.certify(1, "b", KeyType::Exclusive);
-        cluster.settle();
+        for key in ["b", "c"] {
+            cluster.certify(1, key, KeyType::Exclusive);
+            cluster.settle();
+        }
         let own = cluster.nodes[0].records.by_seqno[&(behind.seqno + 1)].clone();
         (cluster.nodes[joiner].records.by_seqno).insert(own.seqno, own);
         if !others_have_it {
-            nobody_has_entries(&mut cluster);
+            // What they have begins above what is asked for.
+            for node in 0..2 {
+                cluster.nodes[node].records.first = behind.seqno + 3;
+            }
         }
         cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
         cluster.join(joiner, behind, false);

@@ -56,16 +56,15 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// The node is primary and synced, and has nothing left to commit or to apply.
-    pub(super) fn rests(&self) -> bool {
-        let Some(link) = self.engine.link() else {
-            return false;
-        };
+    /// Where the node's log ends, if the node is primary and synced, and has nothing left to commit or to apply.
+    pub(super) fn rests_at(&self) -> Option<u64> {
+        let link = self.engine.link()?;
         let status = self.engine.status();
-        link.group.standing() == Standing::Primary
+        let rests = link.group.standing() == Standing::Primary
             && link.group.commit() == link.group.end()
             && status.local_state == LocalState::Synced
-            && status.local_recv_queue.now == 0
+            && status.local_recv_queue.now == 0;
+        rests.then(|| link.group.end())
     }
 
     /// Tells what happened.

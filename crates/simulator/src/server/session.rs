@@ -181,8 +181,8 @@ impl Server {
             }
             None => {
                 let trx = self.clients[c].writes.writer;
-                let rests = ctx.rests();
-                ctx.see(Seen::ReadWaits { trx, rests });
+                let rests_at = ctx.rests_at();
+                ctx.see(Seen::ReadWaits { trx, rests_at });
                 let left_us = self.clients[c].deadline_us - ctx.now_us;
                 ControlFlow::Break(Next::After(left_us.min(LOOK_US)))
             }
