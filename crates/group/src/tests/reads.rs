@@ -1,8 +1,10 @@
 //! Current reads (rule 17).
 
-use super::cores::Cores;
-use crate::event::{Action, Event};
-use crate::ids::Position;
+use super::cores::{Cores, HISTORY, member};
+use crate::checkpoint::Checkpoint;
+use crate::configuration::Member;
+use crate::event::{Action, Event, Recovered, RecoveredLog};
+use crate::ids::{Incarnation, Position, Uuid};
 use crate::message::Message;
 
 /// Positions that a reader on node 0 was told.
@@ -63,4 +65,40 @@ fn a_read_whose_point_is_not_committed_fails_with_the_majority() {
     let failed = |action: &Action| matches!(action, Action::ReadFailed { token: 7 });
     assert!(cores.nodes[0].actions.iter().any(failed));
     assert_eq!(points(&cores, 7), []);
+}
+
+/// A member that was started again acknowledges under its new name before a view seats that: it answers readers, too
+/// (found by `reads-end`, seed 41072 of profile arbitrators).
+#[test]
+fn a_process_that_no_view_seats_yet_answers_for_its_replica() {
+    let mut cores = Cores::of(3);
+    cores.submit(0, 1);
+    cores.settle();
+    cores.kill(2);
+    let entries = cores.log_of(0);
+    let log = RecoveredLog {
+        checkpoint: Checkpoint {
+            history: HISTORY,
+            ..Checkpoint::default()
+        },
+        commit: entries.len() as u64,
+        entries,
+        left: 0,
+    };
+    cores.lost = |message| matches!(message, Message::Join(_));
+    let again = Member {
+        incarnation: Incarnation(Uuid([52; 16])),
+        ..member(2)
+    };
+    let recovered = Recovered {
+        log: Some(log),
+        ..Recovered::default()
+    };
+    let again = cores.start(again, recovered);
+    cores.pass(300);
+    assert!(cores.acked(0, 2) > 0, "it acknowledges for its replica");
+    cores.part(&[1], &[0, again]);
+    cores.event(0, Event::Read { token: 7 });
+    cores.pass(300);
+    assert_eq!(points(&cores, 7).len(), 1);
 }
