@@ -81,6 +81,11 @@ impl Load {
         self.shared.now()
     }
 
+    /// Its clock, among others.
+    pub fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     /// Whether every node has acknowledged an append whose transaction began after `since`.
     pub fn all_serve_since(&self, since: Duration) -> bool {
         let since_us = since.as_micros() as u64;

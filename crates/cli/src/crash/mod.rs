@@ -9,6 +9,7 @@ mod history;
 mod isolation;
 mod journal;
 mod load;
+mod losses;
 mod no_faults;
 mod operator;
 mod power_loss;
@@ -33,6 +34,7 @@ use crate::sql::SqlError;
 use crate::verify::VerifyError;
 use durability::Durability;
 pub use run::run;
+use schedule::NODES;
 
 /// Servers killed with -9 under load and started again: nothing acknowledged may be missing.
 ///
@@ -53,7 +55,8 @@ pub struct Plan {
     /// The repl.durability of the cluster [default: os; with --power-loss: disk].
     #[arg(long, value_enum)]
     pub durability: Option<Durability>,
-    /// All die at one instant, and their disks lose whatever was not flushed. Needs gcc.
+    /// All die at one instant, and their disks lose whatever was not flushed. Needs gcc. With another durability than disk
+    /// two of them or all do, and only what a node tells of may be lost.
     #[arg(long)]
     pub power_loss: bool,
     /// Flushes keep nothing from the begin of the load on, which must show as a loss.
@@ -84,6 +87,15 @@ impl Plan {
         } else {
             Durability::Os
         })
+    }
+
+    /// So many nodes at least lose power; None: they are only killed.
+    fn fewest_without_power(&self) -> Option<usize> {
+        let fewest = match self.durability() {
+            Durability::Disk => NODES,
+            Durability::Os | Durability::Memory => NODES / 2 + 1,
+        };
+        self.power_loss.then_some(fewest)
     }
 }
 

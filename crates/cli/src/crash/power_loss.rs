@@ -43,7 +43,7 @@ impl PowerLoss {
             random: Random::new(seed ^ 0x00d1_5c10_55e5),
         };
         disks.set_lying(false)?;
-        disks.boot()?;
+        disks.boot(&(0..disks.dirs.len()).collect::<Vec<_>>())?;
         Ok(disks)
     }
 
@@ -73,24 +73,30 @@ impl PowerLoss {
         Ok(())
     }
 
-    /// After all servers were killed: takes back what was not flushed, on all nodes, and starts the machines anew. With
+    /// After the servers of these nodes were killed: takes back what was not flushed there, and starts the machines anew. With
     /// `something_survives` some of it is there all the same.
-    pub fn strike(&mut self, something_survives: bool) -> Result<Loss, CrashError> {
+    pub fn strike(
+        &mut self,
+        nodes: &[usize],
+        something_survives: bool,
+    ) -> Result<Loss, CrashError> {
         let mut all = Loss::default();
-        for (dir, root) in self.dirs.iter().zip(&self.roots) {
+        for node in nodes {
+            let (dir, root) = (&self.dirs[*node], &self.roots[*node]);
             let path = dir.join("journal");
             let survivors = something_survives.then(|| Random::new(self.random.number()));
             let loss = journal::lose(&path, root, survivors).map_err(io_error(&path))?;
             all.changes += loss.changes;
             all.survived += loss.survived;
         }
-        self.boot()?;
+        self.boot(nodes)?;
         Ok(all)
     }
 
     /// Each machine gets a boot id of its own, such as the kernel makes at every start.
-    fn boot(&mut self) -> Result<(), CrashError> {
-        for dir in &self.dirs {
+    fn boot(&mut self, nodes: &[usize]) -> Result<(), CrashError> {
+        for node in nodes {
+            let dir = &self.dirs[*node];
             let (a, b) = (self.random.number(), self.random.number());
             let id = format!(
                 "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}\n",
@@ -158,7 +164,7 @@ mod tests {
         );
 
         let mut disks = disks;
-        disks.strike(false).unwrap();
+        disks.strike(&[0], false).unwrap();
         let held = ["flushed", "part", "whole", "lied"].map(text);
         assert_eq!(held, ["new", "old text", "old text", "old text"]);
     }

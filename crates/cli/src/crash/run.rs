@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::no_faults;
-use super::schedule::{Schedule, seeds};
+use super::schedule::{NODES, Schedule, seeds};
 use super::stage::Stage;
 use super::summary::Summary;
 use super::trial::Trial;
@@ -56,7 +56,7 @@ fn play(
     summary: &mut Summary,
 ) -> Result<(), CrashError> {
     for (i, seed) in seeds(first, plan.schedules).into_iter().enumerate() {
-        let schedule = Schedule::from_seed(seed, plan.power_loss);
+        let schedule = Schedule::from_seed(seed, plan.fewest_without_power());
         piece(&format!(
             "{:3}/{} {seed:#018x} {schedule}: ",
             i + 1,
@@ -74,7 +74,10 @@ fn described(plan: &Plan, system: &System) -> String {
         text += &format!(" with repl.durability={}", plan.durability());
     }
     if plan.power_loss {
-        text += ", power lost on all nodes at once";
+        text += match plan.fewest_without_power() {
+            Some(NODES) => ", power lost on all nodes at once",
+            _ => ", power lost on two nodes or all at once",
+        };
     }
     if plan.lying_disk {
         text += ", disks that lie";

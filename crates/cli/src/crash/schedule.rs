@@ -51,21 +51,22 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of `seed`. With `power_loss` all die at one instant.
-    pub fn from_seed(seed: u64, power_loss: bool) -> Self {
+    /// The schedule of `seed`. With `power_loss` so many at least, or all, die at one instant.
+    pub fn from_seed(seed: u64, power_loss: Option<usize>) -> Self {
         let mut random = Random::new(seed);
         let flush = random.below(3) as u8;
         let strong = random.chance(50);
         let warm_up_ms = 300 + random.below(700);
         // Of all at once there is the most to fear.
-        let victims = random.pick(&[1, 2, 3, 3]);
+        let victims = random.pick(&[1, 2, 3, 3]).max(power_loss.unwrap_or(1));
+        let power_loss = power_loss.is_some();
         // Within the same moment, before the others can react, or far apart.
         let spread_ms = random.pick(&[1, 100, KILL_WINDOW_MS, KILL_WINDOW_MS]);
         let spread_ms = if power_loss { 1 } else { spread_ms };
         let first_ms = random.below(KILL_WINDOW_MS - spread_ms + 1);
         let mut nodes: Vec<usize> = (0..NODES).collect();
         random.shuffle(&mut nodes);
-        nodes.truncate(if power_loss { NODES } else { victims });
+        nodes.truncate(victims);
         let mut kills: Vec<Kill> = nodes
             .iter()
             .map(|node| Kill {
@@ -135,13 +136,14 @@ mod tests {
     fn many() -> impl Iterator<Item = Schedule> {
         seeds(1, 300)
             .into_iter()
-            .map(|seed| Schedule::from_seed(seed, false))
+            .map(|seed| Schedule::from_seed(seed, None))
     }
 
     #[test]
     fn a_seed_fixes_the_schedule() {
-        assert_eq!(Schedule::from_seed(5, false), Schedule::from_seed(5, false));
-        assert_ne!(Schedule::from_seed(5, false), Schedule::from_seed(6, false));
+        let schedule = |seed| Schedule::from_seed(seed, None);
+        assert_eq!(schedule(5), schedule(5));
+        assert_ne!(schedule(5), schedule(6));
         assert_eq!(seeds(9, 3)[0], 9);
         assert_eq!(seeds(seeds(9, 3)[2], 1), [seeds(9, 3)[2]]);
     }
@@ -180,9 +182,18 @@ mod tests {
     #[test]
     fn a_power_loss_takes_all_at_one_instant() {
         for seed in 0..50 {
-            let schedule = Schedule::from_seed(seed, true);
+            let schedule = Schedule::from_seed(seed, Some(NODES));
             assert_eq!(schedule.kills.len(), NODES);
             assert_eq!(schedule.kills[0].at_ms, schedule.kills[2].at_ms);
         }
+    }
+
+    #[test]
+    fn or_so_many_of_them() {
+        let losses = (0..50).map(|seed| Schedule::from_seed(seed, Some(2)).kills);
+        let (two, all): (Vec<_>, Vec<_>) = losses.partition(|kills| kills.len() == 2);
+        assert!(!two.is_empty() && !all.is_empty());
+        assert!(two.iter().all(|kills| kills[0].at_ms == kills[1].at_ms));
+        assert!(all.iter().all(|kills| kills.len() == NODES));
     }
 }

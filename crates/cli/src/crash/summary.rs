@@ -66,6 +66,9 @@ impl Summary {
                 loss.changes, loss.survived
             );
         }
+        if report.told_lost > 0 {
+            let _ = write!(text, ", {} appends lost, as a node tells", report.told_lost);
+        }
         if report.violations.is_empty() {
             return text + ", ok";
         }

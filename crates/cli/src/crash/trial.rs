@@ -8,6 +8,7 @@ use super::client::{Isolation, parse_lists};
 use super::history::{self, Tables, Transaction};
 use super::journal::Loss;
 use super::load::Load;
+use super::losses::{self, Positions, Watch};
 use super::operator;
 use super::power_loss::PowerLoss;
 use super::schedule::{NODES, Schedule};
@@ -47,6 +48,8 @@ pub struct Report {
     pub snapshots: usize,
     /// What the power loss took.
     pub loss: Option<Loss>,
+    /// Acknowledged appends, or such as were read, that a node has told are lost.
+    pub told_lost: usize,
     /// What must not be.
     pub violations: Vec<Violation>,
 }
@@ -128,23 +131,29 @@ impl<'a> Trial<'a> {
         let load = Load::start(&self.cluster, clients, isolation, seed);
         let disturbed = self.disturb(&load);
         *history = load.stop();
-        disturbed?;
+        let positions = disturbed?;
         for (log, before) in logs(&self.cluster).iter().zip(&logs_before) {
             self.report.snapshots += snapshots_given(&log[before.len()..]);
         }
         let violations = &mut self.report.violations;
         *tables = judge(&mut self.cluster, history, isolation, violations)?;
+        let lost_from = losses::lost_from(&self.cluster);
+        let kept = self.schedule.flush == 1 || self.schedule.flush == 2 && !self.plan.power_loss;
+        self.report.told_lost = positions.excuse(violations, history, lost_from, kept);
         Ok(())
     }
 
     /// Kills, starts again, and waits until all serve.
-    fn disturb(&mut self, load: &Load) -> Result<(), CrashError> {
+    fn disturb(&mut self, load: &Load) -> Result<Positions, CrashError> {
+        let watch = Watch::start(&self.cluster, load);
         interrupt::sleep(Duration::from_millis(self.schedule.warm_up_ms))?;
         self.kill()?;
+        let positions = watch.stop();
         if let Some(disks) = &mut self.disks {
+            let nodes: Vec<usize> = self.schedule.kills.iter().map(|k| k.node).collect();
             disks.set_lying(false)?;
             // What survives a liar's disk by chance would be a damaged database, not an old one.
-            self.report.loss = Some(disks.strike(!self.plan.lying_disk)?);
+            self.report.loss = Some(disks.strike(&nodes, !self.plan.lying_disk)?);
         }
         let (mut started, mut recovered) = (load.now(), None);
         for restart in &self.schedule.restarts {
@@ -165,7 +174,7 @@ impl<'a> Trial<'a> {
             self.report.served_since_recovery = Some(served.saturating_sub(recovery));
         }
         interrupt::sleep(AFTERWARDS)?;
-        Ok(())
+        Ok(positions)
     }
 
     fn kill(&mut self) -> Result<(), CrashError> {
