@@ -290,9 +290,12 @@ impl Storage {
         let damage = found.damage.iter().map(tell_damage);
         self.notes.extend(damage);
         if self.config.durability == Durability::Disk {
-            // The process before may have died with entries on their way to the disk: they are
-            // acknowledged anew.
-            log.flush()?;
+            // The process before may have died with entries on their way to the disk, or because they did not get there: they
+            // are acknowledged anew.
+            match planted(Mutant::CacheCountsAsDisk) {
+                true => log.flush()?,
+                false => log.flush_anew()?,
+            }
         }
         let (recovered, control) = match read(&log, held_bytes, self.thresholds.recovery_bytes)? {
             Ok(read) => read,
@@ -366,7 +369,10 @@ impl Storage {
         if planted(Mutant::MarkBegunFirst) {
             self.begin_mark();
         }
-        self.save_session()?;
+        // Anew, too, if it is the same.
+        if let Some(log) = &mut self.log {
+            log.save_state(&self.session.encode())?;
+        }
         // Only now: what the mark has told is noted in the session.
         self.begin_mark();
         Ok(Some(recovery))

@@ -93,6 +93,7 @@ struct Files {
     pending_names: Vec<Vec<Renaming>>,
     room: Option<u64>,
     fail_syncs: bool,
+    shows_lost: bool,
     fail_state: bool,
     fail_reads: bool,
     no_descriptors: bool,
@@ -175,6 +176,12 @@ impl MemoryDisk {
     /// these from then on.
     pub fn set_fail_syncs(&self, fail: bool) {
         locked(&self.files).fail_syncs = fail;
+    }
+
+    /// After a failed flush files go on showing what was given up, as most file systems have it: a later flush succeeds, and does not
+    /// write it.
+    pub fn set_shows_lost(&self, shows: bool) {
+        locked(&self.files).shows_lost = shows;
     }
 
     /// Lets every write and flush of the state file fail from here on, or no longer.
@@ -437,14 +444,19 @@ impl DiskFile for MemoryFile {
         let files = locked(&self.files);
         self.can_change(&files)?;
         let fails = self.is_segment && files.fail_syncs;
+        let shows_lost = files.shows_lost;
         drop(files);
         let mut content = locked(&self.content);
         if fails {
             let mut pages = 0;
+            let shown = content.bytes.clone();
             content.lose_pages(|| {
                 pages += 1;
                 pages % 2 == 0
             });
+            if shows_lost {
+                content.bytes = shown;
+            }
             return Err(io::Error::other("simulated flush failure"));
         }
         content.flush();

@@ -14,6 +14,8 @@ use crate::log::{Log, SEGMENT_LIMIT_BYTES};
 /// In so many steps a segment grows ahead of its records, none above the limit.
 const GROWTH_STEPS: u64 = 16;
 const GROWTH_MAX_BYTES: u64 = 1 << 20;
+/// What an earlier process has left unflushed is written again in pieces.
+const REWRITE_BYTES: u64 = 1 << 20;
 
 impl Log {
     /// Writes everything appended to the operating system, in one call: it then survives the death of the process.
@@ -64,6 +66,32 @@ impl Log {
             files.push((number, file));
         }
         Ok(self.flush_job(files, true))
+    }
+
+    /// [`Log::flush`] of a log that an earlier process has written. One whose flush failed has left its entries in the operating
+    /// system's cache, which shows them and counts them as written: what no flush is known to cover is written again first.
+    pub fn flush_anew(&mut self) -> Result<(), LogError> {
+        let segments = self.index.segments.iter();
+        let places = segments.map(|segment| (segment.number, segment.start, segment.end()));
+        let unflushed = places.filter(|(_, _, end)| *end > self.flushed);
+        for (number, start, end) in unflushed.collect::<Vec<_>>() {
+            let result = self.write_again(number, self.flushed.max(start) - start, end - start);
+            self.poison_on_error("write again", number, 0, result)?;
+        }
+        self.flush()
+    }
+
+    fn write_again(&self, number: u64, from: u64, end: u64) -> io::Result<()> {
+        let file = self.segment_file(number)?;
+        let mut piece = vec![0; REWRITE_BYTES.min(end - from) as usize];
+        let mut at = from;
+        while at < end {
+            piece.truncate((end - at) as usize);
+            file.read_exact_at(&mut piece, at)?;
+            file.write_all_at(&piece, at)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// Flushes what was written before, and nothing else: also after a failure that has poisoned the log.

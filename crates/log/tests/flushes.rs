@@ -63,6 +63,31 @@ fn a_failed_flush_poisons_the_log() {
     verify(&log);
 }
 
+/// The operating system shows what a failed flush has given up, to the next process, too, and flushes it no more.
+#[test]
+fn what_is_only_shown_is_written_again() {
+    for (anew, is_there) in [(false, false), (true, true)] {
+        let disk = MemoryDisk::new();
+        disk.set_shows_lost(true);
+        let mut log = create(&disk);
+        fill(&mut log, 1..=5);
+        log.flush().unwrap();
+        disk.set_fail_syncs(true);
+        fill(&mut log, 6..=40); // several segments
+        assert!(log.flush().is_err());
+        disk.set_fail_syncs(false);
+        let (mut log, recovered) = open(&disk).unwrap();
+        assert_eq!(recovered.last_position, Some(40));
+        match anew {
+            true => log.flush_anew().unwrap(),
+            false => log.flush().unwrap(),
+        }
+        disk.lose_power(|| false);
+        let kept = open(&disk).is_ok_and(|(_, found)| found.last_position == Some(40));
+        assert_eq!(kept, is_there);
+    }
+}
+
 /// A flush that runs beside the log covers what was appended before it began, and nothing else.
 #[test]
 fn a_flush_apart_covers_what_was_there_when_it_began() {

@@ -110,6 +110,7 @@ mutants! {
         left_is_overtaken: LeftIsOvertaken,
         hang_unseen: HangUnseen,
         unkept_promise_given: UnkeptPromiseGiven,
+        cache_counts_as_disk: CacheCountsAsDisk,
         mark_lags: MarkLags,
         mark_not_heeded: MarkNotHeeded,
         failure_not_noted: FailureNotNoted,

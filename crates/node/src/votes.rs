@@ -111,8 +111,8 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Reads the votes in `dir`. Without a file this is a new replica: it gets the id `fresh`, which is on disk
-    /// when this returns.
+    /// Reads the votes in `dir`. Without a file this is a new replica: it gets the id `fresh`. What it says is on disk when this
+    /// returns.
     pub fn open(dir: &Path, fresh: Uuid) -> Result<Votes, VotesError> {
         let loaded = load(dir.join(FILE_NAME))?;
         let files = Files::open(dir).map_err(|source| VotesError::Io {
@@ -128,10 +128,9 @@ impl Votes {
                 log: Uuid::NIL,
             }),
         };
-        if loaded.is_none() {
-            let record = votes.record;
-            votes.store(&record)?;
-        }
+        // One that was found, too: the process that wrote it may have died because it did not get to the disk.
+        let record = votes.record;
+        votes.store(&record)?;
         Ok(votes)
     }
 

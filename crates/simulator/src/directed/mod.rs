@@ -120,6 +120,7 @@ schedules! {
     device_fails_again,
     dies_applying,
     flush_hangs,
+    flush_fails_cached,
     full_disk_in_pending_view,
     notes_fail,
 }
