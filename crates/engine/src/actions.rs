@@ -8,6 +8,7 @@ use trireme_replicator as replicator;
 use crate::engine::{Engine, Link};
 use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
+use crate::session::Forgotten;
 use crate::storage::Storage;
 
 impl Engine {
@@ -151,10 +152,9 @@ impl Engine {
                 }
                 let Some(link) = &mut self.link else { return };
                 let dropped = link.storage.staging().parcels();
-                let forgot = (link.group.is_amnesiac(), link.group.has_lost_views());
+                let forgot = Forgotten::by(&link.group);
                 let result = link.storage.begin(&checkpoint, forgot);
-                (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
-                link.hang.ends(now_ms);
+                link.forget_flushes(now_ms);
                 self.not_staged(now_ms, dropped);
                 self.must_write(result);
                 self.tell_history(outside);
@@ -252,7 +252,7 @@ impl Engine {
             ..group::Checkpoint::default()
         };
         link.just_founded = true;
-        let begun = link.storage.begin(&checkpoint, (false, false));
+        let begun = link.storage.begin(&checkpoint, Forgotten::default());
         self.must_write(begun);
         if self.failed.is_some() {
             return;
@@ -273,9 +273,8 @@ impl Engine {
             return;
         };
         let group = &link.group;
-        let (amnesiac, lost_views) = (group.is_amnesiac(), group.has_lost_views());
-        let mut result = link.storage.note_amnesia(amnesiac, lost_views);
-        self.volume_failed &= amnesiac || result.is_err();
+        let mut result = link.storage.note_forgotten(Forgotten::by(group));
+        self.volume_failed &= group.is_amnesiac() || result.is_err();
         let in_step = link.undelivered.is_empty();
         if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {

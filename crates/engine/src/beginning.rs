@@ -58,7 +58,7 @@ impl Beginning {
                 // not elected, be it alone.
                 let members = &last_view(&recovery).members;
                 let was_alone = members.iter().all(|member| member.replica == me);
-                let elects_itself = was_alone && !recovery.amnesiac;
+                let elects_itself = was_alone && !recovery.forgotten.entries;
                 Beginning::Resume {
                     recovery,
                     override_id: (!elects_itself).then_some(fresh),

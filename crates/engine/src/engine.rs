@@ -16,6 +16,7 @@ use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::reforming::Reformed;
+use crate::session::Forgotten;
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
 use crate::thresholds::Thresholds;
@@ -220,8 +221,8 @@ impl Engine {
                 recovery,
                 override_id,
             } => {
-                recovered.amnesiac = recovery.amnesiac;
-                recovered.lost_views = recovery.lost_views;
+                recovered.amnesiac = recovery.forgotten.entries;
+                recovered.lost_views = recovery.forgotten.views;
                 recovered.log = Some(recovery.log);
                 connect.control = Some(recovery.control);
                 override_id.map(|override_id| group::Event::ForcePrimary { override_id })
@@ -234,7 +235,7 @@ impl Engine {
                     history,
                     ..Checkpoint::default()
                 };
-                storage.begin(&checkpoint, (false, false))?;
+                storage.begin(&checkpoint, Forgotten::default())?;
                 connect.bootstrap = Some(history);
                 // Who goes on with no history has none of its overrides either.
                 let past = connect.overrides.iter().filter(|_| override_id.is_some());

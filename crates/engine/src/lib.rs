@@ -31,7 +31,7 @@ mod writing;
 pub use engine::{Engine, Expected, Link, Start, starting_position};
 pub use mark::{KeepMark, MARK_BYTES};
 pub use outside::{Channel, NotKept, Outside};
-pub use session::{Session, Trial, UNKNOWN_BOOT};
+pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};
 pub use start_error::StartError;
 pub use storage::{OpenDisk, Storage};

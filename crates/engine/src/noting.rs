@@ -5,6 +5,7 @@ use trireme_log::{Durability, Log, LogError};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
+use crate::session::Forgotten;
 use crate::staging::Staging;
 use crate::storage::Storage;
 
@@ -55,14 +56,12 @@ impl Storage {
         self.save_session()
     }
 
-    /// Notes, flushed, whether entries that this replica acknowledged may be missing, and configurations (rule 4). Costs
-    /// nothing if it is noted already.
-    pub fn note_amnesia(&mut self, amnesiac: bool, lost_views: bool) -> Result<(), LogError> {
-        let session = &mut self.session;
-        if (session.amnesiac, session.lost_views) == (amnesiac, lost_views) {
+    /// Notes, flushed, what this replica may miss of what it acknowledged (rule 4). Costs nothing if it is noted already.
+    pub fn note_forgotten(&mut self, forgotten: Forgotten) -> Result<(), LogError> {
+        if self.session.forgotten == forgotten {
             return Ok(());
         }
-        (session.amnesiac, session.lost_views) = (amnesiac, lost_views);
+        self.session.forgotten = forgotten;
         self.save_session()
     }
 
@@ -96,8 +95,12 @@ impl Storage {
         // First, for the volume may also keep us waiting.
         self.marker.fail(self.session.boot_id, self.session.log);
         // What was flushed before, configurations among it, is there still.
-        let lost_views = self.session.amnesiac && self.session.lost_views;
-        if let Err(error) = self.note_amnesia(true, lost_views) {
+        let Forgotten { entries, views } = self.session.forgotten;
+        let forgotten = Forgotten {
+            entries: true,
+            views: entries && views,
+        };
+        if let Err(error) = self.note_forgotten(forgotten) {
             self.notes.push(format!(
                 "it cannot be noted beside the write-set log that this node may miss what it acknowledged: {error}"
             ));

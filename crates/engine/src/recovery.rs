@@ -9,7 +9,7 @@ use trireme_log::{Damage, Disk, Durability, Log, LogConfig, LogError, Lost, Reco
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
-use crate::session::{Session, Trial, UNKNOWN_BOOT};
+use crate::session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 use crate::snapshot::decode_snapshot;
 use crate::start_error::StartError;
 use crate::storage::Storage;
@@ -31,10 +31,8 @@ pub struct Recovery {
     pub first_view: Option<Configuration>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
-    /// Entries that this replica once acknowledged may be missing (rule 4).
-    pub amnesiac: bool,
-    /// So may configurations (rule 4).
-    pub lost_views: bool,
+    /// What this replica may miss of what it acknowledged.
+    pub forgotten: Forgotten,
 }
 
 impl Recovery {
@@ -273,13 +271,16 @@ impl Storage {
         // A power loss takes nothing that was flushed, and configurations are, in every mode.
         let was_clean = last.as_ref().is_some_and(|last| last.clean);
         let lost_views = damaged && (was_clean || examined.found().may_have_forgotten());
-        let is_noted = |last: &Session| last.amnesiac && last.lost_views >= lost_views;
+        let is_noted =
+            |last: &Session| last.forgotten.entries && last.forgotten.views >= lost_views;
         if let Some(last) = last.as_ref().filter(|last| damaged && !is_noted(last)) {
             // The repair takes away what tells of the damage: should this process end before it has
             // noted anything else, the next one finds a log that merely ends (rule 4).
             let noted = Session {
-                amnesiac: true,
-                lost_views: lost_views || last.amnesiac && last.lost_views,
+                forgotten: Forgotten {
+                    entries: true,
+                    views: lost_views || last.forgotten.entries && last.forgotten.views,
+                },
                 ..last.clone()
             };
             if !planted(Mutant::DamageRepairedFirst) {
@@ -310,9 +311,9 @@ impl Storage {
                 return Ok(None);
             }
         };
-        let forgotten = last
-            .as_ref()
-            .is_none_or(|session| session.amnesiac || session.has_forgotten(self.session.boot_id));
+        let forgotten = last.as_ref().is_none_or(|session| {
+            session.forgotten.entries || session.has_forgotten(self.session.boot_id)
+        });
         let boot_id = self.session.boot_id;
         let marked = (self.marker).examine(last.as_ref(), boot_id, log.written_end());
         let lost = match marked {
@@ -340,27 +341,23 @@ impl Storage {
         if !id.is_nil() {
             self.session.log = id;
         }
+        let entries =
+            forgotten || damaged || is_other || lost.is_some() && !planted(Mutant::MarkNotHeeded);
+        let noted = last.as_ref().is_none_or(|last| last.forgotten.views);
+        let views = entries && (lost_views || is_other || lost.is_some() || noted);
         let recovery = Recovery {
             history,
             control,
             first_seqno: log.first_seqno_kept(),
             first_view: first_view(&log),
             last_seqno: log.last_seqno().unwrap_or(0),
-            amnesiac: forgotten
-                || damaged
-                || is_other
-                || lost.is_some() && !planted(Mutant::MarkNotHeeded),
-            lost_views: lost_views
-                || is_other
-                || lost.is_some()
-                || last.as_ref().is_none_or(|last| last.lost_views),
+            forgotten: Forgotten { entries, views },
             log: recovered,
         };
         self.snapshot = Some(recovery.log.checkpoint.position);
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = history;
-        self.session.amnesiac = recovery.amnesiac;
-        self.session.lost_views = recovery.amnesiac && recovery.lost_views;
+        self.session.forgotten = recovery.forgotten;
         if let Some(last) = last {
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;

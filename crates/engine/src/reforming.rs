@@ -5,6 +5,7 @@ use trireme_replicator::{self as replicator, Connect, Gtid};
 
 use crate::engine::Engine;
 use crate::outside::Outside;
+use crate::session::Forgotten;
 
 /// What this process has done to let a cluster go on that may have forgotten something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,8 @@ impl Engine {
             history,
             ..Checkpoint::default()
         };
-        let begun = link.storage.begin(&checkpoint, (false, false));
-        (link.unflushed, link.flushing, link.writing_back) = (None, None, false);
+        let begun = link.storage.begin(&checkpoint, Forgotten::default());
+        link.forget_flushes(now_ms);
         link.just_founded = true;
         link.group.begin_anew();
         self.must_write(begun);

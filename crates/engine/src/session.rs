@@ -1,6 +1,6 @@
 //! What a node notes about its log and its database, flushed, in `trireme-state.log` (docs/log-format.md).
 
-use trireme_group::Uuid;
+use trireme_group::{Group, Uuid};
 use trireme_log::Durability;
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
@@ -19,10 +19,8 @@ pub const UNKNOWN_BOOT: [u8; 16] = [0xff; 16];
 pub struct Session {
     /// The process has ended by itself, everything in the log flushed.
     pub clean: bool,
-    /// This replica has not made up yet for what it may have forgotten (rule 4).
-    pub amnesiac: bool,
-    /// As long as `amnesiac`: acknowledged configurations may be missing, too (rule 4).
-    pub lost_views: bool,
+    /// What this replica has not made up for yet.
+    pub forgotten: Forgotten,
     /// `repl.durability` in force: what acknowledgements were worth.
     pub durability: Durability,
     /// Boot of the machine: `os` forgets with it (rule 4).
@@ -38,6 +36,25 @@ pub struct Session {
     /// How the server fares with what follows the position that it started at; None: it did not start there with this
     /// log.
     pub trial: Option<Trial>,
+}
+
+/// What a replica may miss of what it acknowledged (rule 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Entries.
+    pub entries: bool,
+    /// As long as `entries`: configurations, too.
+    pub views: bool,
+}
+
+impl Forgotten {
+    /// As its group has it.
+    pub(crate) fn by(group: &Group) -> Forgotten {
+        Forgotten {
+            entries: group.is_amnesiac(),
+            views: group.has_lost_views(),
+        }
+    }
 }
 
 /// A server that starts at a position of its database, and applies what follows.
@@ -90,8 +107,7 @@ impl Session {
     pub fn new(durability: Durability, boot_id: [u8; 16]) -> Session {
         Session {
             clean: false,
-            amnesiac: false,
-            lost_views: false,
+            forgotten: Forgotten::default(),
             durability,
             boot_id,
             action: LastAction::NONE,
@@ -119,12 +135,12 @@ impl Session {
         out.push(VERSION);
         let flags = [
             (self.clean, CLEAN),
-            (self.amnesiac, AMNESIAC),
+            (self.forgotten.entries, AMNESIAC),
             (self.action.ended, ACTION_ENDED),
             (!self.action.same_boot, ACTION_OF_EARLIER_BOOT),
             (!self.log.is_nil(), LOG),
             (self.trial.is_some(), TRIAL),
-            (self.lost_views, LOST_VIEWS),
+            (self.forgotten.views, LOST_VIEWS),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
         out.push(set.map(|(_, flag)| flag).sum());
@@ -175,8 +191,10 @@ impl Session {
         let overrides: Option<Vec<Gtid>> = overrides.collect();
         Some(Session {
             clean: flags & CLEAN != 0,
-            amnesiac: flags & AMNESIAC != 0,
-            lost_views: flags & LOST_VIEWS != 0,
+            forgotten: Forgotten {
+                entries: flags & AMNESIAC != 0,
+                views: flags & LOST_VIEWS != 0,
+            },
             durability: match durability {
                 0 => Durability::Memory,
                 1 => Durability::Os,
@@ -233,8 +251,10 @@ mod tests {
     fn sample() -> Session {
         Session {
             clean: true,
-            amnesiac: true,
-            lost_views: false,
+            forgotten: Forgotten {
+                entries: true,
+                views: false,
+            },
             durability: Durability::Disk,
             boot_id: [7; 16],
             action: LastAction {
@@ -318,7 +338,10 @@ mod tests {
     #[test]
     fn that_configurations_may_be_missing_is_a_flag() {
         let lost = Session {
-            lost_views: true,
+            forgotten: Forgotten {
+                entries: true,
+                views: true,
+            },
             ..sample()
         };
         assert_eq!(lost.encode()[1], sample().encode()[1] + 64);

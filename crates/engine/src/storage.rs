@@ -12,7 +12,7 @@ use trireme_replicator::Seqno;
 
 use crate::group_reads::LargeReads;
 use crate::mark::{KeepMark, Marker};
-use crate::session::Session;
+use crate::session::{Forgotten, Session};
 use crate::snapshot::encode_snapshot;
 use crate::staging::{StageJob, Staging};
 use crate::thresholds::{Counters, Thresholds};
@@ -122,9 +122,9 @@ impl Storage {
         }
     }
 
-    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped. `forgot`: as by
-    /// [`Storage::note_amnesia`].
-    pub fn begin(&mut self, checkpoint: &Checkpoint, forgot: (bool, bool)) -> Result<(), LogError> {
+    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped. `forgotten`: what this
+    /// replica may miss of it.
+    pub fn begin(&mut self, checkpoint: &Checkpoint, forgotten: Forgotten) -> Result<(), LogError> {
         let config = LogConfig {
             identity: checkpoint.history.0,
             ..self.config.clone()
@@ -146,7 +146,7 @@ impl Storage {
             };
             self.noted_in = checkpoint.history;
         }
-        (self.session.amnesiac, self.session.lost_views) = forgot;
+        self.session.forgotten = forgotten;
         self.save_session()?;
         self.begin_mark();
         Ok(())

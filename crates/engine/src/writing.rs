@@ -12,6 +12,12 @@ use crate::staging::{StageDone, StageJob, Staging};
 use crate::storage::Storage;
 
 impl Link {
+    /// The log begins anew: no flush of the old one says anything of it.
+    pub(crate) fn forget_flushes(&mut self, now_ms: u64) {
+        (self.unflushed, self.flushing, self.writing_back) = (None, None, false);
+        self.hang.ends(now_ms);
+    }
+
     /// Sees to it that not too much waits to be flushed.
     fn write_back(&mut self, now_ms: u64, outside: &mut dyn Outside) -> Result<(), LogError> {
         let most_bytes = self.storage.thresholds.write_back_bytes;

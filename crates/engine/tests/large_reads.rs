@@ -4,7 +4,7 @@ mod common;
 
 use bytes::{Bytes, BytesMut};
 use common::HISTORY;
-use trireme_engine::Storage;
+use trireme_engine::{Forgotten, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Entry, EntryHead, Incarnation, LogReader, Position, SubmissionId,
 };
@@ -260,7 +260,7 @@ fn a_log_that_begins_anew_holds_nothing_damaged() {
             ..Checkpoint::default()
         };
         storage
-            .begin(&checkpoint, (false, false))
+            .begin(&checkpoint, Forgotten::default())
             .expect("begun anew");
         assert_readable_again(storage);
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{HISTORY, Out};
-use trireme_engine::{Engine, Start, StartError, Storage};
+use trireme_engine::{Engine, Forgotten, Start, StartError, Storage};
 use trireme_group::{Checkpoint, OVERRIDES_MAX, Standing, Uuid};
 use trireme_log::{Disk, Durability, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -109,7 +109,9 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
         ..Checkpoint::default()
     };
     noting.recall(HISTORY).expect("read");
-    noting.begin(&checkpoint, (false, false)).expect("begun");
+    noting
+        .begin(&checkpoint, Forgotten::default())
+        .expect("begun");
     for number in 0..2_000 {
         let mut in_log: Vec<Uuid> = (0..OVERRIDES_MAX - 1).map(id).collect();
         in_log.push(id(10_000 + number));

@@ -4,7 +4,7 @@ mod common;
 
 use bytes::Bytes;
 use common::HISTORY;
-use trireme_engine::Storage;
+use trireme_engine::{Forgotten, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Delivery, Entry, Incarnation, LogReader, NotNow, Position,
     SubmissionId,
@@ -175,7 +175,7 @@ fn a_log_that_begins_anew_is_readable_again() {
         ..Checkpoint::default()
     };
     storage
-        .begin(&checkpoint, (false, false))
+        .begin(&checkpoint, Forgotten::default())
         .expect("begun anew");
     append(&mut storage, 21);
     assert_eq!(storage.first_seqno(), Some(21));

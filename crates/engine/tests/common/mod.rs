@@ -3,7 +3,9 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
-use trireme_engine::{Channel, Engine, NotKept, OpenDisk, Outside, StageJob, Start, Storage};
+use trireme_engine::{
+    Channel, Engine, Forgotten, NotKept, OpenDisk, Outside, StageJob, Start, Storage,
+};
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{
@@ -115,7 +117,7 @@ pub fn begun(disk: &MemoryDisk, config: LogConfig, history: Uuid) -> Storage {
         ..Checkpoint::default()
     };
     storage
-        .begin(&checkpoint, (false, false))
+        .begin(&checkpoint, Forgotten::default())
         .expect("a log in memory");
     storage
 }

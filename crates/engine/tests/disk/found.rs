@@ -1,0 +1,162 @@
+//! The log that a node finds at its start.
+
+use trireme_group::Uuid;
+use trireme_log::{Disk, Durability, MemoryDisk};
+use trireme_replicator::Gtid;
+
+use crate::common::HISTORY;
+use crate::node::Node;
+
+/// The process that finds the damage cannot go on: the next one finds a log that merely ends (seeds 618005, 619960).
+#[test]
+fn a_damaged_log_is_remembered_if_its_repair_breaks_off() {
+    let mut node = Node::new(Durability::Disk, false);
+    let segment = |node: &Node| {
+        let names = node.disk.list().expect("in memory");
+        let newest = names
+            .into_iter()
+            .rfind(|name| name.starts_with("trireme-0"));
+        newest.expect("there is a log")
+    };
+    let name = segment(&node);
+    let length = |node: &Node| {
+        let bytes = node.disk.contents(&name).unwrap_or_default();
+        let used = bytes.iter().rposition(|byte| *byte != 0);
+        used.map_or(0, |last| last + 1)
+    };
+    let end = length(&node);
+    node.commit();
+    node.commit();
+    let local = node.engine.replicator.last_committed();
+    assert!(length(&node) > end + 100);
+    // kill -9, and the disk has lost the first of them.
+    node.disk.flip_bit(&name, end + 40, 3);
+    node.disk.set_fail_syncs(true);
+    let start = node.start(2, Durability::Disk, false, None, local);
+    let connected = node.engine.connect(node.now_ms, start);
+    assert!(connected.is_err_and(|error| error.to_string().contains("cannot cut")));
+    assert!(length(&node) <= end + 40, "it is repaired");
+    node.disk.set_fail_syncs(false);
+    let start = node.start(3, Durability::Disk, false, None, local);
+    node.engine.connect(node.now_ms, start).expect("a log");
+    let link = node.engine.link().expect("connected");
+    assert!(link.storage.resumed().is_some(), "it goes on with its log");
+    assert!(link.group.is_amnesiac());
+}
+
+/// `gcache.dir` is changed, and after a while changed back: the log there ended cleanly, but is not the one that this
+/// replica acknowledged with last.
+#[test]
+fn a_log_that_was_not_used_last_may_have_forgotten() {
+    let mut node = Node::new(Durability::Os, false);
+    node.commit();
+    let (a, b) = (node.disk.clone(), MemoryDisk::new());
+    let mut comes_back_on = |disk: &MemoryDisk, incarnation, bootstrap| {
+        node.engine.drop_link();
+        node.disk = disk.clone();
+        let local = node.engine.replicator.last_committed();
+        let start = node.start(incarnation, Durability::Os, false, bootstrap, local);
+        node.engine.connect(node.now_ms, start).expect("a log");
+        node.settle();
+        let link = node.engine.link().expect("connected");
+        let told = std::mem::take(&mut node.out.warnings).join("; ");
+        let is_told = told.contains("gcache.dir changed");
+        (link.group.is_amnesiac(), is_told)
+    };
+    assert_eq!(comes_back_on(&a, 2, None), (false, false), "the same log");
+    let new = Some(Uuid([5; 16]));
+    assert_eq!(comes_back_on(&b, 3, new), (false, false), "a founder's");
+    assert_eq!(comes_back_on(&b, 4, None), (false, false), "the same log");
+    assert_eq!(comes_back_on(&a, 5, None), (true, true), "another");
+    let unchanged = comes_back_on(&a, 6, None);
+    assert_eq!(unchanged, (true, false), "nobody has made up for it yet");
+    assert_eq!(
+        comes_back_on(&b, 7, None),
+        (true, true),
+        "nor is it that one"
+    );
+}
+
+#[test]
+fn a_log_that_the_data_directory_cannot_name_is_not_spoken_of() {
+    let mut node = Node::new(Durability::Os, false);
+    node.commit();
+    node.engine.drop_link();
+    node.out.fail_log = true;
+    let local = node.engine.replicator.last_committed();
+    let start = node.start(2, Durability::Os, false, None, local);
+    node.engine.connect(node.now_ms, start).expect("a log");
+    node.engine.pump(node.now_ms, &mut node.out);
+    node.must_have_left(&["read-only"]);
+}
+
+/// What a node must know before it uses a log is refused untouched, with what to do; the operator's word lets it join
+/// anew.
+#[test]
+fn a_log_that_does_not_fit_is_refused() {
+    type Spoil = fn(&MemoryDisk);
+    let cases: &[(&str, Uuid, Spoil, &[&str])] = &[
+        (
+            "another cluster's",
+            Uuid([4; 16]),
+            |_| {},
+            &["trireme-0", "09090909", "04040404", "offset 16"],
+        ),
+        (
+            "a newer one",
+            HISTORY,
+            |disk| disk.flip_bit("trireme-state.log", 8 + 16384, 1),
+            &["trireme-state.log", "newer", "offset 16392"],
+        ),
+        (
+            "an unreadable state",
+            HISTORY,
+            |disk| {
+                disk.flip_bit("trireme-state.log", 61, 1);
+                disk.flip_bit("trireme-state.log", 16384 + 61, 1);
+            },
+            &["trireme-state.log", "damaged", "offset 0"],
+        ),
+        (
+            "an unreadable segment",
+            HISTORY,
+            |disk| disk.set_fail_reads(true),
+            &["cannot read", "trireme-0", "offset 0", "check the disk"],
+        ),
+    ];
+    for (what, database, spoil, words) in cases {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        node.engine.drop_link();
+        let history = Gtid {
+            uuid: *database,
+            seqno: 1,
+        };
+        spoil(&node.disk);
+        let files = |disk: &MemoryDisk| -> Vec<_> {
+            let names = disk.list().expect("a list").into_iter();
+            names.map(|name| (disk.contents(&name), name)).collect()
+        };
+        let before = files(&node.disk);
+        let start = node.start(2, Durability::Os, false, None, history);
+        let error = node
+            .engine
+            .connect(node.now_ms, start)
+            .expect_err(what)
+            .to_string();
+        for word in *words {
+            assert!(error.contains(word), "{what}: no '{word}' in: {error}");
+        }
+        assert_eq!(files(&node.disk), before, "{what}: something was changed");
+        // The remedy: the log is moved away, and grastate.dat with the position.
+        for name in node.disk.list().expect("a list") {
+            node.disk.remove(&name).expect("removed");
+        }
+        node.disk.set_fail_reads(false);
+        let start = node.start(3, Durability::Os, false, None, Gtid::UNDEFINED);
+        assert!(
+            node.engine.connect(node.now_ms, start).is_ok(),
+            "{what}: it joins anew"
+        );
+    }
+}
