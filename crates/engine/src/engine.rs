@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Checkpoint, Group, Incarnation, OVERRIDES_MAX, Position, Recovered,
-    Reminder, Uuid,
+    self as group, Ballot, Checkpoint, Group, Incarnation, Lasting, OVERRIDES_MAX, Position,
+    Recovered, Reminder, Uuid,
 };
 use trireme_log::{Durability, LogConfig};
 use trireme_mutants::{Mutant, planted};
@@ -118,6 +118,8 @@ pub struct Engine {
     pub(crate) link: Option<Link>,
     /// The group has taken in something since its last flush.
     pub(crate) group_dirty: bool,
+    /// Handed by the last connection's group to the next one's.
+    lasting: Lasting,
     /// A write has failed: the connection ends with this pump.
     pub(crate) failed: Option<Failure>,
     /// The log's volume may have given up what was acknowledged (rule 4). Outlives connections.
@@ -143,6 +145,7 @@ impl Engine {
             replicator,
             link: None,
             group_dirty: false,
+            lasting: Lasting::default(),
             failed: None,
             volume_failed: false,
             failed_log: None,
@@ -194,6 +197,10 @@ impl Engine {
             amnesiac: true,
             lost_views: true,
             log: None,
+            lasting: match planted(Mutant::WithdrawalsForgotten) {
+                true => Lasting::default(),
+                false => self.lasting.clone(),
+            },
         };
         let mut connect = Connect {
             incarnation: me.incarnation,
@@ -285,6 +292,9 @@ impl Engine {
 
     /// The connection is gone; the replicator stays.
     pub fn drop_link(&mut self) {
+        if let Some(link) = &self.link {
+            self.lasting = link.group.lasting();
+        }
         let needs_log = self.replicator.needs_log();
         self.closed_log = self.failed_log.take().filter(|_| needs_log);
         if let Some(Link { mut storage, .. }) = self.link.take() {

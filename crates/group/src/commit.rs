@@ -261,6 +261,8 @@ impl Group {
     /// This member is in a committed configuration: primary, unless it is one from before it
     /// declared itself non-primary, or it has left without the cluster's word.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
+        // Entries above this view under the process's earlier names are void (rule 9).
+        self.withdrawn_before.clear();
         let stays = !self.gone && self.standing != Standing::Primary;
         if configuration.number > self.left_number && stays {
             self.standing = Standing::Primary;

@@ -333,6 +333,19 @@ impl Group {
         self.win(required, forced);
     }
 
+    /// True if a view that may be in force has this name in the replica's seat. Nothing is ordered under other names
+    /// (rule 9).
+    fn is_seated(&self, replica: ReplicaId, name: Incarnation) -> bool {
+        let later = self.tail.configurations(self.committed.position);
+        let mut all = later
+            .map(|(_, later)| later)
+            .chain([&self.committed.configuration]);
+        all.any(|c| {
+            c.member(name)
+                .is_some_and(|member| member.replica == replica)
+        })
+    }
+
     /// Asks whoever has more to take the office instead.
     pub(crate) fn leave_office_to(
         &mut self,
@@ -354,15 +367,14 @@ impl Group {
             return; // the same
         };
         let commit = promises.commit().max(self.committed.position);
-        let withdrawn = promises.withdrawn();
-        let void: BTreeSet<Position> = self
-            .tail
-            .above(commit)
-            .filter(|_| !planted(Mutant::WithdrawnKept))
-            .filter(|entry| entry.submission().is_some_and(|id| withdrawn.contains(&id)))
-            .map(|entry| entry.position)
-            .filter(|position| promises.exclude_commit(*position, &required, &self.tail))
-            .collect();
+        let withdrawn = promises.withdrawn(|replica, name| self.is_seated(replica, name));
+        let is_void = |entry: &&Entry| {
+            let id = entry.submission().filter(|id| withdrawn.contains(id));
+            id.is_some_and(|id| promises.exclude_commit(entry.position, id, &required, &self.tail))
+        };
+        let above = self.tail.above(commit);
+        let void = above.filter(|_| !planted(Mutant::WithdrawnKept));
+        let void: BTreeSet<Position> = void.filter(is_void).map(|entry| entry.position).collect();
         if let Some(first) = void.first().filter(|first| **first <= self.tail.left()) {
             self.read_left_from = Some(*first);
             self.role = Role::Candidate(candidacy);

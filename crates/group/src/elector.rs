@@ -65,7 +65,7 @@ impl Group {
             amnesiac: self.amnesiac,
             lost_views: self.has_lost_views(),
             proof: self.config.proof,
-            withdrawn: self.submissions.withdrawn(self.me()),
+            withdrawn: self.withdrawals(),
         }
     }
 

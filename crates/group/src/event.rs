@@ -6,6 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::ids::{Ballot, Incarnation, ParcelId, Position, ReplicaId, SubmissionId, Uuid};
+use crate::lasting::Lasting;
 use crate::message::Message;
 
 /// What a process knows of its own past when it starts.
@@ -19,6 +20,8 @@ pub struct Recovered {
     pub lost_views: bool,
     /// What its log holds; None: nothing that can be used.
     pub log: Option<RecoveredLog>,
+    /// Handed over by the last connection of this process.
+    pub lasting: Lasting,
 }
 
 /// A log read back.

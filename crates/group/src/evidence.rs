@@ -9,6 +9,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Recovered};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
+use crate::lasting::Lasting;
 use crate::message::{DatabaseProof, Promise, Standing, Summary};
 use crate::promises::Promises;
 
@@ -267,6 +268,8 @@ impl Group {
             amnesiac: true,
             lost_views: true,
             log: None,
+            // The withdrawn entries lie on the branch that this history leaves; numbers begin anew.
+            lasting: Lasting::default(),
         };
         let mut anew = Group::empty(self.config.clone(), &recovered, self.now);
         anew.persisted = self.persisted;

@@ -13,7 +13,7 @@ use crate::election::Candidacy;
 use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::founding::Listed;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::leaving::Leaving;
 use crate::message::{Message, Standing, WireEntry};
 use crate::office::Office;
@@ -79,6 +79,8 @@ pub struct Group {
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: VecDeque<WireEntry>,
     pub(crate) submissions: Submissions,
+    /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
+    pub(crate) withdrawn_before: BTreeSet<SubmissionId>,
     /// Own payloads that the others are to hold before they are submitted.
     pub(crate) spreading: Spreading,
     /// Such payloads of the others.
@@ -151,7 +153,7 @@ impl Group {
         Group {
             config,
             now,
-            promised: recovered.promised,
+            promised: recovered.promised.max(recovered.lasting.promised),
             persisted: recovered.promised,
             amnesiac: recovered.amnesiac,
             lost_views: recovered.lost_views || recovered.log.is_none(),
@@ -174,6 +176,7 @@ impl Group {
             acks: BTreeMap::new(),
             incoming: VecDeque::new(),
             submissions: Submissions::default(),
+            withdrawn_before: recovered.lasting.withdrawn.clone(),
             spreading: Spreading::default(),
             fetching: Fetching::default(),
             serving: Serving::default(),

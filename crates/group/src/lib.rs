@@ -39,6 +39,7 @@ mod founding;
 pub mod fuzzing;
 mod group;
 mod ids;
+mod lasting;
 mod leaving;
 mod limits;
 mod log_reader;
@@ -91,6 +92,7 @@ pub use group::Group;
 pub use ids::{
     Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
 };
+pub use lasting::Lasting;
 pub use limits::Counting;
 pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{

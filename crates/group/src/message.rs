@@ -437,7 +437,8 @@ pub struct Promise {
     pub lost_views: bool,
     /// What the promiser can prove in seqnos (rule 5).
     pub proof: Proof,
-    /// Own submissions reported as failed (rule 7).
+    /// Submissions of this process that it has reported as failed (rule 7), under its present name or earlier ones. Those
+    /// under earlier names it never held.
     pub withdrawn: Vec<SubmissionId>,
 }
 

@@ -53,9 +53,7 @@ impl Group {
             Message::PreVote { ballot: b } => ballot(b),
             Message::PreVoteReply { ballot: b, .. } => ballot(b) && other(),
             Message::Prepare { ballot: b, .. } => ballot(b),
-            Message::Promise(promise) => {
-                ballot(&promise.ballot) && other() && is_promise(from, promise)
-            }
+            Message::Promise(promise) => ballot(&promise.ballot) && other() && is_promise(promise),
             Message::Refuse { promised } => ballot(promised),
             Message::TakeOffice { number, .. } => self.believes_number(*number),
             Message::Expects { nodes, promised } => {
@@ -254,15 +252,15 @@ fn is_summary(summary: &Summary) -> bool {
         && runs.all(|(_, first, last)| first <= last && *last <= summary.end)
 }
 
-/// What a member has withdrawn it tells of itself only.
-fn is_promise(from: Incarnation, promise: &Promise) -> bool {
-    let own = |id: &SubmissionId| id.incarnation == from && COUNTING.reaches(id.number);
+/// `Promises::withdrawn` looks at the origins of the withdrawals: only there are the earlier names of a process known.
+fn is_promise(promise: &Promise) -> bool {
+    let reached = |id: &SubmissionId| COUNTING.reaches(id.number);
     let mut configurations = promise.configurations.iter();
     is_summary(&promise.summary)
         && promise.configurations.len() <= PROMISED_CONFIGURATIONS_MAX
         && configurations
             .all(|(at, configuration)| COUNTING.reaches(*at) && configuration.is_sound(COUNTING))
-        && promise.withdrawn.iter().all(own)
+        && promise.withdrawn.iter().all(reached)
 }
 
 fn is_source(source: &Source) -> bool {

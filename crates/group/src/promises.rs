@@ -49,10 +49,21 @@ impl Promises {
         self.promises().map(|p| p.summary.commit).max().unwrap_or(0)
     }
 
-    /// What its origins have withdrawn.
-    pub fn withdrawn(&self) -> BTreeSet<SubmissionId> {
-        let withdrawn = self.promises().flat_map(|p| &p.withdrawn);
-        withdrawn.copied().collect()
+    /// The submissions that their origins have withdrawn. `is_seated`: the name has the replica's seat, so that the giver
+    /// speaks for it.
+    pub fn withdrawn(
+        &self,
+        is_seated: impl Fn(ReplicaId, Incarnation) -> bool,
+    ) -> BTreeSet<SubmissionId> {
+        let all = self.all();
+        let withdrawn = all.flat_map(|(replica, giver, p)| {
+            let ids = p.withdrawn.iter();
+            ids.map(move |id| (replica, giver, *id))
+        });
+        let own = withdrawn.filter(|(replica, giver, id)| {
+            id.incarnation == *giver || is_seated(*replica, id.incarnation)
+        });
+        own.map(|(_, _, id)| id).collect()
     }
 
     /// The last committed configuration and every later one in the best log, with their positions
@@ -102,12 +113,13 @@ impl Promises {
         best.map(|(_, owner, promise)| (owner, promise.summary.last()))
     }
 
-    /// True if no majority can have acknowledged the entry at `position` of this log (rule 7). To commit it takes
+    /// True if no majority can have acknowledged the withdrawn entry at `position` of this log (rule 7). To commit it takes
     /// a majority of each configuration in force below it that holds the next configuration, and of
     /// the last one that holds the entry itself: one that cannot have been there is enough.
     pub fn exclude_commit(
         &self,
         position: Position,
+        withdrawn: SubmissionId,
         required: &[(Position, Configuration)],
         log: &Tail,
     ) -> bool {
@@ -117,17 +129,28 @@ impl Promises {
             let needed = position.min(next);
             let ballot = log.ballot_at(needed);
             ballot.is_some_and(|ballot| {
-                let may_hold = |m: &Member| self.may_hold(m.replica, needed, ballot);
+                let may_hold = |m: &Member| self.may_hold(m.replica, needed, ballot, withdrawn);
                 !configuration.is_majority(configuration.weight_of(may_hold))
             })
         })
     }
 
-    /// True if the replica may have acknowledged this entry.
-    fn may_hold(&self, replica: ReplicaId, position: Position, ballot: Ballot) -> bool {
-        let Some((_, promise)) = self.0.get(&replica) else {
+    /// True if the replica may have acknowledged what it takes to commit the withdrawn entry. An earlier connection of its
+    /// process has not, if it has withdrawn the entry, whatever the process has forgotten since: it did so because no view
+    /// that it knew of does without its vote.
+    fn may_hold(
+        &self,
+        replica: ReplicaId,
+        position: Position,
+        ballot: Ballot,
+        withdrawn: SubmissionId,
+    ) -> bool {
+        let Some((giver, promise)) = self.0.get(&replica) else {
             return true;
         };
-        promise.amnesiac || promise.summary.may_have(position, ballot)
+        let by_earlier = withdrawn.incarnation != *giver
+            && promise.withdrawn.contains(&withdrawn)
+            && !planted(Mutant::WithdrawalDoubted);
+        !by_earlier && (promise.amnesiac || promise.summary.may_have(position, ballot))
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Own {
     /// The others have fetched it, all but its head, or do so: it is not sent as a whole.
     pub parcel: Option<(Parcel, Bytes)>,
     pub sent_at: TimeMs,
+    /// Its client was told for certain that it has failed (rule 7).
+    pub certain: bool,
 }
 
 impl Own {
@@ -234,6 +236,7 @@ mod tests {
                 payload: None,
                 parcel: None,
                 sent_at: 0,
+                certain: false,
             };
             submissions.own.insert(number, void);
         }

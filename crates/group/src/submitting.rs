@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
 
+use crate::codec::MAX_LIST;
 use crate::event::{Action, Fate};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
@@ -47,6 +48,7 @@ impl Group {
             payload: payload.clone(),
             parcel,
             sent_at: self.now,
+            certain: false,
         };
         let message = own.message(number);
         let is_parcel = own.parcel.is_some();
@@ -186,10 +188,20 @@ impl Group {
                 payload: None,
                 parcel: None,
                 sent_at: self.now,
+                certain: false,
             };
             self.submissions.own.entry(last).or_insert(void);
         }
         self.resend_own(0);
+    }
+
+    /// The withdrawals that a promise lists: those of earlier connections, then those of this one.
+    pub(crate) fn withdrawals(&self) -> Vec<SubmissionId> {
+        let mut all: Vec<_> = self.withdrawn_before.iter().copied().collect();
+        let own = self.submissions.withdrawn(self.me());
+        let room = MAX_LIST.saturating_sub(all.len());
+        all.extend_from_slice(&own[own.len().saturating_sub(room)..]);
+        all
     }
 
     /// No majority: every waiting client learns what can be known (rule 7).
@@ -215,6 +227,7 @@ impl Group {
             if own.payload.take().is_some() {
                 let definite = needed && *number > in_order;
                 withdrawn |= definite;
+                own.certain = definite;
                 let fate = if definite {
                     Fate::Withdrawn
                 } else {

@@ -90,6 +90,7 @@ impl System {
             amnesiac: this.starts > 0,
             lost_views: false,
             log: None,
+            ..Recovered::default()
         };
         this.starts += 1;
         let process = Process::new(node as u8, this.starts, recovered, &bound.settings);

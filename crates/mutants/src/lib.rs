@@ -96,6 +96,7 @@ mutants! {
         override_of_follower_ignored: OverrideOfFollowerIgnored,
         other_branch_refuses: OtherBranchRefuses,
         install_drops_acknowledged: InstallDropsAcknowledged,
+        withdrawal_doubted: WithdrawalDoubted,
         read_point_not_committed: ReadPointNotCommitted,
     }
     engine {
@@ -119,6 +120,7 @@ mutants! {
         deaths_not_counted: DeathsNotCounted,
         idle_deaths_count: IdleDeathsCount,
         deaths_elsewhere_count: DeathsElsewhereCount,
+        withdrawals_forgotten: WithdrawalsForgotten,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

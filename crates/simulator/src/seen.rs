@@ -41,6 +41,8 @@ pub enum Seen {
     Reformed { heard: Vec<NodeId> },
     /// The process is gone; `clean` if it left and stopped by itself.
     Stopped { clean: bool },
+    /// The connection is over, and the process lives: it will connect again, under a new name.
+    Disconnected,
     /// The group core's standing, whenever it changes; number and history of its last view.
     Standing {
         standing: Standing,

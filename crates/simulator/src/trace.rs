@@ -41,7 +41,7 @@ impl Trace {
     /// A sight.
     pub fn sight(&self, sight: &Sight) {
         let what = match &sight.what {
-            Seen::Started { .. } | Seen::Stopped { .. } => return, // the world says more
+            Seen::Started { .. } | Seen::Stopped { .. } | Seen::Disconnected => return, // the world says more
             Seen::Founded { history, seqno } => {
                 format!("founds or continues history {history} above {seqno}")
             }

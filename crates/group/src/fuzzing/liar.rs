@@ -280,7 +280,10 @@ impl Liar<'_, '_> {
             proof: self.proof(),
             withdrawn: match self.dice.below(3) {
                 0 => vec![SubmissionId {
-                    incarnation: self.me.me(),
+                    incarnation: match self.dice.one_in(2) {
+                        true => self.me.me(),
+                        false => self.incarnation(),
+                    },
                     number: self.dice.near(1),
                 }],
                 _ => Vec::new(),

@@ -388,6 +388,7 @@ impl World<'_> {
             promised: node.promised,
             amnesiac: self.dice.one_in(4),
             log: Some(recovered).filter(|_| begun),
+            ..Recovered::default()
         };
         let log = if begun { log } else { Log::default() };
         self.start(index, recovered, log, durable);

@@ -30,6 +30,7 @@ fn starts_again(cores: &mut Cores, node: usize, log: &[Entry], left: usize) -> u
             left: left as Position,
             commit: 0,
         }),
+        ..Recovered::default()
     };
     cores.kill(node);
     cores.start(me, recovered)

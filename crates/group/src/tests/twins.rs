@@ -27,6 +27,7 @@ fn with_log_of(cores: &Cores, node: usize) -> Recovered {
             entries,
             left: 0,
         }),
+        ..Recovered::default()
     }
 }
 

@@ -1,8 +1,12 @@
 //! What becomes of submissions that were given up with the majority (rules 7 and 9).
 
-use super::cores::Cores;
+use super::cores::{Cores, HISTORY, member};
+use crate::checkpoint::Checkpoint;
+use crate::configuration::Member;
 use crate::entry::Body;
-use crate::event::{Action, Fate};
+use crate::event::{Action, Fate, Recovered, RecoveredLog};
+use crate::ids::{Incarnation, Uuid};
+use crate::lasting::Lasting;
 use crate::message::{Message, Standing};
 
 /// Node 1 has submitted 1, 2 and 3, which reached nobody but the sequencer; both have lost the majority before
@@ -109,4 +113,70 @@ fn a_new_sequencer_voids_as_one_what_it_has_in_its_log() {
     cores.pass(1_000);
     assert_eq!(ordered(&cores), [(3, false), (4, true)]);
     assert_eq!(cores.delivered(0), 1);
+}
+
+/// Node 1 has given up a submission that node 0 has ordered, and its process has connected again twice, under new names,
+/// before the two meet. `recovers`: with its log. `keeps`: knowing what it has withdrawn.
+fn connected_again(recovers: bool, keeps: bool) -> Cores {
+    let mut cores = Cores::of(2);
+    cores.cut.insert((0, 1));
+    cores.submit(1, 1);
+    assert_eq!(ordered(&cores), [(1, true)]);
+    cores.pass(20_000);
+    let is_it = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Withdrawn } if id.number == 1);
+    assert!(cores.nodes[1].actions.iter().any(is_it), "it has failed");
+    let end = cores.nodes[1].group.end();
+    let mut last = 1;
+    for again in 1..=2 {
+        cores.kill(last);
+        let before = &cores.nodes[last].group;
+        let lasting = before.lasting();
+        let mut entries = cores.log_of(0);
+        entries.retain(|entry| entry.position <= end);
+        let log = RecoveredLog {
+            checkpoint: Checkpoint {
+                history: HISTORY,
+                ..Checkpoint::default()
+            },
+            commit: end,
+            entries,
+            left: 0,
+        };
+        let recovered = Recovered {
+            // The last promise did not reach the disk.
+            promised: cores.nodes[0].group.ballot(),
+            amnesiac: !recovers,
+            lost_views: !recovers,
+            log: recovers.then_some(log),
+            lasting: if keeps { lasting } else { Lasting::default() },
+        };
+        let me = Member {
+            incarnation: Incarnation(Uuid([50 + again; 16])),
+            ..member(1)
+        };
+        let next = cores.nodes.len();
+        cores.part(&[0], &[next]);
+        last = cores.start(me, recovered);
+        cores.pass(2_000);
+    }
+    cores.cut.clear();
+    cores.pass(5_000);
+    for node in [0, last] {
+        assert_eq!(cores.standing(node), Standing::Primary);
+    }
+    cores
+}
+
+#[test]
+fn what_was_withdrawn_stays_out_under_the_next_names() {
+    for recovers in [true, false] {
+        let cores = connected_again(recovers, true);
+        assert_eq!(ordered(&cores), [(1, false)], "{recovers}");
+        assert_eq!(cores.delivered(0), 0);
+        let last = &cores.nodes[3].group;
+        assert!(last.withdrawals().is_empty(), "a view seats it");
+        // A process that has died meanwhile does not tell of it.
+        let cores = connected_again(recovers, false);
+        assert_eq!(ordered(&cores), [(1, true)], "{recovers}");
+    }
 }

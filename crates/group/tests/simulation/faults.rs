@@ -24,6 +24,7 @@ impl World {
             amnesiac: kept.as_ref().map_or(this.starts > 0, |kept| kept.amnesiac),
             lost_views: false,
             log: kept.map(|kept| kept.log),
+            ..Recovered::default()
         };
         self.coverage.resumed += u64::from(recovered.log.is_some());
         this.starts += 1;

@@ -65,6 +65,7 @@ schedules! {
     slow_of_two,
     amnesiac_voter,
     withdrawn_entry,
+    withdrawn_before_reconnect,
     payload_dies_with_origin,
     ordered_twice,
     evicted_submission,

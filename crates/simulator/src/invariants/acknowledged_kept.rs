@@ -49,7 +49,7 @@ impl Invariant for AcknowledgedKept {
 
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
         match &sight.what {
-            Seen::Started { .. } | Seen::Stopped { .. } => {
+            Seen::Started { .. } | Seen::Stopped { .. } | Seen::Disconnected => {
                 if self.alive.len() <= sight.node {
                     self.alive.resize(sight.node + 1, false);
                 }

@@ -36,7 +36,7 @@ impl Invariant for CommitOrder {
         let at = self.of(sight.node);
         match &sight.what {
             Seen::Started { database } => *at = (database.1 >= 0).then_some(*database),
-            Seen::Stopped { .. } => *at = None,
+            Seen::Stopped { .. } | Seen::Disconnected => *at = None,
             Seen::Founded { history, seqno } => *at = Some((*history, *seqno)),
             Seen::Snapshot { history, seqno, .. } => *at = Some((*history, *seqno)),
             Seen::Ordered { history, seqno, .. } => match at {

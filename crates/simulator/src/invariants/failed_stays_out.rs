@@ -4,7 +4,7 @@
 //! certification (TRX_FAIL) is final for ever: the verdict is a function of the log (an override makes
 //! two logs, with a verdict each). CONN_FAIL means
 //! "not ordered, and withdrawn", and holds while the origin's process lives and remembers the
-//! withdrawal; if the origin dies meanwhile, somebody's log may still hold the entry. It rests on the
+//! withdrawal, however often it connects again; if the process dies meanwhile, somebody's log may still hold the entry. It rests on the
 //! origin's vote, too, which an operator's override does without: what was under way by then may go
 //! either way, as may what the client was told is unknown (NODE_FAIL, a broken connection).
 
@@ -145,6 +145,7 @@ mod tests {
     use trireme_replicator::Code;
 
     use crate::invariants::story::*;
+    use crate::seen::Seen;
 
     const NAME: &str = "failed-stays-out";
 
@@ -189,6 +190,14 @@ mod tests {
         story.order(0, 5, (None, None), &[1]);
         story.write(1, 5, 102, &[1]).is_clean();
         story.order(1, 6, (None, None), &[1]).is_clean();
+    }
+
+    #[test]
+    fn a_withdrawal_outlives_its_connection() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::ConnFail, true);
+        story.see(0, Seen::Disconnected);
+        story.ordered(1, 5, 102, &[1]).violates(NAME);
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Invariant for GtidUnique {
     }
 
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
-        if let Seen::Started { .. } | Seen::Stopped { .. } = sight.what {
+        if let Seen::Started { .. } | Seen::Stopped { .. } | Seen::Disconnected = sight.what {
             if self.alive.len() <= sight.node {
                 self.alive.resize(sight.node + 1, false);
             }

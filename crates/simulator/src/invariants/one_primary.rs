@@ -176,7 +176,7 @@ impl Invariant for OnePrimary {
                     ..Belief::default()
                 }
             }
-            Seen::Stopped { .. } => *self.of(node) = Belief::default(),
+            Seen::Stopped { .. } | Seen::Disconnected => *self.of(node) = Belief::default(),
             // Who founds on its database goes on above every view in the log before, pending ones too.
             Seen::BeganAnew { .. } | Seen::Founded { .. } => self.of(node).view = None,
             Seen::Delivered {

@@ -31,7 +31,7 @@ impl World {
         process.loses_connection();
         let start = process.start;
         self.tell(|| format!("n{} has disconnected", node + 1));
-        self.watch.see(now, node, Seen::Stopped { clean: true });
+        self.watch.see(now, node, Seen::Disconnected);
         self.close_links(node);
         let back_us = self.machines[node].back_us.max(now + 1_000);
         let latest_us = self.plan.calm_us.max(now + 1_000);

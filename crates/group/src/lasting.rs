@@ -1,0 +1,36 @@
+//! The facts that a process hands from one connection to the next, whatever its disk keeps of them.
+
+use std::collections::BTreeSet;
+
+use crate::codec::MAX_LIST;
+use crate::group::Group;
+use crate::ids::{Ballot, SubmissionId};
+
+/// Handed from one connection of a process to the next ([`Group::lasting`], [`crate::Recovered`]). It dies with the
+/// process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lasting {
+    /// The last promised ballot, be it on disk or not.
+    pub(crate) promised: Ballot,
+    /// Submissions that clients were told have failed for certain, under names that the view in force may still seat (rule 7).
+    pub(crate) withdrawn: BTreeSet<SubmissionId>,
+}
+
+impl Group {
+    /// The facts of this connection that the next one of this process needs.
+    pub fn lasting(&self) -> Lasting {
+        let me = self.me();
+        let own = self.submissions.own.iter();
+        let certain = own.filter(|(_, own)| own.certain);
+        let certain = certain.map(|(number, _)| SubmissionId {
+            incarnation: me,
+            number: *number,
+        });
+        let before = self.withdrawn_before.iter().copied();
+        let withdrawn: BTreeSet<_> = before.chain(certain).collect();
+        Lasting {
+            promised: self.promised,
+            withdrawn: withdrawn.into_iter().take(MAX_LIST).collect(),
+        }
+    }
+}
