@@ -1,13 +1,14 @@
 //! Everything that any database ever committed, as a tree of seqnos, and with it what each row's
-//! list of writers must be. A second branch begins where an operator's override or bootstrap forks
-//! the history (rule 11), or where a new history is founded on a database that holds rows already.
+//! list of writers must be. A second branch begins where the logs fork (an operator's override or bootstrap, rule
+//! 11), once for any two of their lines, or where a new history is founded on a database that holds rows already.
 
 use std::collections::{HashMap, HashSet};
 
-use trireme_group::{Body, Uuid};
+use trireme_group::Uuid;
 use trireme_replicator::Seqno;
 
-use super::logs::name;
+use super::Shared;
+use super::logs::{LineId, Logs, name};
 use super::rows::{Rows, Version};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
@@ -28,8 +29,9 @@ struct Step {
     writer: Option<ClientTrx>,
     view: Option<u64>,
     digest: Option<u64>,
-    /// Who showed it first.
+    /// The process that showed it first, and the line of its log.
     node: NodeId,
+    line: Option<LineId>,
 }
 
 struct Branch {
@@ -59,16 +61,22 @@ pub struct Databases {
     /// Where a database stood that lacks what others have, or is lost.
     diverged: HashMap<NodeId, Place>,
     writers: HashMap<ClientTrx, Place>,
-    /// Each allows one fork.
-    overrides: HashSet<Uuid>,
-    /// Foundings where another one had begun nothing yet: each allows one fork.
-    refoundings: usize,
-    forks: usize,
+    logs: Shared<Logs>,
+    /// Two lines of the logs make one fork here.
+    forks: HashSet<(LineId, LineId)>,
     /// The lists.
     pub rows: Rows,
 }
 
 impl Databases {
+    /// Forked only where these logs are.
+    pub fn new(logs: &Shared<Logs>) -> Databases {
+        Databases {
+            logs: logs.clone(),
+            ..Databases::default()
+        }
+    }
+
     /// Where a node's database stands; None if it holds nothing that is known.
     pub fn place(&self, node: NodeId) -> Option<Place> {
         *self.places.get(node)?
@@ -170,11 +178,6 @@ impl Databases {
         match &sight.what {
             Seen::Started { database } => return self.started(node, *database),
             Seen::Founded { history, seqno } => return self.founded(node, *history, *seqno),
-            Seen::Appended { entry } => {
-                if let Body::Configuration(configuration) = &entry.body {
-                    self.overrides.extend(configuration.override_id);
-                }
-            }
             Seen::Ordered {
                 history,
                 seqno,
@@ -257,7 +260,6 @@ impl Databases {
         // Founded twice at one point: one branch, unless what the first left behind turns up yet.
         let again = goes_on.and(place.and_then(|place| self.child(place, is_empty)));
         let again = again.filter(|branch| self.branches[*branch].base == seqno);
-        self.refoundings += usize::from(again.is_some());
         let branch = again.unwrap_or_else(|| self.branch(history, place, seqno));
         self.put(node, Some(Place { branch, seqno }));
         Ok(())
@@ -307,11 +309,10 @@ impl Databases {
                 at.branch = branch;
             } else if let Some(known) = self.step_after(before) {
                 let known = describe((known.writer, known.view), known.node);
-                if self.forks >= self.overrides.len() + self.refoundings {
+                if !self.may_fork(node, before) {
                     let text = format!("GTID {history}:{seqno} is {}", describe(what, node));
                     return Err(format!("{text}, and {known}"));
                 }
-                self.forks += 1;
                 at.branch = self.branch(history, Some(before), before.seqno);
             }
         }
@@ -323,15 +324,37 @@ impl Databases {
         Ok(at)
     }
 
+    /// True if the log of this process lies on another line than all that go on from there, and no databases have forked
+    /// with two of these lines yet.
+    fn may_fork(&mut self, node: NodeId, place: Place) -> bool {
+        let Some(own) = self.logs.borrow().line_of(node) else {
+            return false;
+        };
+        let children = self
+            .children(place)
+            .filter_map(|id| self.branches[id].steps.first());
+        let steps = self.step_after(place).into_iter().chain(children);
+        let lines: Vec<_> = steps.map(|step| step.line).collect();
+        lines.into_iter().all(|other| {
+            let other = other.filter(|other| *other != own);
+            other.is_some_and(|other| self.forks.insert((own.min(other), own.max(other))))
+        })
+    }
+
     /// A branch that leaves the path at `place`, by its first step (None: it has none yet).
     fn child(&self, place: Place, fits: impl Fn(Option<&Step>) -> bool) -> Option<BranchId> {
-        let children = &self.branches[place.branch].children;
-        let leaves_here = |child: &Branch| {
-            let history = self.branches[place.branch].history;
-            child.parent == Some(place) && child.history == history
+        let fits = |id: &BranchId| fits(self.branches[*id].steps.first());
+        self.children(place).find(fits)
+    }
+
+    /// The branches of its history that leave the path at `place`.
+    fn children(&self, place: Place) -> impl Iterator<Item = BranchId> {
+        let branch = &self.branches[place.branch];
+        let leaves_here = move |id: &BranchId| {
+            let child = &self.branches[*id];
+            child.parent == Some(place) && child.history == branch.history
         };
-        (children.iter().copied())
-            .find(|id| leaves_here(&self.branches[*id]) && fits(self.branches[*id].steps.first()))
+        branch.children.iter().copied().filter(leaves_here)
     }
 
     fn step_after(&self, place: Place) -> Option<&Step> {
@@ -347,11 +370,13 @@ impl Databases {
         writes: &[u32],
     ) -> Result<(), String> {
         let (writer, view) = what;
+        let line = self.logs.borrow().line_of(node);
         self.branches[at.branch].steps.push(Step {
             writer,
             view,
             digest: None,
             node,
+            line,
         });
         let Some(writer) = writer else { return Ok(()) };
         let first = self.writers.insert(writer, at);

@@ -2,9 +2,9 @@
 //!
 //! A number given out twice is how a history diverges without anybody noticing: both servers say
 //! `uuid:seqno` and mean different rows. Compared for every seqno that any database commits: the
-//! same transaction (or the same view, or a dummy on all), and no transaction at two of them. In a
-//! run with overrides, one second branch per override is a fork of the history, not a violation; so
-//! is one per bootstrap, at the founder's own position. In the end all databases lie on one path.
+//! same transaction (or the same view, or a dummy on all), and no transaction at two of them. Databases fork
+//! only where logs do, once for any two lines of the logs (an override or a founding has made the later one, see
+//! `prefix`), or at a founder's own position. In the end all databases lie on one path.
 
 use super::databases::{Databases, Place};
 use super::logs::name;
@@ -147,18 +147,25 @@ mod tests {
             story.restart(node, 3 + i64::from(node == 0));
         }
         // The first founder gets nowhere.
-        story.founds(0, 4).restart(0, 4).founds(0, 4);
+        story.founds(0, 4).begins_log(0, 7);
+        story.restart(0, 4).founds(0, 4).begins_log(0, 8);
         // n2 commits the founder's view before it.
+        story.begins_anew(1, 1, 8, view(1, &[0]));
         story.ordered(1, 4, 101, &[1]).ordered_view(1, 5, 13);
         story.ordered_view(0, 5, 13).write(0, 6, 103, &[1]);
         story.ordered(1, 6, 103, &[1]);
         story.acknowledged(1, 103, 6, &[1]).is_clean();
         // What the first founding had begun is a branch of its own; there is no third.
-        story
-            .ordered(2, 4, 101, &[1])
-            .ordered_view(2, 5, 12)
-            .is_clean();
-        story.restart(2, 4).ordered_view(2, 5, 14).violates(NAME);
+        let mut founded = story.clone();
+        story.ordered(2, 4, 101, &[1]);
+        story.begins_anew(2, 1, 7, view(1, &[0]));
+        story.ordered_view(2, 5, 12).is_clean();
+        story.restart(2, 4).begins_anew(2, 1, 7, view(1, &[0]));
+        story.ordered_view(2, 5, 14).violates(NAME);
+        // Nor does the second founding make two.
+        founded.ordered(2, 4, 101, &[1]);
+        founded.begins_anew(2, 1, 8, view(1, &[0]));
+        founded.ordered_view(2, 5, 12).violates(NAME);
     }
 
     /// Rule 13.

@@ -28,8 +28,8 @@ pub struct Line {
     pub entries: Vec<EntryId>,
     /// The one in force where it begins, and all committed on it.
     pub configurations: Vec<InForce>,
-    /// Where overrides were committed.
-    pub overrides: Vec<Position>,
+    /// The overrides on it.
+    pub overrides: Vec<EntryId>,
     /// Last submission number ordered, per incarnation.
     numbers: HashMap<Incarnation, u64>,
 }

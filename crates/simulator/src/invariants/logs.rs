@@ -191,7 +191,7 @@ impl Logs {
             content,
             submission: entry.submission(),
             is_void: matches!(entry.body, Body::Void { .. }),
-            is_override: configuration.is_some_and(|c| c.override_id.is_some()),
+            forks_after: configuration.and_then(|c| c.override_id.map(|_| c.fork_after)),
             line: None,
             is_delivered: match entry.body {
                 Body::Configuration(_) | Body::Submission { .. } => true,
@@ -330,14 +330,15 @@ impl Logs {
         if self.lines[line].entries.last() == Some(&parent) {
             return self.extend(node, line, id);
         }
-        // Another entry follows there already: one of the two paths holds an override, or is wrong.
-        let overrides = &self.lines[line].overrides;
-        let is_overruled = overrides.last().is_some_and(|at| *at >= position);
-        if !is_overruled && !self.has_override(node, id) {
-            let other = self.committed_at(line, position).unwrap_or(parent);
+        // Other entries follow there already: of any two paths one holds an override that leaves here, or one is wrong.
+        let unexcused = match self.has_override(node, id) {
+            true => None,
+            false => self.not_overridden(line, parent),
+        };
+        if let Some(other) = unexcused {
             return Err(format!(
                 "rules 1, 3: {} commits position {position} of ballot {}, where another entry, of ballot {}, \
-                 was committed before: two histories, and no operator's override",
+                 was committed before: two histories, and no operator's override forks them there",
                 name(node),
                 self.entries[id].ballot,
                 self.entries[other].ballot
@@ -347,11 +348,34 @@ impl Logs {
         self.extend(node, line, id)
     }
 
-    /// True if the process's log holds an override, from this entry on.
+    /// True if the process's log holds an override, from this entry on, that may leave other paths below this entry.
     fn has_override(&self, node: NodeId, from: EntryId) -> bool {
         let above = self.log(node).into_iter().flat_map(|log| &log.tail);
         let mut ids = std::iter::once(&from).chain(above);
-        ids.any(|id| self.entries[*id].is_override)
+        ids.any(|id| self.may_leave_below(*id, self.entries[from].position))
+    }
+
+    /// True if this is an override at or above `position` whose members did not know the entry there to be committed.
+    fn may_leave_below(&self, id: EntryId, position: Position) -> bool {
+        let entry = &self.entries[id];
+        let forks_after = entry.forks_after.filter(|_| entry.position >= position);
+        forks_after.is_some_and(|after| after < position)
+    }
+
+    /// The first entry of a committed path above `parent`, on `line` or forked off there, without an override that may leave
+    /// other paths there.
+    fn not_overridden(&self, line: LineId, parent: EntryId) -> Option<EntryId> {
+        let position = self.entries[parent].position + 1;
+        let is_path = |id: &LineId| {
+            let forked = &self.lines[*id];
+            *id == line || forked.parent == Some(line) && forked.first == position
+        };
+        let mut paths = (0..self.lines.len()).filter(is_path);
+        let path = paths.find(|id| {
+            let mut overrides = self.lines[*id].overrides.iter();
+            !overrides.any(|id| self.may_leave_below(*id, position))
+        })?;
+        self.committed_at(path, position)
     }
 
     fn fork(&mut self, line: LineId, after: EntryId) -> LineId {
@@ -375,8 +399,8 @@ impl Logs {
         entry.line = Some(line);
         let line = &mut self.lines[line];
         line.entries.push(id);
-        if entry.is_override {
-            line.overrides.push(entry.position);
+        if entry.forks_after.is_some() {
+            line.overrides.push(id);
         }
         if let Some(submission) = entry.submission {
             entry.is_delivered &= line.is_member(submission.incarnation);

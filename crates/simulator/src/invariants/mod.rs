@@ -57,7 +57,7 @@ type Shared<T> = Rc<RefCell<T>>;
 /// All of them, for one run.
 pub fn all() -> Vec<Box<dyn Invariant>> {
     let logs = Shared::<logs::Logs>::default();
-    let databases = Shared::<databases::Databases>::default();
+    let databases = Shared::new(databases::Databases::new(&logs).into());
     vec![
         Box::new(prefix::Prefix::new(&logs)),
         Box::new(no_truncated_applied::NoTruncatedApplied::default()),

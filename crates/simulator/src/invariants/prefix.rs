@@ -3,7 +3,8 @@
 //! Two members that deliver different entries at one position are two clusters under one name: the
 //! acknowledged-and-lost commits of Raft's figure 8. Checked on the logs themselves, entry by entry:
 //! - (position, ballot) names one entry and one predecessor, in every log that was ever written;
-//! - a committed entry has one successor, unless one of two paths holds an operator's override;
+//! - a committed entry has one successor. Of any two paths one must hold an operator's override above the fork, whose
+//!   members did not know the entries above the fork to be committed (`fork_after`);
 //! - every process delivers what is committed, in order, leaving nothing out but what nobody
 //!   delivers (ballot starts, voids, submissions of processes outside of the view);
 //! - an origin's submissions are committed once each, in its order, none left out but those that a void covers;
@@ -38,7 +39,7 @@ impl Invariant for Prefix {
 
 #[cfg(test)]
 mod tests {
-    use trireme_group::{Body, Configuration, SubmissionId, Uuid};
+    use trireme_group::{Body, Configuration, Position, SubmissionId, Uuid};
 
     use crate::invariants::story::*;
     use crate::seen::Seen;
@@ -128,6 +129,34 @@ mod tests {
         let body = submission(0, 3, "four");
         story.append(0, entry(8, ballot(3), body.clone()));
         story.deliver(0, 8, &body).violates(NAME);
+    }
+
+    /// n3 is made primary alone, after 5 or 6; n1 commits another entry at 6 than n3.
+    fn overridden_after(fork_after: Position) -> Story {
+        let mut story = Story::logs();
+        let configuration = Configuration {
+            override_id: Some(Uuid([9; 16])),
+            fork_after,
+            ..view(3, &[2])
+        };
+        story.commit_in(2, &[2], 6, submission(2, 2, "there"));
+        story.commit_in(2, &[2], 7, Body::Configuration(configuration));
+        story.commit_in(1, &[0], 6, submission(0, 1, "here"));
+        story
+    }
+
+    #[test]
+    fn an_override_forks_only_above_what_its_members_knew() {
+        overridden_after(5).is_clean();
+        overridden_after(6).violates(NAME);
+    }
+
+    #[test]
+    fn a_fork_excuses_no_other_beside_it() {
+        let mut story = overridden_after(5);
+        let body = submission(1, 2, "elsewhere");
+        story.append(1, entry(6, ballot(3), body.clone()));
+        story.deliver(1, 6, &body).violates(NAME);
     }
 
     #[test]

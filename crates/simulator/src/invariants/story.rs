@@ -110,6 +110,8 @@ impl Story {
     pub fn databases() -> Story {
         let mut story = Story::new();
         story.founds(0, 0);
+        story.append(0, entry(1, ballot(1), Body::BallotStart));
+        story.commit_body(&[0], 2, Body::Configuration(view(1, &[0])));
         story.ordered_view(0, 1, 11).ordered_view(0, 2, 12);
         story.database(0, 2, 2000);
         for node in [1, 2] {
@@ -321,23 +323,26 @@ impl Story {
         self.acknowledged(node, trx, seqno, writes)
     }
 
-    /// An operator makes some component primary by force: the history may fork, once.
+    /// An operator makes n2 and n3 primary by force, while n1 goes on: the history may fork, once.
     pub fn overridden(&mut self) -> &mut Story {
-        let elsewhere = Uuid([8; 16]);
-        self.see(3, Seen::Started { database: NOWHERE });
-        self.see(
-            3,
-            Seen::Founded {
-                history: elsewhere,
-                seqno: 0,
-            },
-        );
+        self.commit_body(&[0], 3, submission(0, 1, "left behind"));
+        let override_id = Uuid([9; 16]);
+        self.see(1, Seen::Overridden { override_id });
         let configuration = Configuration {
-            override_id: Some(Uuid([9; 16])),
-            ..view(1, &[3])
+            override_id: Some(override_id),
+            fork_after: 2,
+            ..view(2, &[1, 2])
         };
-        self.append(3, entry(1, ballot(9), Body::Configuration(configuration)));
-        self.see(3, Seen::Stopped { clean: true })
+        for node in [1, 2] {
+            self.begins_anew(node, 2, 1, view(1, &[0]));
+            self.append(node, entry(3, ballot(9), Body::BallotStart));
+        }
+        self.commit_in(9, &[1, 2], 4, Body::Configuration(configuration))
+    }
+
+    /// A founder's log begins, in this ballot.
+    pub fn begins_log(&mut self, node: NodeId, number: u64) -> &mut Story {
+        self.commit_in(number, &[node], 1, Body::Configuration(view(1, &[node])))
     }
 
     /// What the invariants say, all of them.

@@ -23,8 +23,8 @@ pub struct Known {
     pub submission: Option<SubmissionId>,
     /// That, and all before it of the same origin, was withdrawn.
     pub is_void: bool,
-    /// It is a configuration without a majority.
-    pub is_override: bool,
+    /// It is an operator's override: up to here its members knew everything to be committed.
+    pub forks_after: Option<Position>,
     /// The path of committed entries that it is on; None: not committed.
     pub line: Option<LineId>,
     /// The group hands it to the replicator; settled when it is committed.
@@ -51,7 +51,7 @@ impl Tree {
             content: 0,
             submission: None,
             is_void: false,
-            is_override: false,
+            forks_after: None,
             line: Some(line),
             is_delivered: false,
         })
