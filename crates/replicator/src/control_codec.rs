@@ -107,7 +107,7 @@ impl Control {
         }
         let votes = crate::votes::Votes::decode(&mut reader)?;
         let certification = Certification::decode(&reader.rest())?;
-        Ok(Control {
+        let control = Control {
             history,
             position,
             certification,
@@ -118,7 +118,21 @@ impl Control {
             views: views.into_iter().collect(),
             votes,
             failed,
-        })
+        };
+        control.check()?;
+        Ok(control)
+    }
+
+    /// The parts of a state fit together: whoever goes on with it counts on that.
+    fn check(&self) -> Result<(), MessageError> {
+        let seqno = self.seqno();
+        if let Some((position, _)) = self.runs.misplaced(self.position, seqno) {
+            return Err(MessageError::Value("run of seqnos at", position));
+        }
+        match self.views.misplaced(seqno) {
+            Some(view) => Err(MessageError::Value("view at seqno", view as u64)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -31,6 +31,16 @@ impl SeqnoRuns {
         }
     }
 
+    /// The first run that does not follow the one before it, or begins above `position` or `seqno`.
+    pub(crate) fn misplaced(&self, position: Position, seqno: Seqno) -> Option<(Position, Seqno)> {
+        let ends = self.first.iter().skip(1).copied();
+        let ends = ends.chain([(position.saturating_add(1), seqno.saturating_add(1))]);
+        let mut runs = self.first.iter().copied().zip(ends);
+        let is_misplaced =
+            |(at, end): &((Position, Seqno), (Position, Seqno))| at.0 >= end.0 || at.1 >= end.1;
+        runs.find(is_misplaced).map(|(run, _)| run)
+    }
+
     /// The last seqno at or below a position, or a lower one if that is not remembered. `last`: the
     /// last of all.
     pub(crate) fn last_upto(&self, position: Position, last: Seqno) -> Seqno {

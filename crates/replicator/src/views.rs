@@ -58,6 +58,14 @@ impl Views {
         next.map(|(_, view)| view)
     }
 
+    /// The first view that is not below the one after it, or above `seqno`.
+    pub fn misplaced(&self, seqno: Seqno) -> Option<Seqno> {
+        let seqnos = self.0.iter().map(|(at, _)| *at);
+        let ends = seqnos.clone().skip(1).chain([seqno.saturating_add(1)]);
+        let mut views = seqnos.zip(ends);
+        views.find(|(at, end)| at >= end).map(|(at, _)| at)
+    }
+
     /// The view with exactly this seqno, if it is remembered.
     pub fn with(&self, seqno: Seqno) -> Option<&Configuration> {
         let found = self.0.iter().find(|(at, _)| *at == seqno);

@@ -290,6 +290,36 @@ fn a_control_state_with_too_many_overrides_is_refused() {
     }
 }
 
+/// Whoever went on with one of these would count backwards: "attempt to subtract with overflow" at the
+/// next seqno (`liar node`, seed 1010001521).
+#[test]
+fn a_control_state_whose_parts_do_not_fit_is_refused() {
+    type Lie = fn(&mut Control);
+    let lies: [(&str, Lie); 5] = [
+        ("position below the last run's", |c| c.position = 1),
+        ("seqno below the last run's", |c| {
+            c.runs.first.push_back((c.position, c.seqno() + 1))
+        }),
+        ("runs in another order", |c| {
+            c.runs.first.make_contiguous().reverse()
+        }),
+        ("a view that is still to come", |c| {
+            let view = c.configuration.clone();
+            c.views.push(c.seqno() + 1, view);
+        }),
+        ("a view twice", |c| {
+            let (seqno, view) = c.views.last().expect("a view").clone();
+            c.views.push(seqno, view);
+        }),
+    ];
+    let control = full_control();
+    for (what, lie) in lies {
+        let mut control = control.clone();
+        lie(&mut control);
+        assert!(Control::decode(control.encode()).is_err(), "{what}");
+    }
+}
+
 #[test]
 fn values_without_a_meaning_are_refused() {
     let named = |wanted| {
