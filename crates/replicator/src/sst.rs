@@ -324,9 +324,7 @@ impl Replicator {
                 | TransferPhase::Brought { .. }
         );
         let forked = control.forks != self.forks_before_reset;
-        if under_way && forked && !planted(Mutant::OldBranchSnapshotTaken) {
-            return self.forked_in_transfer();
-        }
+        let forked = under_way && forked && !planted(Mutant::OldBranchSnapshotTaken);
         let is_member = |donor: Incarnation| control.members.contains_key(&donor);
         let receives = matches!(phase, TransferPhase::Receiving { .. });
         let failed = receives && control.failed.contains(&me);
@@ -368,6 +366,9 @@ impl Replicator {
             spilled: false,
             told_nobody_has: false,
         });
+        if forked {
+            return self.forked_in_transfer();
+        }
         if let Some(donor) = lost {
             self.donor_lost(donor);
         } else if failed {

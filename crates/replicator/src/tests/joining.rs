@@ -3,7 +3,7 @@
 use trireme_certification::KeyType;
 
 use super::clients::{copy, kinds};
-use super::driver::{Cluster, incarnation, member};
+use super::driver::{Cluster, HISTORY, incarnation, member};
 use crate::{Action, Code, Event, Gtid};
 
 #[test]
@@ -171,6 +171,51 @@ fn a_request_given_up_before_a_fork_may_bring_a_snapshot_of_the_other_branch() {
             "{fatal:?}"
         );
     }
+}
+
+/// A snapshot that was given up was forgotten: the next view began an incremental transfer in an order that had no
+/// beginning, "seqno 6 added after -1" (`liar node`, seed 107000 and 1010084191 of their day).
+#[test]
+fn after_a_fork_in_a_snapshot_the_next_view_begins_nothing() {
+    let mut cluster = Cluster::new();
+    cluster.found();
+    let seqno = cluster.nodes[0].replicator.last_seqno().expect("in step");
+    // The joiner's database is ahead at first.
+    let joiner = cluster.add(Gtid {
+        uuid: HISTORY,
+        seqno: seqno + 4,
+    });
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    cluster.nodes[joiner].primary = false;
+    for key in ["a", "b", "c", "d", "e"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    cluster.reconfigure(|c| {
+        c.override_id = Some(trireme_group::Uuid([3; 16]));
+        c.fork_after = 1000;
+    });
+    cluster.settle();
+    cluster.nodes[joiner].primary = true;
+    cluster.reset(joiner);
+    cluster.reconfigure(|c| c.override_id = None);
+    while cluster.deliver(0) | cluster.deliver(joiner) | cluster.receive(0) {}
+    cluster.reconfigure(|c| c.members[0].name.push('x'));
+    cluster.deliver(joiner);
+    let before = cluster.nodes[joiner].actions.len();
+    cluster.receive(joiner);
+    let fatal = cluster.nodes[joiner].fatal.as_deref();
+    assert!(
+        fatal.is_some_and(|text| text.contains("forked")),
+        "{fatal:?}"
+    );
+    for _ in 0..10 {
+        cluster.pass(100);
+        while cluster.receive(0) | cluster.receive(joiner) {}
+    }
+    let actions = &cluster.nodes[joiner].actions[before..];
+    let begins = |action: &&Action| matches!(action, Action::NoteOverrides { .. });
+    assert_eq!(actions.iter().find(begins), None);
 }
 
 #[test]
