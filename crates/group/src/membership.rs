@@ -179,7 +179,11 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return;
         };
-        let (since, timeout_ms) = (office.since(), self.config.suspect_timeout_ms);
+        let timeout_ms = self.config.suspect_timeout_ms;
+        let since = match self.is_majority_back() {
+            true => self.now,
+            false => office.since(),
+        };
         let speaks = |peer: &Peer| self.now < peer.heard_at + timeout_ms;
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.

@@ -195,7 +195,11 @@ impl Group {
             true => heard(&self.committed.configuration),
             false => self.in_every_configuration(heard),
         };
-        if matches!(self.role, Role::Sequencer(_)) && heard {
+        let is_back = self.is_majority_back();
+        if let (Role::Sequencer(office), true) = (&mut self.role, heard) {
+            if is_back {
+                office.since = self.now;
+            }
             self.primary_heard_at = self.now;
             if self.standing == Standing::NonPrimary && self.may_order() {
                 self.wish_reform();
@@ -211,6 +215,13 @@ impl Group {
                 self.declare_non_primary();
             }
         }
+    }
+
+    /// True when a sequencer that had lost its majority hears one again. Those who are still missing get as long to come
+    /// back as under a new sequencer: without them the new view would keep their streaming transactions out, and the
+    /// others' in.
+    pub(crate) fn is_majority_back(&self) -> bool {
+        self.now >= self.primary_heard_at + self.config.suspect_timeout_ms
     }
 
     pub(crate) fn declare_non_primary(&mut self) {

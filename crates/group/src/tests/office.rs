@@ -250,3 +250,25 @@ fn who_cannot_win_is_passed_over_for_all_its_log() {
     cores.submit(3, 2);
     assert_eq!(cores.delivered(1), 2);
 }
+
+/// Found by MariaDB's suite (galera_sr_threeway_split_no_primary): the third was left out for the moment that it came later.
+#[test]
+fn a_sequencer_whose_majority_is_back_waits_for_the_others() {
+    let mut cores = Cores::of(3);
+    let number = cores.nodes[0].group.configuration().number;
+    cores.part(&[0], &[1, 2]);
+    cores.part(&[1], &[2]);
+    cores.pass(10_000);
+    assert_eq!(
+        [0, 1, 2].map(|n| cores.standing(n)),
+        [Standing::NonPrimary; 3]
+    );
+    assert_eq!(sequencers(&cores), [0]);
+    cores.cut.retain(|(from, to)| from + to != 1);
+    cores.pass(1_000);
+    assert_eq!([0, 1].map(|n| cores.standing(n)), [Standing::Primary; 2]);
+    assert_eq!(cores.members(0).len(), 3, "the third may be on its way");
+    assert_eq!(cores.nodes[0].group.configuration().number, number + 1);
+    cores.pass(10_000);
+    assert_eq!(cores.members(0).len(), 2, "it was not");
+}
