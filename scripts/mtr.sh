@@ -11,6 +11,7 @@
 #   --parallel N      clusters side by side (default 1)
 #   --results FILE    write "pass|fail|skip NAME" for each test there
 #   --no-skips        a skipped test counts as failed
+#   --names A,B       only prints the names of all tests of these suites
 # Warnings in the servers' logs and state that a test leaves behind fail the test, as mtr has it by default.
 # Ends with "N passed, N failed, N skipped"; exit code 1 if any failed or none ran. Logs of failures: target/mtr/.
 set -euo pipefail
@@ -24,6 +25,7 @@ die() { echo "mtr.sh: $*" >&2; exit 1; }
 provider=$target/release/libtrireme.so
 parallel=1
 results=
+names_of=
 skips_allowed=yes
 tests=()
 without=()
@@ -32,12 +34,13 @@ names_in() { sed '/^#/d; s/  .*//; /^ *$/d' "$1"; }
 while [ $# -gt 0 ]; do
     case $1 in
         --help)     sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-        --provider | --parallel | --results | --list | --without)
+        --provider | --parallel | --results | --list | --without | --names)
             [ $# -ge 2 ] || die "$1 needs a value"
             case $1 in
                 --provider) provider=$2 ;;
                 --parallel) parallel=$2 ;;
                 --results)  results=$2 ;;
+                --names)    names_of=$2 ;;
                 --list)     [ -r "$2" ] || die "cannot read $2"; mapfile -O "${#tests[@]}" -t tests < <(names_in "$2") ;;
                 --without)  [ -r "$2" ] || die "cannot read $2"; mapfile -O "${#without[@]}" -t without < <(names_in "$2") ;;
             esac
@@ -51,14 +54,20 @@ done
 if [ ${#without[@]} -gt 0 ]; then
     mapfile -t tests < <(printf '%s\n' ${tests[@]+"${tests[@]}"} | grep -vxFf <(printf '%s\n' "${without[@]}"))
 fi
-[ -f "$provider" ] || die "no provider at $provider: run 'make build' first"
-[[ " ${options[*]-} " == *" --suite="* ]] || [ ${#tests[@]} -gt 0 ] || die "name tests, --list FILE or --suite=... (--help)"
-
 mtr_dir=
 for dir in /usr/share/mariadb/mariadb-test /usr/share/mariadb/mysql-test /usr/share/mysql/mariadb-test /usr/share/mysql/mysql-test; do
     if [ -x "$dir/mariadb-test-run.pl" ]; then mtr_dir=$dir; break; fi
 done
 [ -n "$mtr_dir" ] || die "MariaDB's test suite is not installed: run 'scripts/packages.sh test'"
+if [ -n "$names_of" ]; then
+    for suite in ${names_of//,/ }; do
+        find "$mtr_dir/suite/$suite" -name '*.test' -printf "$suite.%f\n" | sed 's/\.test$//' | LC_ALL=C sort
+    done
+    exit
+fi
+[ -f "$provider" ] || die "no provider at $provider: run 'make build' first"
+[[ " ${options[*]-} " == *" --suite="* ]] || [ ${#tests[@]} -gt 0 ] || die "name tests, --list FILE or --suite=... (--help)"
+
 
 # Memory where there is enough of it (about 1 GB per cluster), else disk. The path is short: sockets lie below it.
 need_kib=$((parallel * 1500 * 1024))

@@ -27,6 +27,8 @@ pub enum Kind {
     Duration,
     /// Any text.
     Str,
+    /// `auto`, or a number of bytes as in [`Kind::Int`]; kept as it was written.
+    AutoOrSize,
     /// One of several words, in any case.
     Choice(&'static [&'static str]),
     /// Empty, or a host with optional scheme and port.
@@ -64,6 +66,9 @@ impl Kind {
                 .map(Typed::Double),
             Kind::Duration => parse_duration(text).map(Typed::Duration),
             Kind::Str => Some(Typed::Str(text.to_string())),
+            Kind::AutoOrSize => (text.eq_ignore_ascii_case("auto")
+                || parse_int(text).is_some_and(|n| n >= 0))
+            .then(|| Typed::Str(text.to_string())),
             Kind::Choice(words) => find_word(words, text).map(|word| Typed::Str(word.to_string())),
             Kind::Address => (text.is_empty()
                 || crate::url::HostPort::parse_with_scheme(text).is_ok())
@@ -81,6 +86,7 @@ impl Kind {
             Kind::Double { min, max } => format!("a number from {min} to {max}"),
             Kind::Duration => "a period such as PT1M30S, or seconds".to_string(),
             Kind::Str => "text".to_string(),
+            Kind::AutoOrSize => "auto or a whole number of bytes".to_string(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Address => "host, host:port, [IPv6] or [IPv6]:port".to_string(),
         }
@@ -316,6 +322,12 @@ mod tests {
         assert_eq!(formats.parse("x"), None);
         assert_eq!(Kind::Address.parse(""), Some(Typed::Str(String::new())));
         assert_eq!(Kind::Address.parse("[::1"), None);
+        for text in ["auto", "1M", "0"] {
+            assert_eq!(Kind::AutoOrSize.parse(text), Some(Typed::Str(text.into())));
+        }
+        for text in ["foo", "", "-1", "1.5"] {
+            assert_eq!(Kind::AutoOrSize.parse(text), None, "{text}");
+        }
     }
 
     proptest! {
