@@ -136,6 +136,20 @@ pub enum Fault {
         /// The node.
         node: NodeId,
     },
+    /// `pc.bootstrap` on a node, by mistake: others may be primary.
+    Beside {
+        /// The node.
+        node: NodeId,
+    },
+    /// `pc.ignore_sb` or `pc.ignore_quorum` is set on a node, for as long as its connection lasts, at most.
+    Ignore {
+        /// The node.
+        node: NodeId,
+        /// `pc.ignore_quorum`.
+        quorum: bool,
+        /// How long.
+        for_us: TimeUs,
+    },
     /// An operator empties a data directory and starts the node with `--wsrep-new-cluster`, while the others
     /// go on; sees the mistake, and does it again without.
     Astray {
@@ -240,6 +254,9 @@ impl Fault {
             Fault::Weight { .. } => "weight",
             Fault::ClockJump { .. } => "clock jump",
             Fault::Override { .. } => "override",
+            Fault::Beside { .. } => "override by mistake",
+            Fault::Ignore { quorum: false, .. } => "pc.ignore_sb",
+            Fault::Ignore { quorum: true, .. } => "pc.ignore_quorum",
             Fault::Astray { .. } => "astray",
             Fault::FullDisk { .. } => "full disk",
             Fault::FlushFails { .. } => "failing flushes",
@@ -269,6 +286,7 @@ impl Fault {
             | Fault::NotesFail { for_us, .. }
             | Fault::FlushHangs { for_us, .. }
             | Fault::ReadFails { for_us, .. }
+            | Fault::Ignore { for_us, .. }
             | Fault::Isolate { for_us, .. } => for_us,
             _ => 0,
         }
@@ -358,7 +376,10 @@ impl fmt::Display for Fault {
             }
             Fault::Weight { node, weight } => write!(f, " n{} to {weight}", node + 1),
             Fault::ClockJump { node, by_us } => write!(f, " n{} by {} ms", node + 1, ms(by_us)),
-            Fault::Override { node } => write!(f, " on n{}", node + 1),
+            Fault::Override { node } | Fault::Beside { node } => write!(f, " on n{}", node + 1),
+            Fault::Ignore { node, for_us, .. } => {
+                write!(f, " on n{} for {} ms", node + 1, ms(for_us))
+            }
             Fault::Blackout { power_loss, for_us } | Fault::Outage { power_loss, for_us } => {
                 let how = if *power_loss { "power loss" } else { "kill -9" };
                 write!(f, " by {how}, back after {} ms", ms(for_us))

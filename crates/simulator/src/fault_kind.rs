@@ -41,10 +41,18 @@ pub enum Kind {
     Isolate,
     /// `pc.weight`.
     Weight,
+    /// `pc.weight=0`: the node stays a member without a vote.
+    WeightZero,
     /// A clock that jumps.
     ClockJump,
     /// `pc.bootstrap`.
     Override,
+    /// `pc.bootstrap` in a part that is cut off, while the rest goes on.
+    Beside,
+    /// `pc.ignore_sb` on a node that is about to be cut off.
+    IgnoreSplitBrain,
+    /// `pc.ignore_quorum` likewise.
+    IgnoreQuorum,
     /// A minority that an operator makes primary, after the others have gone on without it.
     Fork,
     /// `--wsrep-new-cluster` on an empty data directory, by mistake.
@@ -132,11 +140,18 @@ impl Kind {
                 node,
                 weight: random.within(1..=3) as u8,
             },
+            WeightZero => Fault::Weight { node, weight: 0 },
             ClockJump => Fault::ClockJump {
                 node,
                 by_us: random.pick(&[500_000, 5_000_000, 60_000_000, 3_600_000_000]),
             },
             Override | Fork => Fault::Override { node },
+            Beside => Fault::Beside { node },
+            IgnoreSplitBrain | IgnoreQuorum => Fault::Ignore {
+                node,
+                quorum: self == IgnoreQuorum,
+                for_us,
+            },
             Astray => Fault::Astray {
                 node,
                 for_us: random.within(300_000..=2_000_000),
@@ -181,6 +196,40 @@ fn cut(size: usize, node: usize, both: bool, for_us: TimeUs, random: &mut Random
         both,
         reset: random.percent(50),
         for_us,
+    }
+}
+
+/// A part that holds the mistaken node is cut off, for long enough that the mistake has an effect.
+pub(crate) fn mistake(
+    mistake: Fault,
+    size: usize,
+    calm_us: TimeUs,
+    random: &mut Random,
+    faults: &mut Vec<(TimeUs, Fault)>,
+) {
+    let (Fault::Beside { node } | Fault::Ignore { node, .. }) = mistake else {
+        return;
+    };
+    let cut_us = random.within(2_500_000..=5_000_000);
+    let begin = random.within(500_000..=(calm_us - 200_000).max(cut_us + 500_000) - cut_us);
+    faults.push((begin, cut(size, node, true, cut_us, random)));
+    match mistake {
+        Fault::Ignore { quorum, .. } => {
+            let for_us = cut_us;
+            let ignore = Fault::Ignore {
+                node,
+                quorum,
+                for_us,
+            };
+            faults.push((begin, ignore));
+        }
+        // As soon as it is not primary, and only then.
+        beside => {
+            for _ in 0..3 {
+                let at = begin + random.within(cut_us / 3..=cut_us);
+                faults.push((at, beside.clone()));
+            }
+        }
     }
 }
 

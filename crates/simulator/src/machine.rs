@@ -66,6 +66,8 @@ pub struct Machine {
     pub detached: bool,
     /// Flushes that have begun before end then at the earliest.
     pub hangs_until_us: TimeUs,
+    /// `pc.ignore_sb` or `pc.ignore_quorum` was set.
+    pub ignores: bool,
     /// No promise can be kept now.
     pub votes_fail: bool,
     /// Was synced since the last fault.

@@ -3,7 +3,7 @@
 use trireme_log::Durability;
 
 use crate::fault::Fault;
-use crate::fault_kind::{Kind, fork};
+use crate::fault_kind::{Kind, fork, mistake};
 use crate::random::Random;
 use crate::seen::TimeUs;
 
@@ -92,6 +92,8 @@ impl Profile {
             at = at.min(calm_us.saturating_sub(for_us)).max(1);
             faults.push((at, shattered));
             faults.push((at + random.within(1_500_000..=for_us), first));
+        } else if [Kind::Beside, Kind::IgnoreSplitBrain, Kind::IgnoreQuorum].contains(kind) {
+            mistake(first, size, calm_us, random, faults);
         } else if *kind == Kind::Fork {
             fork(size, calm_us, random, faults);
         } else if *kind == Kind::Flapping {

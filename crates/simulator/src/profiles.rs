@@ -372,6 +372,29 @@ pub const ALL: &[Profile] = &[
         queues_in_log: true,
         ..PLAIN
     },
+    Profile {
+        name: "mistakes",
+        sizes: &[2, 3, 3, 4, 5],
+        lasts_ms: (6_000, 11_000),
+        faults: (2, 5),
+        mix: &[
+            (3, Beside),
+            (3, IgnoreSplitBrain),
+            (2, IgnoreQuorum),
+            (2, WeightZero),
+            (1, Weight),
+            (2, Partition),
+            (1, OneWay),
+            (1, Crash),
+            (1, PowerLoss),
+            (1, CrashInTransfer),
+            (1, Pause),
+            (1, Leave),
+            (1, Reconnect),
+            (1, Reset),
+        ],
+        ..PLAIN
+    },
 ];
 
 /// The profile with this name.

@@ -54,6 +54,12 @@ impl World {
             Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
             Fault::Override { node } => self.operator_would(node),
+            Fault::Beside { node } => {
+                let process = self.machines[node].process.as_deref();
+                let waits = process.is_some_and(|p| p.standing == Standing::NonPrimary);
+                waits && self.operator_might(node)
+            }
+            Fault::Ignore { node, .. } => self.operator_might(node),
             Fault::Blackout { .. } | Fault::Outage { .. } => self.formed && !self.dark,
             Fault::CrashInTransfer { .. } => index < self.plan.faults.len(),
             _ => true,
@@ -67,8 +73,28 @@ impl World {
         self.may_override(node) && process.is_some_and(|process| process.voter)
     }
 
-    /// The same, of a node that need not be a voter.
+    /// An operator may do it by mistake while others are primary. Two overrides that do not know each other refuse each
+    /// other for good: those are left to `overrides_meet`.
+    fn operator_might(&self, node: NodeId) -> bool {
+        let mut machines = self.machines.iter();
+        let ignores = machines.any(|machine| machine.ignores);
+        let process = self.machines[node].process.as_deref();
+        !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
+    }
+
+    /// Nobody is primary, and the node may be made so; it need not be a voter.
     fn may_override(&self, node: NodeId) -> bool {
+        let process = |node: NodeId| self.machines[node].process.as_deref();
+        let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
+        let history = |node| process(node).map(|p| p.progress.history);
+        let mut nodes = 0..self.machines.len();
+        let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
+        let ignores = self.machines.iter().any(|machine| machine.ignores);
+        self.knows_overrides(node) && !anywhere && !ignores
+    }
+
+    /// It has a database, and knows all earlier overrides.
+    fn knows_overrides(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
         let nodes = || 0..self.machines.len();
         let knows = |node: NodeId, id: &Uuid| {
@@ -81,11 +107,9 @@ impl World {
         };
         let mut earlier = self.overrides.iter().filter(|asked| lives(asked));
         let knows_all = earlier.all(|(_, _, id)| knows(node, id));
-        let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
-        let history = |node| process(node).map(|p| p.progress.history);
-        let anywhere = nodes().any(|other| primary(other) && history(other) == history(node));
+        let knows_all = knows_all && self.in_effect.iter().all(|id| knows(node, id));
         let has_database = !self.plan.nodes[node].arbitrator;
-        has_database && knows_all && !anywhere
+        has_database && knows_all
     }
 
     /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
@@ -226,13 +250,14 @@ impl World {
                 self.machines[node].clock.jump(by_us);
                 self.plan_tick(node);
             }
-            Fault::Override { node } => {
+            Fault::Override { node } | Fault::Beside { node } => {
                 let override_id = self.random.uuid();
                 let start = self.machines[node].starts();
                 self.overrides.push((node, start, override_id));
                 self.watch.see(now, node, Seen::Overridden { override_id });
                 self.tell_group(node, Event::ForcePrimary { override_id });
             }
+            Fault::Ignore { node, quorum, .. } => self.ignore(node, !quorum, quorum),
             Fault::Astray { node, .. } => {
                 self.start_empty(node);
                 let machine = &mut self.machines[node];
@@ -315,7 +340,20 @@ impl World {
                 self.start_empty(node);
             }
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
+            Fault::Ignore { node, .. } => self.ignore(node, false, false),
             _ => {}
+        }
+    }
+
+    /// `pc.ignore_sb`, `pc.ignore_quorum`.
+    fn ignore(&mut self, node: NodeId, split_brain: bool, quorum: bool) {
+        let machine = &mut self.machines[node];
+        machine.ignores = split_brain || quorum;
+        let process = machine.process.as_mut();
+        if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
+            let config = group.config_mut();
+            config.ignore_split_brain = split_brain;
+            config.ignore_quorum = quorum;
         }
     }
 

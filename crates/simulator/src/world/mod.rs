@@ -138,6 +138,7 @@ impl World {
                 is_reconnected: false,
                 detached: false,
                 hangs_until_us: 0,
+                ignores: false,
                 votes_fail: false,
                 was_synced: false,
             })
