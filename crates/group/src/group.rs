@@ -101,6 +101,8 @@ pub struct Group {
     pub(crate) silence_ms: TimeMs,
     /// Last word of a sequencer that had a majority.
     pub(crate) primary_heard_at: TimeMs,
+    /// When this node last ceased to be primary for want of a majority.
+    pub(crate) majority_lost_at: Option<TimeMs>,
     /// Since when a majority has been here without being primary.
     pub(crate) evidence_since: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
@@ -188,6 +190,7 @@ impl Group {
             sequencer_heard_at: now,
             silence_ms: 0,
             primary_heard_at: now,
+            majority_lost_at: None,
             evidence_since: now,
             heartbeat_at: now,
             join_sent_at: 0,

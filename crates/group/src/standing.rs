@@ -7,6 +7,7 @@ use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
+use crate::peer::Peer;
 use crate::reminder::Reminder;
 
 impl Group {
@@ -212,6 +213,7 @@ impl Group {
             if self.may_go_on_alone() && self.has_room_for_override() {
                 self.go_on_alone();
             } else {
+                self.majority_lost_at = Some(self.now);
                 self.declare_non_primary();
             }
         }
@@ -237,19 +239,23 @@ impl Group {
         self.refresh_component();
     }
 
-    /// Members of the last view that are reachable and have no majority either (rule 20).
+    /// Members of the last view that are reachable and have no majority either (rule 20). The others lose the same majority
+    /// some heartbeats sooner or later: until then they count.
     fn refresh_component(&mut self) {
         if self.standing != Standing::NonPrimary {
             return;
         }
         let me = self.me();
+        let speaks = |peer: &Peer| self.now < peer.heard_at + self.config.suspect_timeout_ms;
+        let just_lost = self
+            .majority_lost_at
+            .is_some_and(|at| self.now < at + 3 * self.config.heartbeat_ms);
         let with_me = |m: &&Member| {
-            let status = self
-                .peers
-                .get(&m.incarnation)
-                .filter(|p| p.up)
-                .and_then(|p| p.status.as_ref());
-            m.incarnation == me || status.is_some_and(|s| s.standing == Standing::NonPrimary)
+            let peer = self.peers.get(&m.incarnation).filter(|p| p.up);
+            let status = peer.and_then(|p| p.status.as_ref());
+            m.incarnation == me
+                || status.is_some_and(|s| s.standing == Standing::NonPrimary)
+                || (just_lost && peer.is_some_and(speaks))
         };
         let mut component: Vec<Member> = self
             .committed

@@ -272,3 +272,28 @@ fn a_sequencer_whose_majority_is_back_waits_for_the_others() {
     cores.pass(10_000);
     assert_eq!(cores.members(0).len(), 2, "it was not");
 }
+
+/// Found by MariaDB's suite (galera_pc_weight): the pair showed a component of one for a moment.
+#[test]
+fn a_component_is_whole_from_the_start() {
+    let mut cores = Cores::of(4);
+    cores.part(&[0, 1], &[2, 3]);
+    let timeout_ms = cores.nodes[2].group.config.suspect_timeout_ms;
+    for _ in 0..2 * timeout_ms / cores.step_ms {
+        cores.pass(cores.step_ms);
+        for node in [2, 3] {
+            let group = &cores.nodes[node].group;
+            let size = group.component.len();
+            assert!(
+                cores.standing(node) == Standing::Primary || size == 2,
+                "{size}"
+            );
+        }
+    }
+    assert_eq!(cores.standing(2), Standing::NonPrimary);
+    cores.part(&[2], &[3]);
+    cores.pass(3 * timeout_ms);
+    cores.kill(3);
+    cores.pass(1_000);
+    assert_eq!(cores.nodes[2].group.component.len(), 1);
+}
