@@ -272,6 +272,17 @@ impl Group {
         (status.sequencer && status.ballot == self.promised).then_some(sequencer)
     }
 
+    /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log
+    /// lags behind.
+    pub fn known_commit(&self) -> Position {
+        let status = self
+            .sequencer_in_office()
+            .and_then(|sequencer| self.peers.get(&sequencer));
+        let status = status.and_then(|peer| peer.status.as_ref());
+        let commit = self.committed.position;
+        status.map_or(commit, |status| status.commit.max(commit))
+    }
+
     /// The log begins anew: this process is new, or was away for longer than anybody remembers.
     pub(crate) fn install(
         &mut self,

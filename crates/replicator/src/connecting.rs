@@ -61,7 +61,7 @@ impl Replicator {
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
         (self.interrupted, self.course) = (None, None);
-        self.delivered_to = 0;
+        (self.delivered_to, self.committed_to) = (0, 0);
         self.home = None;
         self.keep_home();
         self.control = match (connect.bootstrap, connect.control) {

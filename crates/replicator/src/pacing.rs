@@ -1,6 +1,6 @@
 //! Flow control of a node: what it asks of the writers, what its own writers heed, and who is left out.
 
-use trireme_group::{Incarnation, SubmissionId};
+use trireme_group::{Incarnation, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
@@ -185,11 +185,18 @@ impl Replicator {
         self.log(Level::Info, text);
     }
 
-    /// The apply queue is so short that the node may count as synced. Not shorter than where it lets
-    /// the others go on: under a steady load it would never get there.
+    /// So little is left to be applied, here and on its way here, that the node may count as synced. Not less than where it
+    /// lets the others go on: under a steady load it would never get there.
     pub(crate) fn has_caught_up(&self) -> bool {
         let limits = self.limits();
-        self.queue() as f64 <= (limits.pace * limits.factor).max(1.0)
+        let left = self.queue() as u64 + self.committed_to.saturating_sub(self.delivered_to);
+        left as f64 <= (limits.pace * limits.factor).max(1.0)
+    }
+
+    /// The group knows that everything up to here is committed: more than it has delivered here, if this node's log lacks some
+    /// of it, or if that is still read from the log.
+    pub fn note_commit(&mut self, position: Position) {
+        self.committed_to = position;
     }
 
     /// The group has left this node out, and it has caught up.

@@ -119,6 +119,8 @@ pub struct Replicator {
     pub(crate) log_again_ms: Option<u64>,
     /// What the group has delivered here, or passed over; the control state of a peer may be ahead of it.
     pub(crate) delivered_to: Position,
+    /// What the group knows to be committed, here or not ([`Replicator::note_commit`]).
+    pub(crate) committed_to: Position,
     /// Position of each seqno above the low-water mark and the certification floor.
     pub(crate) positions: VecDeque<(Position, Seqno)>,
     /// Of the seqnos that not all members have reported as applied.
@@ -234,6 +236,7 @@ impl Replicator {
             joined_told: None,
             interrupted: None,
             delivered_to: 0,
+            committed_to: 0,
         }
     }
 

@@ -70,6 +70,8 @@ fn who_is_fed_from_a_log_that_cannot_be_read_now_waits_and_keeps_its_own() {
     cores.nodes[0].log.busy = true;
     cores.pass(1_000);
     assert!(cores.nodes[2].group.commit() < end);
+    let known = [0, 1, 2].map(|node| cores.nodes[node].group.known_commit());
+    assert_eq!(known, [end; 3], "it knows how much it lacks");
     let (now, due) = (cores.now(), cores.nodes[0].group.next_deadline());
     assert!(due > now + 1, "it is not tried all the time");
     cores.nodes[0].log.busy = false;

@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use super::driver::{Cluster, incarnation, member};
 use super::server::{Session, Toi};
 use crate::direct::Direct;
-use crate::{Code, Event, Options};
+use crate::{Code, Event, Gtid, Options};
 
 /// Node 0 asks the others to stop, so that node 1's writers are held back.
 fn stopped() -> Cluster {
@@ -186,6 +186,11 @@ fn who_alone_holds_up_the_writers_is_left_out_until_it_has_caught_up() {
     cluster.nodes[2].threads = 4;
     pass(&mut cluster, 500);
     assert_eq!(cluster.comment(2), "Donor/Desynced");
+    // More is on its way to it.
+    cluster.nodes[2].replicator.note_commit(10_000);
+    pass(&mut cluster, 2_000);
+    assert_eq!(cluster.comment(2), "Donor/Desynced");
+    cluster.nodes[2].replicator.note_commit(0);
     pass(&mut cluster, 500);
     assert_eq!(
         (cluster.comment(2), cluster.status(1).left_out.len()),
@@ -360,4 +365,24 @@ fn a_paced_writer_writes_at_the_pace() {
     // What waits goes when the pace lapses.
     cluster.settle();
     cluster.assert_settled();
+}
+
+/// Its queue is empty, because its log lacks what it is to apply: it was Synced thousands of positions behind.
+#[test]
+fn who_lacks_committed_entries_has_not_caught_up() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    let end = |cluster: &Cluster| cluster.order.last().map_or(0, |(position, _)| *position);
+    let far = end(&cluster) + 10_000;
+    cluster.nodes[joiner].replicator.note_commit(far);
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Joined");
+    // A few entries are always on their way.
+    let near = end(&cluster) + 10;
+    cluster.nodes[joiner].replicator.note_commit(near);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
 }
