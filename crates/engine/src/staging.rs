@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use trireme_group::{ENTRY_HEAD_BYTES, Incarnation, ParcelId, Position, SubmissionId};
 use trireme_log::{Log, LogError, Staged, StagedWriter};
+use trireme_mutants::{Mutant, planted};
 
 /// A payload that comes in.
 struct Piecewise {
@@ -211,7 +212,13 @@ impl Staging {
                 staged,
                 head: first,
                 digest,
-            }) => log.append_staged(position, head, first, payload, digest, staged),
+            }) => {
+                let first = match planted(Mutant::StagedHeadKept) {
+                    true => 0,
+                    false => first,
+                };
+                log.append_staged(position, head, first, payload, digest, staged)
+            }
             None => log.append(position, &[head, payload]),
         }
     }

@@ -51,9 +51,11 @@ impl Promises {
         };
         let enough = |configuration: &&Configuration| {
             let here = configuration.weight_of(|m| self.of(m).is_some());
-            let keeps_views = |m: &Member| self.of(m).is_some_and(|p| !p.lost_views);
+            let vouches = |p: &Promise| !p.lost_views || planted(Mutant::LostViewsVouch);
+            let keeps_views = |m: &Member| self.of(m).is_some_and(vouches);
             let all = here > 0 && here == configuration.total_weight();
-            let enough = all || without_some && configuration.is_majority(here);
+            let is_majority = configuration.is_majority(here) || planted(Mutant::MinorityReforms);
+            let enough = all || without_some && is_majority;
             // A configuration that was committed is in the log of one of these.
             enough && configuration.is_half(configuration.weight_of(keeps_views))
         };
@@ -81,7 +83,11 @@ impl Promises {
         let mut furthest: Option<(u64, ReplicaId, Incarnation)> = None;
         for (replica, giver, promise) in self.all() {
             match promise.proof.database {
-                DatabaseProof::Unclear if votes(replica) => return None,
+                DatabaseProof::Unclear
+                    if votes(replica) && !planted(Mutant::UnclearDatabaseIgnored) =>
+                {
+                    return None;
+                }
                 DatabaseProof::UpTo { seqno } if counts(giver, promise) => {
                     furthest = furthest.max(Some((seqno, replica, giver)));
                 }
@@ -89,10 +95,13 @@ impl Promises {
             }
         }
         let (reached, _, owner) = furthest?;
-        let known = self
-            .all()
-            .map(|(_, _, promise)| promise.proof.known)
-            .max()?;
+        let known = |(_, _, p): (ReplicaId, Incarnation, &Promise)| match planted(
+            Mutant::TailCountsAsKnown,
+        ) {
+            true => p.proof.known + (p.summary.last().1 - p.summary.commit),
+            false => p.proof.known,
+        };
+        let known = self.all().map(known).max()?;
         if reached > known && !planted(Mutant::DatabaseNotHeeded) {
             return Some(Best::Database(owner, reached));
         }
@@ -116,7 +125,7 @@ impl Group {
     pub(crate) fn watch_evidence(&mut self) {
         let timeout_ms = self.config.suspect_timeout_ms;
         let here = self.in_every_configuration(|c| self.hears_majority(timeout_ms, c));
-        if self.standing != Standing::NonPrimary || !here {
+        if self.standing != Standing::NonPrimary || !here && !planted(Mutant::MinorityReforms) {
             self.evidence_since = self.now;
         }
     }
@@ -199,7 +208,13 @@ impl Group {
         });
         match from_database {
             true => self.role = Role::Follower,
-            false => self.win(required, Some(override_id)),
+            false => {
+                let override_id = Some(override_id);
+                self.win(
+                    required,
+                    override_id.filter(|_| !planted(Mutant::ReformsAsElected)),
+                )
+            }
         }
     }
 

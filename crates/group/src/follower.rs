@@ -307,11 +307,12 @@ impl Group {
             || !checkpoint.overrides.starts_with(&self.committed.overrides)
             || !self.accept_ballot(from, ballot)
             || (checkpoint.position <= self.committed.position && !forked)
+                && !planted(Mutant::InstallGoesBack)
         {
             return;
         }
         // What was acknowledged in this ballot is held as long as it lasts (rule 1).
-        if !planted(Mutant::InstallDropsAcknowledged) {
+        if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
             if self.tail.ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
                 return self.keep_log(checkpoint.position, intact_at);
             }

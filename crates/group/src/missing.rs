@@ -188,20 +188,41 @@ impl Group {
         )
     }
 
-    /// What an operator must know who is to decide where a majority may have forgotten entries (rule 4).
+    /// Where half of the votes or more may have forgotten entries, the cluster goes on by itself as soon as all voters are here (rule
+    /// 4); who is missing, and what an operator can do if that does not help.
     fn tell_what_may_be_missing(&self) -> String {
         let list: Vec<_> = (self.ends())
             .map(|(end, member)| format!("{} at {end}", member.name))
             .collect();
         let furthest = self.furthest().unwrap_or("this node");
+        let is_absent = |m: &&Member| m.weight > 0 && !self.has_voice(m.replica);
+        let absent = self.latest().members.iter().filter(is_absent);
+        let absent: Vec<_> = absent.map(|m| m.name.as_str()).collect();
+        let (by_itself, if_not) = match absent.is_empty() {
+            false => (
+                format!(
+                    "The cluster comes back by itself when all voters are here: start {}",
+                    absent.join(", ")
+                ),
+                "they never come back, what they alone acknowledged is lost",
+            ),
+            true => (
+                "All voters are here: the cluster goes on by itself with the best log or database after evs.suspect_timeout, unless \
+                 too many logs have lost views to damage, or a database cannot be compared with its log"
+                    .to_owned(),
+                "it does not, what the best log lacks is lost",
+            ),
+        };
         format!(
             ". This node may have forgotten the last entries that it acknowledged (a power loss with \
              repl.durability=os, a death with memory, or a damaged log), so it has no say until it has caught up with a \
-             majority. The logs here end: {}. If the missing nodes will not come back, or every node says this, commits \
-             acknowledged beyond the longest log are lost: to go on without them, {}. Where the server of {furthest} \
-             answers, SET GLOBAL wsrep_provider_options='pc.bootstrap=1' there does it, too",
+             majority. {by_itself}. The logs here end: {}. Only if {if_not}: to go on without them, {}. Where the server of {furthest} answers, SET GLOBAL \
+             wsrep_provider_options='pc.bootstrap=1' there does it, too, with the logs alone",
             list.join(", "),
-            found_anew(&format!("the grastate.dat of {furthest} and of no other"))
+            found_anew(&format!(
+                "the grastate.dat of {furthest} (or of the node whose database has the highest recovered position, if that is ahead) and \
+                 of no other"
+            ))
         )
     }
 }

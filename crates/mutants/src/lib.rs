@@ -68,6 +68,11 @@ mutants! {
         majority_counts_as_all: MajorityCountsAsAll,
         database_not_heeded: DatabaseNotHeeded,
         pending_voters_not_heard: PendingVotersNotHeard,
+        unclear_database_ignored: UnclearDatabaseIgnored,
+        reforms_as_elected: ReformsAsElected,
+        minority_reforms: MinorityReforms,
+        lost_views_vouch: LostViewsVouch,
+        tail_counts_as_known: TailCountsAsKnown,
         duplicate_ordered: DuplicateOrdered,
         outdated_view_elects: OutdatedViewElects,
         two_pending_views: TwoPendingViews,
@@ -97,6 +102,7 @@ mutants! {
         other_branch_refuses: OtherBranchRefuses,
         install_drops_acknowledged: InstallDropsAcknowledged,
         withdrawal_doubted: WithdrawalDoubted,
+        install_goes_back: InstallGoesBack,
         read_point_not_committed: ReadPointNotCommitted,
     }
     engine {
@@ -112,6 +118,7 @@ mutants! {
         hang_unseen: HangUnseen,
         unkept_promise_given: UnkeptPromiseGiven,
         cache_counts_as_disk: CacheCountsAsDisk,
+        staged_head_kept: StagedHeadKept,
         mark_lags: MarkLags,
         mark_not_heeded: MarkNotHeeded,
         failure_not_noted: FailureNotNoted,
@@ -191,6 +198,7 @@ mutants! {
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,
         open_votes_not_kept: OpenVotesNotKept,
+        applied_dependence_dropped: AppliedDependenceDropped,
         inconsistency_forgotten: InconsistencyForgotten,
         rollback_left_to_server: RollbackLeftToServer,
     }

@@ -378,6 +378,9 @@ impl Replicator {
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.positions.push_back((position, seqno));
         self.marks.took(position, seqno);
+        let is_dropped =
+            planted(Mutant::AppliedDependenceDropped) && depends_on <= self.order.low();
+        let depends_on = if is_dropped { 0 } else { depends_on };
         self.out.push(Action::RecordOutcome {
             position,
             seqno,

@@ -75,11 +75,32 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
             "repl.durability=os",
             &short,
             &long,
-            "are lost",
-            "the grastate.dat of node1 and of no other",
+            "comes back by itself when all voters are here: start node2",
+            "is lost: to go on without them",
+            "the grastate.dat of node1 (or of the node whose database has the highest recovered position",
             "Where the server of node1 answers",
             "pc.bootstrap=1' there",
         ] {
+            assert!(text.contains(words), "no '{words}' in: {text}");
+        }
+    }
+}
+
+/// The same where all voters are here, and cannot vouch for the views there were: it says that this is not a matter of waiting.
+#[test]
+fn where_all_are_here_it_says_when_an_operator_has_to_decide() {
+    let mut before = Cores::of(3);
+    (1..=6).for_each(|number| before.submit(0, number));
+    let mut cores = Cores::none();
+    for node in 0..3 {
+        let mut recovered = recovered(&before, 1, true);
+        recovered.lost_views = true;
+        cores.start(again(node), recovered);
+    }
+    cores.pass(31_000);
+    for node in 0..3 {
+        let text = notes(&cores, node).pop().expect("it says so").to_owned();
+        for words in ["All voters are here", "lost views", "to go on without them"] {
             assert!(text.contains(words), "no '{words}' in: {text}");
         }
     }

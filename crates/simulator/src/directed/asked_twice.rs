@@ -12,9 +12,8 @@ use crate::world::segments;
 
 /// How long everything takes from n1 to n3. When n3 asks, n1 has told nobody lately what is committed.
 const FAR_US: u64 = 3_050_000;
-/// How long the acknowledgements of the others take to n1: something is always on its way. To n3 they take longer
-/// than what n1 sends: it does not know by itself what is committed.
-const ACK_US: u64 = 50_000;
+/// How long the acknowledgements of the others take to n1: something is always on its way.
+pub(super) const ACK_US: u64 = 50_000;
 /// Writes are so far apart.
 const EVERY_MS: u64 = 10;
 
@@ -29,10 +28,12 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.nodes[N1].server.load.clients = 40;
         plan
     },
-    play,
+    // To n3 acknowledgements take longer than what n1 sends: it does not know by itself what is committed.
+    play: |stage| ask_twice(stage, FAR_US + 2 * ACK_US),
 };
 
-fn play(stage: &mut Stage) -> Play {
+/// `ack_us`: how long the acknowledgements of the others take to n3.
+pub(super) fn ask_twice(stage: &mut Stage, ack_us: u64) -> Play {
     stage.formed()?;
     let rest = [N2, N4, N5];
     stage.part(&[N3], &[N1]);
@@ -51,7 +52,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(6_000);
     let mut lines = vec![(N1, N3, FAR_US)];
     for other in rest {
-        lines.extend([(other, N1, ACK_US), (other, N3, FAR_US + 2 * ACK_US)]);
+        lines.extend([(other, N1, ACK_US), (other, N3, ack_us)]);
     }
     let network = &mut stage.world.network;
     (lines.iter()).for_each(|(from, to, by)| network.slow_down(*from, *to, *by));

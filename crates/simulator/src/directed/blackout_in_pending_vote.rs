@@ -8,6 +8,7 @@ use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use crate::seen::NodeId;
 use crate::server::Flush;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -24,6 +25,14 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
+    lose_x(stage, |_, _| ())?;
+    stage.start(N4);
+    let serve = |s: &Stage| [N1, N2, N3, N4].iter().all(|node| s.serves(*node));
+    stage.until("they go on by themselves", serve)
+}
+
+/// `harms` the disk of each that has lost power.
+pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> Play {
     stage.formed()?;
     stage.leave(N4);
     stage.until("n4 has left", |s| s.world.machines[N4].process.is_none())?;
@@ -36,6 +45,7 @@ fn play(stage: &mut Stage) -> Play {
     for node in others {
         stage.world.machines[node].disk.lose_power(|| false);
         stage.crash(node, true);
+        harms(stage, node);
     }
     stage.crash(N4, false);
     for node in others {
@@ -45,7 +55,5 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(15_000);
     let waits = others.iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
     stage.must("they wait for n4", waits);
-    stage.start(N4);
-    let serve = |s: &Stage| [N1, N2, N3, N4].iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)
+    Ok(())
 }

@@ -11,7 +11,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 use crate::server::Flush;
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::MajorityCountsAsAll],
+    mutants: &[Mutant::MajorityCountsAsAll, Mutant::MinorityReforms],
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.recovers = true;

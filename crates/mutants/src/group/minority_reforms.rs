@@ -1,0 +1,6 @@
+//! With pc.wait_evidence a minority goes on with what it has (rule 4).
+//!
+//! The majority goes on as well.
+
+pub(crate) const MISTAKE: &str =
+    "with pc.wait_evidence a minority goes on (rule 4)";

@@ -1,0 +1,51 @@
+//! All lose power in `os` mode, and a log has another entry under a number that databases hold (rules 1, 4, 5).
+//!
+//! n1, cut off, puts Y into its log. n2 and n3 elect each other and commit X under the same number: both databases have it, flushed.
+//! In the power loss their logs lose X, and all that tells of the later ballot; n1's keeps Y. The log of n1 is the best one and
+//! reaches as far as the databases, but what it has there is Y: they go on with a database.
+
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::TailCountsAsKnown, Mutant::DatabaseNotHeeded],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let all = [N1, N2, N3];
+    let w = stage.write(N1, &[row(1)]);
+    stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
+    stage.pass_ms(1_000);
+    for node in all {
+        stage.world.machines[node].disk.lose_power(|| true);
+    }
+    stage.part(&[N1], &[N2, N3]);
+    let y = stage.write(N1, &[row(2)]);
+    stage.until("Y is in n1's log", |s| s.holds(N1, y).is_some())?;
+    stage.takeover(&[N2, N3])?;
+    let x = stage.write(N2, &[row(3)]);
+    stage.until("X is committed", |s| s.acknowledged(x) && s.has_applied(N3, x))?;
+    for node in all {
+        stage.world.machines[node].disk.lose_power(|| node == N1);
+        stage.crash(node, true);
+    }
+    stage.join(&[N1], &[N2, N3]);
+    for node in all {
+        stage.start(node);
+    }
+    stage.check("n1 has kept Y", stage.holds(N1, y).is_some())?;
+    let lost = [N2, N3].iter().all(|n| stage.holds(*n, x).is_none());
+    stage.check("the others have lost X", lost)?;
+    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
+    stage.until("they go on by themselves", serve)?;
+    let z = stage.write(N1, &[row(3)]);
+    stage.until("they serve", |s| s.acknowledged(z))
+}

@@ -1,0 +1,46 @@
+//! All are killed in `memory` mode, and come back with their ordinary configuration (rule 4).
+//!
+//! X was acknowledged by n1 and n2, and is in n1's database. No log has kept it. One alone waits, and two wait; all three go on with
+//! n1's database.
+
+use trireme_group::Standing;
+use trireme_log::Durability;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::MajorityCountsAsAll],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.recovers = true;
+        plan.durability = Durability::Memory;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.part(&[N3], &[N1, N2]);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    let all = [N1, N2, N3];
+    for node in all {
+        stage.crash(node, false);
+    }
+    stage.join(&[N3], &[N1, N2]);
+    let mut here = Vec::new();
+    for node in [N3, N2] {
+        stage.start(node);
+        here.push(node);
+        stage.pass_ms(10_000);
+        let waits = here.iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+        stage.must("they wait for all", waits);
+    }
+    stage.start(N1);
+    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
+    stage.until("they go on by themselves", serve)?;
+    let y = stage.write(N2, &[row(1)]);
+    stage.until("they serve", |s| s.acknowledged(y))
+}

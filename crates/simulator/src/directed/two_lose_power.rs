@@ -1,0 +1,41 @@
+//! Two of three lose power in `os` mode (rule 4).
+//!
+//! n1 and n2 have X, n1 in its database, too; n3 was cut off and has lived on. n3 and n2 wait for n1, whatever they are: a majority, one of
+//! them intact. With n1 they go on, and X is kept.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::MajorityCountsAsAll, Mutant::DatabaseNotHeeded],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.recovers = true;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    stage.part(&[N3], &[N1, N2]);
+    let x = stage.write(N1, &[row(1)]);
+    stage.until("X is committed", |s| s.acknowledged(x))?;
+    for node in [N1, N2] {
+        stage.world.machines[node].disk.lose_power(|| false);
+        stage.crash(node, true);
+    }
+    stage.join(&[N3], &[N1, N2]);
+    stage.start(N2);
+    stage.pass_ms(10_000);
+    let waits = [N2, N3].iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+    stage.must("they wait for n1", waits);
+    stage.start(N1);
+    let all = [N1, N2, N3];
+    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
+    stage.until("they go on by themselves", serve)?;
+    let y = stage.write(N3, &[row(1)]);
+    stage.until("they serve", |s| s.acknowledged(y))
+}
