@@ -39,7 +39,6 @@ mod founding;
 pub mod fuzzing;
 mod group;
 mod ids;
-mod incoming;
 mod lasting;
 mod leaving;
 mod limits;

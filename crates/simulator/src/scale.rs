@@ -24,7 +24,7 @@ impl Scale {
     /// Each constant small, smaller, or as it is shipped.
     pub fn drawn(random: &mut Random) -> Scale {
         let shipped = Scale::default();
-        let mut scale = Scale {
+        Scale {
             engine: engine::Thresholds {
                 large_read_bytes: random.pick(&[100, 150, shipped.engine.large_read_bytes]),
                 write_back_bytes: random.pick(&[500, 20_000, shipped.engine.write_back_bytes]),
@@ -42,7 +42,6 @@ impl Scale {
                 given_bytes: random.pick(&[300, 3_000, shipped.group.given_bytes]),
                 read_left_bytes: random.pick(&[300, 3_000, shipped.group.read_left_bytes]),
                 pending_bytes: random.pick(&[2_000, 20_000, shipped.group.pending_bytes]),
-                ..shipped.group
             },
             log: log::Thresholds {
                 direct_bytes: random.pick(&[200, 400, shipped.log.direct_bytes]),
@@ -60,15 +59,6 @@ impl Scale {
                 chunk_bytes: random.pick(&[300, 3_000, shipped.replicator.chunk_bytes]),
                 pulled_entries: random.pick(&[3, 30, shipped.replicator.pulled_entries]),
             },
-        };
-        // Small together with others: one more draw would make another schedule of every seed.
-        let group = &mut scale.group;
-        if group.append_entries < shipped.group.append_entries {
-            group.incoming_records = 2 * group.append_entries as usize;
         }
-        if group.pending_bytes < shipped.group.pending_bytes {
-            group.incoming_bytes = group.pending_bytes;
-        }
-        scale
     }
 }
