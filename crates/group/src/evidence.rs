@@ -209,11 +209,8 @@ impl Group {
         match from_database {
             true => self.role = Role::Follower,
             false => {
-                let override_id = Some(override_id);
-                self.win(
-                    required,
-                    override_id.filter(|_| !planted(Mutant::ReformsAsElected)),
-                )
+                let is_override = !planted(Mutant::ReformsAsElected);
+                self.win(required, is_override.then_some(override_id));
             }
         }
     }

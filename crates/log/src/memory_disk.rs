@@ -449,12 +449,12 @@ impl DiskFile for MemoryFile {
         let mut content = locked(&self.content);
         if fails {
             let mut pages = 0;
-            let shown = content.bytes.clone();
+            let shown = shows_lost.then(|| content.bytes.clone());
             content.lose_pages(|| {
                 pages += 1;
                 pages % 2 == 0
             });
-            if shows_lost {
+            if let Some(shown) = shown {
                 content.bytes = shown;
             }
             return Err(io::Error::other("simulated flush failure"));

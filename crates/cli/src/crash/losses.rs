@@ -64,13 +64,11 @@ fn watch(mut sql: Sql, stop: &AtomicBool, clock: &Shared) -> Vec<Answer> {
     let mut answers = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let asked = clock.now();
-        let Ok(rows) = sql.query("SHOW GLOBAL STATUS LIKE 'wsrep_last_committed'") else {
+        let Ok(value) = sql.status("wsrep_last_committed") else {
             break;
         };
-        let value = rows
-            .first()
-            .and_then(|row| row.get(1)?.as_ref()?.parse().ok());
-        answers.extend(value.map(|last_committed| Answer {
+        let last_committed = value.and_then(|text| text.parse().ok());
+        answers.extend(last_committed.map(|last_committed| Answer {
             asked,
             last_committed,
         }));
@@ -117,9 +115,7 @@ impl Positions {
 /// The least seqno from which on a node says that commits may be lost.
 pub fn lost_from(cluster: &Cluster) -> Option<i64> {
     let seqno = |node: &Node| {
-        let query = "SHOW GLOBAL STATUS LIKE 'wsrep_trireme_lost_from'";
-        let rows = node.sql().ok()?.query(query).ok()?;
-        let gtid = rows.first()?.get(1)?.as_ref()?;
+        let gtid = node.sql().ok()?.status("wsrep_trireme_lost_from").ok()??;
         gtid.rsplit_once(':')?.1.parse().ok()
     };
     cluster.nodes().iter().filter_map(seqno).min()

@@ -2,12 +2,14 @@
 //! member's. Whatever comes of it, nobody panics, and all that a member says or writes can be encoded and read again.
 //! What happens is decided by bytes: a fuzzer's, or those of a seed.
 
+mod counts;
 mod dice;
 mod liar;
 mod world;
 
+pub use counts::Counts;
 pub use dice::Dice;
-pub use world::{Counts, run};
+pub use world::run;
 
 /// They decide of some two thousand events.
 pub const BYTES_PER_SEED: usize = 8 << 10;

@@ -6,14 +6,13 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ArbitratorVotesAtOnce],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 20_000;
-        plan.recovers = true;
         plan.nodes[N1].weight = 2;
         plan.nodes[N3].weight = 2;
         plan.nodes[N3].arbitrate();

@@ -5,7 +5,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 /// So many transactions, each far above 100 bytes.
 const MANY: u32 = 400;
@@ -13,11 +13,10 @@ const MANY: u32 = 400;
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ArbitratorLogWraps],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
         (plan.log_bytes, plan.segment_bytes) = (8 << 10, 4 << 10);
         plan.tail_bytes = 2_000;
-        plan.recovers = true;
         plan.nodes[N1].server.load.clients = 8;
         plan.nodes[N3].arbitrate();
         plan

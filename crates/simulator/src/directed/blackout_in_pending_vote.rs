@@ -7,15 +7,14 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
 use crate::seen::NodeId;
 use crate::server::Flush;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::PendingVotersNotHeard],
     plan: |seed| {
-        let mut plan = cluster(4, seed);
-        plan.recovers = true;
+        let mut plan = recovering(4, seed);
         for node in [N1, N2, N3] {
             plan.nodes[node].server.flush = Flush::EachSecond;
         }
@@ -27,8 +26,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     lose_x(stage, |_, _| ())?;
     stage.start(N4);
-    let serve = |s: &Stage| [N1, N2, N3, N4].iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)
+    stage.until("they go on by themselves", |s| s.serve(&[N1, N2, N3, N4]))
 }
 
 /// `harms` the disk of each that has lost power.
@@ -43,8 +41,7 @@ pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> P
     stage.until("X is committed", |s| s.acknowledged(x))?;
     let others = [N1, N2, N3];
     for node in others {
-        stage.world.machines[node].disk.lose_power(|| false);
-        stage.crash(node, true);
+        stage.lose_power(node);
         harms(stage, node);
     }
     stage.crash(N4, false);

@@ -7,15 +7,11 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MajorityCountsAsAll, Mutant::DatabaseNotHeeded],
-    plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
-        plan
-    },
+    plan: |seed| recovering(3, seed),
     play,
 };
 
@@ -43,8 +39,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.must("two of them wait for the third", waits);
     }
     stage.start(late);
-    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)?;
+    stage.until("they go on by themselves", |s| s.serve(&all))?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("they serve", |s| s.acknowledged(y))
 }

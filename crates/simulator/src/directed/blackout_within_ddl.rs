@@ -7,7 +7,7 @@
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::{Flush, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -17,8 +17,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::DoneIsAnError,
     ],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
+        let mut plan = recovering(3, seed);
         plan.durability = Durability::Disk;
         for node in &mut plan.nodes {
             node.server.speed.ddl_us = Span(40_000, 100_000);

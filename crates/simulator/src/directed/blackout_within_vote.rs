@@ -6,15 +6,14 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::{Errand, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DoubtIsASuccess],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         for node in &mut plan.nodes {
             node.server.load.ddl_per_mille = 0;
             node.server.speed.ddl_us = Span(20_000, 40_000);

@@ -75,9 +75,8 @@ pub fn streaming(size: usize, seed: u64) -> Plan {
 
 /// Three of four found the cluster without being told who; see [`replaces`].
 pub fn founding(seed: u64) -> Plan {
-    let mut plan = cluster(4, seed);
+    let mut plan = recovering(4, seed);
     plan.nodes[N4].start_us = NEVER_US;
-    plan.recovers = true;
     plan.founding = Some(Founding {
         nodes: 3,
         first: vec![N1, N2, N3],
@@ -121,3 +120,11 @@ pub const N5: NodeId = 4;
 
 /// Beyond the end of every run.
 pub(super) const NEVER_US: TimeUs = 1 << 50;
+
+/// The same, and who is started again goes on with its log.
+pub fn recovering(size: usize, seed: u64) -> Plan {
+    Plan {
+        recovers: true,
+        ..cluster(size, seed)
+    }
+}

@@ -7,15 +7,14 @@
 use trireme_log::MemoryDisk;
 use trireme_mutants::Mutant;
 
-use super::{Directed, Missed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, Missed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::world::segments;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DamageNotForgotten],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,

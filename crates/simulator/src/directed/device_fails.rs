@@ -4,14 +4,13 @@
 //! system had not flushed is lost, X with it. n2 is restarted, or connects again in the same process. n1 is cut off: n2 and n3
 //! are two votes of three, but nobody among them has X: they must wait for n1.
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,

@@ -6,14 +6,13 @@
 use trireme_mutants::Mutant;
 
 use super::device_fails::lose_x;
-use super::{Directed, N2, cluster};
+use super::{Directed, N2, recovering};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::FailureNotNoted, Mutant::FailureForgotten],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan.marks = false;
         plan
     },

@@ -6,7 +6,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 /// No client writes it by itself.
 const DEADLY: u32 = 1 << 20;
@@ -18,8 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::DeathsElsewhereCount,
     ],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
+        let mut plan = recovering(3, seed);
         plan.nodes[N3].server.dies_of_row = Some(DEADLY);
         plan
     },

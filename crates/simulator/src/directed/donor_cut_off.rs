@@ -31,7 +31,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     let donors = [N1, N2, N3];
-    stage.until("three nodes serve", |s| donors.iter().all(|node| s.serves(*node)))?;
+    stage.until("three nodes serve", |s| s.serve(&donors))?;
     stage.start(N4);
     let donates = |s: &Stage, node| s.state(node) == Some(LocalState::Donor);
     let donor = stage.until_one("a donor is chosen", &donors, donates)?;

@@ -6,15 +6,14 @@
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::CacheCountsAsDisk],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.durability = Durability::Disk;
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,
@@ -35,8 +34,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("n2 reads X back", stage.holds(N2, x).is_some())?;
     stage.until("X is committed", |s| s.acknowledged(x))?;
     stage.part(&[N1], &[N2, N3]);
-    disk.lose_power(|| false);
-    stage.crash(N2, true);
+    stage.lose_power(N2);
     stage.start(N2);
     stage.join(&[N2], &[N3]);
     stage.takeover(&[N2, N3])?;

@@ -6,15 +6,14 @@
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::HangUnseen],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.durability = Durability::Disk;
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,

@@ -3,14 +3,13 @@
 //! n3 is lost. n1 proposes the view without it, which takes both n1 and n2; but n2 has no room for the entry, and leaves. Nobody
 //! may take the view for committed: n1 waits. There is room again, n2 comes back with its log, and they go on.
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 1_000;
-        plan.recovers = true;
         plan
     },
     play,

@@ -6,7 +6,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 /// So many transactions, each far above 100 bytes.
 const MANY: u32 = 400;
@@ -14,12 +14,11 @@ const MANY: u32 = 400;
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::LaggardNotPinned],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
         (plan.log_bytes, plan.segment_bytes) = (8 << 10, 4 << 10);
         plan.tail_bytes = 2_000;
         plan.cert_max_length = 16;
-        plan.recovers = true;
         plan.nodes[N1].server.load.clients = 8;
         if seed % 2 == 0 {
             plan.nodes[N3].arbitrate();

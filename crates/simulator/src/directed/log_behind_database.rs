@@ -8,7 +8,7 @@
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -18,9 +18,8 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::ForkedDatabaseUsed,
     ],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,
@@ -42,9 +41,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("n1 is behind", !stage.has_applied(N1, y))?;
     let at = stage.holds(N1, x).unwrap_or(0);
     for node in [N1, N2] {
-        // Nothing survives that was not flushed.
-        stage.world.machines[node].disk.lose_power(|| false);
-        stage.crash(node, true);
+        stage.lose_power(node);
     }
     stage.join(&[N3], &[N1, N2]);
     for node in [N1, N2] {

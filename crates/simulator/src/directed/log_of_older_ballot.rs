@@ -6,15 +6,11 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::TailCountsAsKnown, Mutant::DatabaseNotHeeded],
-    plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
-        plan
-    },
+    plan: |seed| recovering(3, seed),
     play,
 };
 
@@ -44,8 +40,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("n1 has kept Y", stage.holds(N1, y).is_some())?;
     let lost = [N2, N3].iter().all(|n| stage.holds(*n, x).is_none());
     stage.check("the others have lost X", lost)?;
-    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)?;
+    stage.until("they go on by themselves", |s| s.serve(&all))?;
     let z = stage.write(N1, &[row(3)]);
     stage.until("they serve", |s| s.acknowledged(z))
 }

@@ -7,14 +7,13 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::Flush;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MajorityCountsAsAll, Mutant::MinorityReforms],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
+        let mut plan = recovering(3, seed);
         plan.wait_evidence_ms = 20_000;
         for node in [N1, N2] {
             plan.nodes[node].server.flush = Flush::EachSecond;
@@ -37,8 +36,7 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(N3, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     for node in all {
-        stage.world.machines[node].disk.lose_power(|| false);
-        stage.crash(node, true);
+        stage.lose_power(node);
     }
     stage.start(N2);
     stage.pass_ms(40_000);

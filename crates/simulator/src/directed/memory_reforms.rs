@@ -7,13 +7,12 @@ use trireme_group::Standing;
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MajorityCountsAsAll],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
+        let mut plan = recovering(3, seed);
         plan.durability = Durability::Memory;
         plan
     },
@@ -39,8 +38,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.must("they wait for all", waits);
     }
     stage.start(N1);
-    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)?;
+    stage.until("they go on by themselves", |s| s.serve(&all))?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("they serve", |s| s.acknowledged(y))
 }

@@ -5,7 +5,7 @@
 
 use trireme_log::Durability;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 /// So many transactions, of which few fit into a segment.
 const MANY: u32 = 200;
@@ -13,12 +13,11 @@ const MANY: u32 = 200;
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.durability = Durability::Disk;
         plan.suspect_timeout_ms = 60_000;
         plan.segment_bytes = 4 << 10;
         plan.tail_bytes = 2_000;
-        plan.recovers = true;
         plan.nodes[N1].server.load.clients = 8;
         plan
     },

@@ -4,15 +4,11 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnkeptPromiseGiven],
-    plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
-        plan
-    },
+    plan: |seed| recovering(3, seed),
     play,
 };
 

@@ -7,15 +7,14 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
 use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MinorityRefuses],
     plan: |seed| {
-        let mut plan = cluster(4, seed);
+        let mut plan = recovering(4, seed);
         plan.suspect_timeout_ms = 1_000;
-        plan.recovers = true;
         plan
     },
     play,

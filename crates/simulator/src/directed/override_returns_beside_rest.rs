@@ -7,14 +7,13 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OtherBranchRefuses],
     plan: |seed| {
-        let mut plan = cluster(5, seed);
+        let mut plan = recovering(5, seed);
         plan.suspect_timeout_ms = 1_000;
-        plan.recovers = true;
         plan
     },
     play,

@@ -7,14 +7,13 @@
 use trireme_mutants::Mutant;
 
 use super::damaged_voter::damage;
-use super::{Directed, N2, N3, Play, Stage, cluster};
+use super::{Directed, N2, N3, Play, Stage, recovering};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DamageRepairedFirst],
     plan: |seed| {
-        let mut plan = cluster(3, seed);
+        let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.recovers = true;
         plan
     },
     play,

@@ -309,6 +309,12 @@ impl<'a> Stage<'a> {
         self.look();
     }
 
+    /// The machine loses power, and with it all that was not flushed; without this, `crash` leaves some of it to chance.
+    pub fn lose_power(&mut self, node: NodeId) {
+        self.world.machines[node].disk.lose_power(|| false);
+        self.crash(node, true);
+    }
+
     /// kill -9, and the data directory is lost; another process starts on an empty one.
     pub fn wipe(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER wipe n{}", node + 1));

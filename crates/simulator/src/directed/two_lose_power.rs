@@ -6,15 +6,11 @@
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MajorityCountsAsAll, Mutant::DatabaseNotHeeded],
-    plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
-        plan
-    },
+    plan: |seed| recovering(3, seed),
     play,
 };
 
@@ -24,8 +20,7 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(N1, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     for node in [N1, N2] {
-        stage.world.machines[node].disk.lose_power(|| false);
-        stage.crash(node, true);
+        stage.lose_power(node);
     }
     stage.join(&[N3], &[N1, N2]);
     stage.start(N2);
@@ -34,8 +29,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("they wait for n1", waits);
     stage.start(N1);
     let all = [N1, N2, N3];
-    let serve = |s: &Stage| all.iter().all(|node| s.serves(*node));
-    stage.until("they go on by themselves", serve)?;
+    stage.until("they go on by themselves", |s| s.serve(&all))?;
     let y = stage.write(N3, &[row(1)]);
     stage.until("they serve", |s| s.acknowledged(y))
 }

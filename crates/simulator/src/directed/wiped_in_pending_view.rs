@@ -7,15 +7,11 @@
 use trireme_group::{Body, Standing};
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::SurvivorSaysNothing, Mutant::PendingViewUnheeded],
-    plan: |seed| {
-        let mut plan = cluster(3, seed);
-        plan.recovers = true;
-        plan
-    },
+    plan: |seed| recovering(3, seed),
     play,
 };
 

@@ -87,6 +87,11 @@ impl Stage<'_> {
         self.state(node) == Some(LocalState::Synced) && self.has_vote(node)
     }
 
+    /// All of these do.
+    pub fn serve(&self, nodes: &[NodeId]) -> bool {
+        nodes.iter().all(|node| self.serves(*node))
+    }
+
     /// Position of the first entry in the node's log for which this holds.
     pub fn find(&self, node: NodeId, holds: impl Fn(&Entry) -> bool) -> Option<Position> {
         let found = self.nodes[node].log.values().find(|entry| holds(entry));
