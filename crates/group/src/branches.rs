@@ -46,12 +46,15 @@ impl Group {
 
     /// An operator's override outranks every view without it (rule 11): who meets it gives way and
     /// asks to join. False: the sender is the one who has to give way.
-    pub(crate) fn heed_overrides(&mut self, status: &Status) -> bool {
-        let own = &self.committed.overrides;
+    pub(crate) fn heed_overrides(&mut self, from: Incarnation, status: &Status) -> bool {
         if self.standing == Standing::Outside {
             return true;
         }
-        if !status.overrides.starts_with(own) {
+        if self.gives_up_overrides() {
+            self.give_up_overrides(from);
+        }
+        let own = self.binding_overrides();
+        if !status.overrides.starts_with(own) || self.outvotes(from, status) {
             return false;
         }
         let following = self.matched && status.ballot == self.promised;
@@ -68,7 +71,7 @@ impl Group {
     /// neither orders nor elects.
     pub(crate) fn is_overridden(&self) -> bool {
         let overruled = self.known_overrides.len() > self.committed.overrides.len();
-        overruled || self.would_fork()
+        overruled || self.would_fork() || self.gives_up_overrides()
     }
 
     /// Who is not primary does not become so again without an override that somebody here has committed, be that one
@@ -92,6 +95,7 @@ impl Group {
                 && status.overrides.len() > own.len()
                 && status.overrides.starts_with(&own)
                 && !self.has_twin(peer.replica, *incarnation)
+                && !self.outvotes(*incarnation, status)
         })
     }
 
@@ -122,7 +126,7 @@ impl Group {
     /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
     /// hears of the override by this process's status.
     pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
-        let own = &self.committed.overrides;
+        let own = self.binding_overrides();
         self.overrides_of(from)
             .is_some_and(|theirs| !theirs.starts_with(own))
     }
@@ -169,12 +173,13 @@ impl Group {
         if self.is_of_own_branch(from, log) || planted(Mutant::OtherBranchElects) {
             return Some(promise);
         }
-        if !own.starts_with(theirs) {
+        let is_outvoted = self.status_of(from).is_some_and(|s| self.outvotes(from, s));
+        if !own.starts_with(theirs) && !is_outvoted {
             // It is asked to lead if its log is the better one.
             let better = log.last() > (self.tail.end_ballot(), self.tail.end());
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }
-        if self.tail.may_go_on_from(log) {
+        if self.tail.may_go_on_from(log) && !is_outvoted {
             return Some(promise); // a member that has missed the override
         }
         Some(Promise {
@@ -188,8 +193,11 @@ impl Group {
     }
 
     pub(crate) fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
-        let status = self.peers.get(&from)?.status.as_ref()?;
-        Some(&status.overrides)
+        self.status_of(from).map(|status| &status.overrides)
+    }
+
+    fn status_of(&self, from: Incarnation) -> Option<&Status> {
+        self.peers.get(&from)?.status.as_ref()
     }
 
     /// The overrides in this log, committed or not.

@@ -292,11 +292,12 @@ impl Group {
         intact_at: Position,
     ) {
         // A log that an override has forked gives way whatever its length (rule 11).
-        let forked = checkpoint.overrides.len() > self.committed.overrides.len()
-            && checkpoint.overrides.starts_with(&self.committed.overrides);
+        let own = self.binding_overrides();
+        let is_continued = checkpoint.overrides.starts_with(own);
+        let forked = is_continued && checkpoint.overrides != self.committed.overrides;
         let history = self.committed.history;
         if !history.is_nil() && checkpoint.history != history
-            || !checkpoint.overrides.starts_with(&self.committed.overrides)
+            || !is_continued
             || !self.accept_ballot(from, ballot)
             || (checkpoint.position <= self.committed.position && !forked)
                 && !planted(Mutant::InstallGoesBack)

@@ -71,6 +71,8 @@ pub struct Group {
     pub(crate) forked_reminder: Reminder,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
+    /// Has given way to a primary component without the last own overrides, and asks it for admission.
+    pub(crate) gave_way: bool,
     /// The last one committed while this process looked on.
     pub(crate) fork: Option<Fork>,
     pub(crate) peers: BTreeMap<Incarnation, Peer>,
@@ -172,6 +174,7 @@ impl Group {
             forked: false,
             forked_reminder: Reminder::default(),
             known_overrides: Vec::new(),
+            gave_way: false,
             fork: None,
             peers: BTreeMap::new(),
             listed: Listed::default(),

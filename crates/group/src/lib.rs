@@ -74,6 +74,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod yielding;
 
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};
 pub use checkpoint::Checkpoint;
@@ -102,3 +103,4 @@ pub use message::{
 pub use numbers::{Counted, Numbers};
 pub use reminder::Reminder;
 pub use thresholds::Thresholds;
+pub use yielding::yields as override_yields;

@@ -188,7 +188,7 @@ impl Group {
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.
             _ if m.replica == self.my_replica() || self.successors(m).any(speaks) => false,
-            Some(peer) if peer.dead => true,
+            Some(peer) if peer.dead || self.has_gone_on_alone(m) => true,
             Some(peer) => self.now >= peer.heard_at.max(since) + timeout_ms,
             None => self.now >= since + timeout_ms,
         };
@@ -332,8 +332,11 @@ impl Group {
                 ..self.config.me.clone()
             },
             history: self.committed.history,
-            known_number: self.left_number,
-            overrides: self.committed.overrides.clone(),
+            known_number: match self.gives_up_overrides() {
+                true => 0, // numbers of the branch that is given up mean nothing there
+                false => self.left_number,
+            },
+            overrides: self.binding_overrides().to_vec(),
         };
         self.send_all(offices, Message::Join(join));
     }

@@ -44,7 +44,7 @@ impl Group {
     /// An override that the operator ordered beforehand.
     pub(crate) fn go_on_alone(&mut self) {
         self.primary_heard_at = self.now;
-        let override_id = self.automatic_override();
+        let override_id = self.yielding_override();
         self.force(override_id);
     }
 

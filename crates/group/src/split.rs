@@ -111,7 +111,7 @@ impl Group {
 }
 
 /// So many overrides at the begin of both are the same.
-fn common(some: &[Uuid], others: &[Uuid]) -> usize {
+pub(crate) fn common(some: &[Uuid], others: &[Uuid]) -> usize {
     let pairs = some.iter().zip(others);
     pairs.take_while(|(one, other)| one == other).count()
 }

@@ -62,7 +62,7 @@ impl Group {
         if self.standing != Standing::Outside && !same_history {
             return;
         }
-        if !self.heed_overrides(&status) {
+        if !self.heed_overrides(from, &status) {
             // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
             // higher ballot than its own.
             if status.ballot < self.promised && self.has_seat(replica) {
@@ -79,7 +79,7 @@ impl Group {
                 self.declare_non_primary();
             }
             if self.standing == Standing::Primary
-                || !status.overrides.starts_with(&self.committed.overrides)
+                || !status.overrides.starts_with(self.binding_overrides())
             {
                 return;
             }

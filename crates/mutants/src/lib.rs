@@ -100,6 +100,7 @@ mutants! {
         voided_one_by_one: VoidedOneByOne,
         override_of_follower_ignored: OverrideOfFollowerIgnored,
         other_branch_refuses: OtherBranchRefuses,
+        majority_yields_to_ignored_quorum: MajorityYieldsToIgnoredQuorum,
         install_drops_acknowledged: InstallDropsAcknowledged,
         withdrawal_doubted: WithdrawalDoubted,
         install_goes_back: InstallGoesBack,

@@ -157,12 +157,13 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             text,
         } => {
             let level = match reason {
-                RejectReason::Timeout => Level::Info,
+                // The peer warns of a refusal by its list, which is its operator's will.
+                RejectReason::Timeout | RejectReason::NotAllowedByPeer => Level::Info,
                 RejectReason::History if expects_stranger(station, &address) => Level::Info,
                 _ => Level::Warn,
             };
             let text = match reason {
-                RejectReason::NotAllowed => {
+                RejectReason::NotAllowed | RejectReason::NotAllowedByPeer => {
                     format!("Connection not allowed, IP not found in allowlist. {text}")
                 }
                 _ => text,

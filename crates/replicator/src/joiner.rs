@@ -162,9 +162,10 @@ impl Replicator {
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
-        if forked {
+        if let Some(fork) = fork.filter(|_| forked) {
             let text = format!(
-                "the database at {local} is beyond a fork of its history: all above {fork:?} is dropped"
+                "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
+                 other after seqno {fork}: what it holds above that is dropped"
             );
             self.log(Level::Warn, text);
         }

@@ -122,6 +122,8 @@ pub enum RejectReason {
     History,
     /// The address is not in the allowlist.
     NotAllowed,
+    /// The peer's allow-list lacks this node.
+    NotAllowedByPeer,
     /// Damaged or malformed handshake.
     Malformed,
     /// Connected, but no handshake in time.

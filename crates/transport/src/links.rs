@@ -319,7 +319,11 @@ impl Mesh {
             return;
         };
         let label = connection.label();
-        if let Some(reason) = refusal.code.reason() {
+        let reason = match refusal.code {
+            RefusalCode::NotAllowed => Some(RejectReason::NotAllowedByPeer),
+            code => code.reason(),
+        };
+        if let Some(reason) = reason {
             self.reject(
                 &label,
                 reason,

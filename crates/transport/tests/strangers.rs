@@ -324,7 +324,7 @@ fn the_allowlist_decides_and_both_sides_say_so() {
     wait_meshed(&[&a, &b]);
     let c = at("127.0.0.3", 3);
     assert!(
-        c.wait_rejected(RejectReason::NotAllowed)
+        c.wait_rejected(RejectReason::NotAllowedByPeer)
             .contains("127.0.0.3 is not in the allowlist")
     );
     assert!(

@@ -17,3 +17,4 @@ mod staging;
 mod strangers;
 mod twins;
 mod withdrawn;
+mod yielding;

@@ -72,6 +72,7 @@ schedules! {
     evicted_submission,
     fork_meets_rest,
     split_brain_ignored,
+    ignored_quorum_meets_majority,
     stale_read,
     read_of_dropped_suffix,
     arbitrator_has_the_rest,

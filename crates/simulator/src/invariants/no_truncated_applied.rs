@@ -2,10 +2,10 @@
 //!
 //! Applying cannot be undone. So a process never drops a log entry that it has delivered, and its
 //! log never begins anew below what it has delivered, unless an operator's override forked the
-//! history: then the database beyond the fork needs a snapshot (rule 11), which `gtid-unique` and
+//! history, or it gives up one of its own that yields: then the database beyond the fork needs a snapshot (rule 11), which `gtid-unique` and
 //! `databases-equal` see to.
 
-use trireme_group::{Delivery, Position, Uuid};
+use trireme_group::{Delivery, Position, Uuid, override_yields};
 
 use super::Invariant;
 use super::logs::name;
@@ -66,8 +66,9 @@ impl Invariant for NoTruncatedApplied {
             }
             Seen::BeganAnew { checkpoint } => {
                 let delivered = self.of(sight.node);
-                let is_forked = checkpoint.overrides.len() > delivered.overrides.len()
-                    && checkpoint.overrides.starts_with(&delivered.overrides);
+                let (own, theirs) = (&delivered.overrides, &checkpoint.overrides);
+                let kept = own.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+                let is_forked = own != theirs && own[kept..].iter().all(override_yields);
                 if checkpoint.position < delivered.upto && !is_forked {
                     return Err(format!(
                         "rule 1: the log of {process} begins anew at {}, it has delivered up to {}",

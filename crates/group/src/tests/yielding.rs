@@ -1,0 +1,93 @@
+//! Overrides of `pc.ignore_quorum` and `pc.ignore_sb` give way to a primary component without them (rule 11).
+
+use super::cores::Cores;
+use crate::event::Event;
+use crate::ids::Uuid;
+use crate::message::Standing;
+use crate::yielding::yields;
+
+const OPERATORS: Uuid = Uuid([3; 16]);
+
+fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
+    nodes
+        .iter()
+        .all(|node| cores.standing(*node) == Standing::Primary)
+}
+
+/// Nodes 3 and 4 ignore the quorum and are cut off, with nobody else.
+fn gone_on_alone(others: &[usize]) -> Cores {
+    let mut cores = Cores::of(5);
+    for node in [3, 4] {
+        cores.nodes[node].group.config_mut().ignore_quorum = true;
+    }
+    cores.part(&[3, 4], &[0, 1, 2]);
+    if let [one, rest @ ..] = others {
+        cores.part(&[*one], rest);
+    }
+    cores.pass(12_000);
+    assert!(all_primary(&cores, &[3, 4]));
+    assert_eq!(cores.members(3), ["node3", "node4"]);
+    assert!(cores.nodes[3].group.overrides_in_log().iter().all(yields));
+    cores
+}
+
+#[test]
+fn those_who_ignore_the_quorum_give_way_to_the_majority() {
+    let mut cores = gone_on_alone(&[]);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+    (1..=5).for_each(|number| cores.submit(3, number));
+    (1..=9).for_each(|number| cores.submit(0, number));
+    cores.cut.clear();
+    for _ in 0..200 {
+        cores.pass(50);
+        assert!(all_primary(&cores, &[0, 1, 2]), "at {}", cores.now);
+    }
+    assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
+    for node in &cores.nodes {
+        assert!(node.group.overrides_in_log().is_empty());
+    }
+}
+
+#[test]
+fn who_is_not_primary_gives_way_to_them() {
+    let mut cores = gone_on_alone(&[0, 1, 2]);
+    assert!(!all_primary(&cores, &[1, 2]));
+    cores.cut.remove(&(0, 3));
+    cores.cut.remove(&(3, 0));
+    cores.cut.remove(&(0, 4));
+    cores.cut.remove(&(4, 0));
+    cores.pass(10_000);
+    assert!(all_primary(&cores, &[0, 3, 4]));
+    assert_eq!(cores.nodes[0].group.overrides_in_log().len(), 1);
+}
+
+#[test]
+fn they_give_way_to_what_an_operator_has_decided() {
+    let mut cores = gone_on_alone(&[0, 1, 2]);
+    let override_id = OPERATORS;
+    cores.event(1, Event::ForcePrimary { override_id });
+    cores.pass(3_000);
+    assert!(all_primary(&cores, &[1, 2, 3, 4]));
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
+    for node in &cores.nodes {
+        assert_eq!(node.group.overrides_in_log(), [OPERATORS]);
+    }
+}
+
+#[test]
+fn two_that_yield_exclude_each_other() {
+    let mut cores = Cores::of(4);
+    for node in &mut cores.nodes {
+        node.group.config_mut().ignore_split_brain = true;
+    }
+    cores.part(&[0, 1], &[2, 3]);
+    cores.pass(12_000);
+    assert!(all_primary(&cores, &[0, 1, 2, 3]));
+    cores.cut.clear();
+    cores.pass(20_000);
+    // Nobody drops anything by itself: both sides tell it (`split.rs`).
+    assert!(all_primary(&cores, &[0, 1, 2, 3]));
+    assert_eq!(cores.members(0).len() + cores.members(2).len(), 4);
+}

@@ -1,0 +1,113 @@
+//! Overrides that yield (rule 11): those of `pc.ignore_sb` and `pc.ignore_quorum`. A setting makes them, and no operator who has
+//! looked at the cluster: they give way to a primary component that has formed without them.
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::Member;
+use crate::event::Action;
+use crate::group::{Group, Role};
+use crate::ids::{Incarnation, Uuid};
+use crate::message::{Standing, Status};
+use crate::split::common;
+
+/// Their ids end like this.
+const MARK: [u8; 4] = *b"auto";
+
+impl Group {
+    /// Names an override that yields.
+    pub(crate) fn yielding_override(&self) -> Uuid {
+        let mut id = self.automatic_override();
+        id.0[12..].copy_from_slice(&MARK);
+        id
+    }
+
+    /// The overrides of this log, but for the last ones if they yield to a primary component that is connected.
+    pub(crate) fn binding_overrides(&self) -> &[Uuid] {
+        let own = &self.committed.overrides;
+        let yielding = own.last().is_some_and(yields);
+        if !yielding || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
+            return own;
+        }
+        let statuses = self.peers.iter().filter_map(|(incarnation, peer)| {
+            let status = peer.status.as_ref().filter(|_| peer.up)?;
+            (!self.has_twin(peer.replica, *incarnation)).then_some(status)
+        });
+        let kept = statuses.filter_map(|status| self.kept_before(status)).min();
+        &own[..kept.unwrap_or(own.len())]
+    }
+
+    /// So many of the own overrides are kept before a peer of this status. None: this process does not give way to it.
+    fn kept_before(&self, status: &Status) -> Option<usize> {
+        let own = &self.committed.overrides;
+        let kept = common(own, &status.overrides);
+        let theirs_binds = status.overrides.get(kept).is_none_or(|id| !yields(id));
+        // A component that still counts this process as a member may be about to lose its majority.
+        let is_without_me = self.gave_way || !status.members.contains(&self.me());
+        let gives_way = status.standing == Standing::Primary
+            && status.history == self.committed.history
+            && is_without_me
+            && own[kept..].iter().all(yields)
+            && theirs_binds;
+        gives_way.then_some(kept)
+    }
+
+    /// True if this process gives up overrides of its log: it neither orders nor elects, and joins the others.
+    pub(crate) fn gives_up_overrides(&self) -> bool {
+        self.binding_overrides().len() < self.committed.overrides.len()
+    }
+
+    /// A component without the last overrides of this log is primary, and they yield.
+    pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
+        if self.standing == Standing::Primary || matches!(self.role, Role::Sequencer(_)) {
+            let text = format!(
+                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb), and so did a primary component to which \
+                 {from} belongs: this node gives way, and what was committed here meanwhile is dropped"
+            );
+            self.out.push(Action::Note { text });
+        }
+        self.gave_way = true;
+        self.role = Role::Follower;
+        self.declare_non_primary();
+    }
+
+    /// True if the peer has gone on with overrides that yield, and a majority here without it: it has to give way.
+    pub(crate) fn outvotes(&self, from: Incarnation, status: &Status) -> bool {
+        let own = &self.committed.overrides;
+        let alone = status.overrides.starts_with(own)
+            && status.overrides.len() > own.len()
+            && status.overrides[own.len()..].iter().all(yields);
+        if !alone || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
+            return false;
+        }
+        let Some(peer) = self.peers.get(&from) else {
+            return false; // its status has come in
+        };
+        let is_seated = self.committed.configuration.replica(peer.replica).is_some();
+        !is_seated || self.standing == Standing::Primary && self.has_majority_of_own_branch()
+    }
+
+    /// True if members without overrides beyond this log's are a majority.
+    fn has_majority_of_own_branch(&self) -> bool {
+        let own = &self.committed.overrides;
+        let is_here = |member: &Member| {
+            let peer = self.peers.get(&member.incarnation);
+            let status = peer
+                .filter(|peer| peer.up)
+                .and_then(|peer| peer.status.as_ref());
+            member.incarnation == self.me() || status.is_some_and(|s| s.overrides == *own)
+        };
+        self.in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
+    }
+
+    /// True for a member that has gone on alone, and has to come in again; one without a vote is about to.
+    pub(crate) fn has_gone_on_alone(&self, member: &Member) -> bool {
+        let peer = self.peers.get(&member.incarnation);
+        let status = peer.and_then(|peer| peer.status.as_ref());
+        member.voter && status.is_some_and(|status| self.outvotes(member.incarnation, status))
+    }
+}
+
+/// True if the override with this id yields: `pc.ignore_sb` or `pc.ignore_quorum` has made it.
+pub fn yields(id: &Uuid) -> bool {
+    id.0.ends_with(&MARK)
+}

@@ -1,0 +1,56 @@
+//! A node that was told to go on without a quorum (`pc.ignore_quorum`) is cut off and does; the majority goes on, too, and they
+//! meet (rule 11).
+//!
+//! n1 and n2 are a primary component without n3's override, and never stopped acknowledging: they do not give way to it. n3
+//! does, and takes a snapshot. With an even seed n3 is stopped before they meet, as in galera_3nodes.galera_allowlist, where the
+//! majority used to drop what it had acknowledged; with an odd one it is running.
+
+use trireme_group::Standing;
+use trireme_mutants::Mutant;
+
+use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[Mutant::MajorityYieldsToIgnoredQuorum],
+    plan: |seed| {
+        let mut plan = recovering(3, seed);
+        plan.suspect_timeout_ms = 1_000;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    let stops = stage.world.plan.seed % 2 == 0;
+    let process = stage.world.machines[N3].process.as_mut();
+    if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
+        group.config_mut().ignore_quorum = true;
+    }
+    stage.part(&[N1, N2], &[N3]);
+    let view = stage.view(N3);
+    let goes_on = |s: &Stage| s.standing(N3) == Standing::Primary && s.view(N3) > view;
+    stage.until("n3 goes on alone", goes_on)?;
+    let x = stage.write(N3, &[row(1)]);
+    stage.until("n3 writes X", |s| s.acknowledged(x))?;
+    let y = stage.write(N1, &[row(1)]);
+    stage.until("the majority writes Y", |s| s.acknowledged(y) && s.has_applied(N2, y))?;
+    let view = stage.view(N1);
+    if stops {
+        stage.leave(N3);
+        stage.until("n3 has stopped", |s| s.process(N3).is_none())?;
+    }
+    stage.join(&[N1, N2], &[N3]);
+    if stops {
+        stage.start(N3);
+    }
+    for _ in 0..100 {
+        stage.pass_ms(100);
+        let goes_on = |node| stage.standing(node) == Standing::Primary && stage.holds(node, y).is_some();
+        let both = goes_on(N1) && goes_on(N2);
+        stage.must("the majority is primary all the time, and keeps Y", both);
+    }
+    stage.until("all serve in one view", |s| s.view(N3) > view && s.serve(&[N1, N2, N3]))?;
+    stage.must("X is given up", stage.holds(N3, x).is_none());
+    Ok(())
+}
