@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use trireme_cli::output::{line, piece};
-use trireme_cli::{Cluster, ClusterError, Settings, table};
+use trireme_testbed::output::{line, piece};
+use trireme_testbed::{Cluster, ClusterError, Settings, table};
 
 /// Lays out and starts a new cluster. When it does not come up, its servers are stopped; the files stay for a look.
 pub fn up_new(settings: Settings) -> Result<(), ClusterError> {

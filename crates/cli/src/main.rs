@@ -7,15 +7,15 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
-use trireme_cli::bench::latency;
-use trireme_cli::bench::sysbench::Plan;
-use trireme_cli::bench::system::System;
-use trireme_cli::crash;
-use trireme_cli::demo::{self, DemoOptions};
-use trireme_cli::interrupt::{self, Interrupted};
-use trireme_cli::settings::{Settings, SstMethod, default_dir};
-use trireme_cli::soak::{self, SoakOptions};
-use trireme_cli::{bench, packages};
+use trireme_lab::latency;
+use trireme_lab::sysbench::{self, Plan};
+use trireme_testbed::interrupt::{self, Interrupted};
+use trireme_testbed::packages;
+use trireme_testbed::settings::{Settings, SstMethod, default_dir};
+use trireme_testbed::system::System;
+use trireme_trials::crash;
+use trireme_trials::demo::{self, DemoOptions};
+use trireme_trials::soak::{self, SoakOptions};
 
 mod cluster_commands;
 
@@ -259,7 +259,7 @@ fn run(command: Command) -> Result<(), AnyError> {
                 pairs,
                 out,
             };
-            bench::sysbench::run(&plan)?;
+            sysbench::run(&plan)?;
             Ok(())
         }
     }
@@ -267,7 +267,7 @@ fn run(command: Command) -> Result<(), AnyError> {
 
 fn up(args: UpArgs) -> Result<(), AnyError> {
     let dir = args.dir.unwrap_or_else(default_dir);
-    if trireme_cli::Cluster::exists(&dir) {
+    if trireme_testbed::Cluster::exists(&dir) {
         let provider = args
             .provider
             .map(|path| packages::provider(Some(&path)))

@@ -12,7 +12,7 @@ use trireme_arbitrator::{Arbitrator, Directory, Log};
 pub use args::ArbitratorArgs;
 pub use error::CommandError;
 
-use crate::interrupt;
+use trireme_testbed::interrupt;
 
 /// The program is this when it is called so.
 pub const GARBD: &str = "garbd";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use trireme_cli::arbitrator::GARBD;
-use trireme_cli::process;
+use trireme_testbed::process;
 
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use trireme_cli::StartMode;
-use trireme_cli::node::snapshots_given;
+use trireme_testbed::StartMode;
+use trireme_testbed::node::snapshots_given;
 
 use super::load::Load;
 use super::trial::{JOIN, Trial, await_true, pause};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_cli::node::snapshots_given;
+use trireme_testbed::node::snapshots_given;
 
 use super::apart::{NOTICED, QUICK};
 use super::load::Load;

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use trireme_cli::{Sql, StartMode};
+use trireme_testbed::{Sql, StartMode};
 
 use super::trial::{JOIN, SOON, Trial, await_true, pause};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use trireme_cli::StartMode;
-use trireme_cli::config::cluster_address;
-use trireme_cli::packages;
-use trireme_cli::ports::NodePorts;
+use trireme_testbed::StartMode;
+use trireme_testbed::config::cluster_address;
+use trireme_testbed::packages;
+use trireme_testbed::ports::NodePorts;
 
 use super::lone::Lone;
 use super::trial::{JOIN, SOON, Trial, pause, provider};

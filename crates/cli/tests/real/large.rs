@@ -4,8 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trireme_cli::Sql;
-use trireme_cli::node::snapshots_given;
+use trireme_testbed::Sql;
+use trireme_testbed::node::snapshots_given;
 
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause};

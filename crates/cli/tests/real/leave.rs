@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use trireme_cli::config::cluster_address;
-use trireme_cli::node::snapshots_given;
-use trireme_cli::ports::NodePorts;
+use trireme_testbed::config::cluster_address;
+use trireme_testbed::node::snapshots_given;
+use trireme_testbed::ports::NodePorts;
 
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, await_true, pause};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use trireme_cli::Sql;
-use trireme_cli::sql::SqlError;
+use trireme_testbed::Sql;
+use trireme_testbed::sql::SqlError;
 
 use super::trial::{Trial, await_true};
 

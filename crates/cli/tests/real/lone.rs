@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use trireme_cli::{Settings, StartMode};
+use trireme_testbed::{Settings, StartMode};
 
 use super::trial::{Trial, await_true};
 

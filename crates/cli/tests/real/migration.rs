@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trireme_cli::packages::{self, GALERA_PROVIDER};
+use trireme_testbed::packages::{self, GALERA_PROVIDER};
 
 use super::trial::{JOIN, Trial, provider};
 

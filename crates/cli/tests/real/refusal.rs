@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trireme_cli::config::cluster_address;
-use trireme_cli::packages::{self, GALERA_PROVIDER};
-use trireme_cli::ports::{self, NodePorts};
+use trireme_testbed::config::cluster_address;
+use trireme_testbed::packages::{self, GALERA_PROVIDER};
+use trireme_testbed::ports::{self, NodePorts};
 
 use super::load::Load;
 use super::lone::Lone;

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use trireme_cli::interrupt;
-use trireme_cli::process;
-use trireme_cli::sql::SqlError;
-use trireme_cli::verify::verify_identical;
-use trireme_cli::{Cluster, Settings, Sql, datadir};
+use trireme_testbed::interrupt;
+use trireme_testbed::process;
+use trireme_testbed::sql::SqlError;
+use trireme_testbed::verify::verify_identical;
+use trireme_testbed::{Cluster, Settings, Sql, datadir};
 
 /// Lines of each error log that a failed test shows.
 const SHOWN_LINES: usize = 30;

@@ -1,7 +1,7 @@
 //! What the tests themselves rely on.
 
-use trireme_cli::process;
-use trireme_cli::verify::verify_identical;
+use trireme_testbed::process;
+use trireme_testbed::verify::verify_identical;
 
 use super::trial::Trial;
 

@@ -1,0 +1,314 @@
+//! Part `away`: a node is away while the others write, and comes back.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::LatencyError;
+use super::fault::sleep_until;
+use super::figures::{Window, per_second};
+use super::load::Load;
+use super::report::{Figure, Measure};
+use super::site::{Ground, Site};
+use super::slow::{all, observed};
+use trireme_testbed::cluster::START_TIMEOUT;
+use trireme_testbed::interrupt;
+use trireme_testbed::node::{StartMode, snapshots_given};
+use trireme_testbed::sql::{Sql, SqlError};
+use trireme_testbed::status::NodeStatus;
+use trireme_testbed::system::System;
+use trireme_testbed::verify::verify_identical;
+
+/// The node that is away, and those that stay.
+const AWAY: usize = 2;
+const OTHERS: [usize; 2] = [0, 1];
+
+/// Clients on each of those that stay.
+const CLIENTS: usize = 8;
+
+/// Before anything is measured.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// Length of the search for the maximum.
+const MAXIMUM_LENGTH: Duration = Duration::from_secs(8);
+
+/// The rate's part of the maximum.
+const SHARE: f64 = 0.2;
+
+/// After a window, for what was due within it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Between two looks at the node that comes back.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How the node leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Departure {
+    /// Stopped in order.
+    Stopped,
+    /// Killed with -9.
+    Killed,
+}
+
+impl Departure {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::Stopped, Self::Killed];
+
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Killed => "kill -9",
+        }
+    }
+}
+
+const RATE: Measure = Measure::median("rate /s", 0);
+const MISSED: Measure = Measure::median("missed", 0);
+const RETENTION: Measure = Measure::median("retention MiB", 1);
+const WITHOUT_SST: Measure = Measure::count("without SST");
+const START_S: Measure = Measure::median("start s", 1);
+const CATCH_UP_S: Measure = Measure::median("catch-up s", 1);
+const SPEED: Measure = Measure::median("applied /s", 0);
+const RATIO: Measure = Measure::median("x rate", 1);
+const SPEED_FIGURE: Measure = Measure::count(">= 5 x");
+const USUAL_P99: Measure = Measure::median("usual p99 ms", 2);
+const START_P99: Measure = Measure::median("start p99 ms", 2);
+const CATCH_UP_P99: Measure = Measure::median("catch-up p99 ms", 2);
+const P99_RATIO: Measure = Measure::median("p99 ratio", 2);
+const P99_FIGURE: Measure = Measure::count("p99 <= 1.5 x");
+
+/// One trial.
+pub fn trial(
+    ground: &Ground,
+    system: &System,
+    departure: Departure,
+    away: Duration,
+    length: Duration,
+) -> Result<Vec<Figure>, LatencyError> {
+    let mut site = Site::on_loopback(ground, system, 3, |_| {})?;
+    let outcome = measure(&mut site, departure, away, length);
+    site.end(outcome.is_err())?;
+    outcome
+}
+
+fn measure(
+    site: &mut Site<'_>,
+    departure: Departure,
+    away: Duration,
+    length: Duration,
+) -> Result<Vec<Figure>, LatencyError> {
+    let full = Load::start(&site.cluster, &OTHERS, CLIENTS, None);
+    interrupt::sleep(SETTLING)?;
+    let window = Window::new(Instant::now(), MAXIMUM_LENGTH);
+    sleep_until(window.to)?;
+    let rate = per_second(&all(&full), window) * SHARE;
+    drop(full);
+    if rate < 1.0 {
+        return Err(LatencyError::NoCommits(OTHERS[0] + 1));
+    }
+
+    let load = Load::start(&site.cluster, &OTHERS, CLIENTS, Some(rate));
+    interrupt::sleep(SETTLING)?;
+    let usual = Window::new(Instant::now(), length);
+    sleep_until(usual.to)?;
+
+    let snapshots_before = snapshots(site);
+    let departed = Instant::now();
+    match departure {
+        Departure::Stopped => drop(site.cluster.stop_node(AWAY)?),
+        Departure::Killed => site.cluster.kill_node(AWAY)?,
+    }
+    let bytes_before = log_bytes(site)?;
+    sleep_until(departed + away)?;
+    let came_back = come_back(site)?;
+    let bytes = log_bytes(site)? - bytes_before;
+    interrupt::sleep(GRACE)?;
+
+    let commits = all(&load);
+    drop(load);
+    verify_identical(&mut site.cluster, &["sbtest"])?;
+    let seen = |window: Window| observed(&commits, rate, window).p99_ms;
+    let mut figures = vec![(RATE, rate), (RETENTION, bytes / f64::from(1 << 20))];
+    figures.extend(came_back.figures(rate, snapshots(site) == snapshots_before));
+    let usual_ms = seen(usual);
+    let catch_up_ms = seen(came_back.catch_up());
+    let p99_ratio = catch_up_ms / usual_ms;
+    figures.extend([
+        (USUAL_P99, usual_ms),
+        (START_P99, seen(came_back.start())),
+        (CATCH_UP_P99, catch_up_ms),
+        (P99_RATIO, p99_ratio),
+        (P99_FIGURE, f64::from(u8::from(p99_ratio <= 1.5))),
+    ]);
+    Ok(figures)
+}
+
+/// How the node came back. Positions are seqnos.
+struct ComeBack {
+    /// When its start began, the recovery of its position included.
+    started: Instant,
+    /// The first position that it told, and when it told it for the last time.
+    from: (Instant, i64),
+    /// Its position when it was synced.
+    to: (Instant, i64),
+    /// What the others had committed when its start began.
+    ahead: i64,
+}
+
+impl ComeBack {
+    fn start(&self) -> Window {
+        Window {
+            from: self.started,
+            to: self.from.0,
+        }
+    }
+
+    fn catch_up(&self) -> Window {
+        Window {
+            from: self.from.0,
+            to: self.to.0.max(self.from.0 + LOOK),
+        }
+    }
+
+    fn figures(&self, rate: f64, is_without_sst: bool) -> Vec<Figure> {
+        let seconds = |window: Window| (window.to - window.from).as_secs_f64();
+        let mut figures = vec![
+            (WITHOUT_SST, f64::from(u8::from(is_without_sst))),
+            (START_S, seconds(self.start())),
+            (CATCH_UP_S, seconds(self.catch_up())),
+        ];
+        // A snapshot's speed is another matter.
+        if is_without_sst {
+            let speed = (self.to.1 - self.from.1) as f64 / seconds(self.catch_up());
+            let ratio = speed / rate;
+            figures.extend([
+                (MISSED, (self.ahead - self.from.1) as f64),
+                (SPEED, speed),
+                (RATIO, ratio),
+                (SPEED_FIGURE, f64::from(u8::from(ratio >= 5.0))),
+            ]);
+        }
+        figures
+    }
+}
+
+/// Starts the node, and looks how far it is until it is synced.
+fn come_back(site: &mut Site<'_>) -> Result<ComeBack, LatencyError> {
+    let ahead = site.cluster.node(OTHERS[0]).status()?.last_committed;
+    let started = Instant::now();
+    site.cluster.spawn_node(AWAY, StartMode::Join)?;
+    let mut sql = None;
+    let mut from: Option<(Instant, i64)> = None;
+    loop {
+        let socket = site.cluster.node(AWAY).socket();
+        match look(&mut sql, &socket) {
+            Ok(status) if status.last_committed >= 0 => {
+                let now = (Instant::now(), status.last_committed);
+                match &mut from {
+                    Some(first) if first.1 == now.1 => *first = now,
+                    Some(_) => {}
+                    None => from = Some(now),
+                }
+                if status.is_synced() {
+                    let from = from.unwrap_or(now);
+                    return Ok(ComeBack {
+                        started,
+                        from,
+                        to: now,
+                        ahead,
+                    });
+                }
+            }
+            Ok(_) => {}
+            // It does not answer yet.
+            Err(_) => sql = None,
+        }
+        if site.cluster.node(AWAY).pid().is_none() || started.elapsed() > START_TIMEOUT {
+            // Says what is wrong.
+            site.cluster.wait_node(AWAY, Duration::ZERO)?;
+        }
+        interrupt::sleep(LOOK)?;
+    }
+}
+
+fn look(sql: &mut Option<Sql>, socket: &Path) -> Result<NodeStatus, SqlError> {
+    let connection = match sql {
+        Some(connection) => connection,
+        None => sql.insert(Sql::connect_socket(socket, Duration::from_secs(2))?),
+    };
+    NodeStatus::read(connection)
+}
+
+/// Snapshots that those who stay have given.
+fn snapshots(site: &Site<'_>) -> usize {
+    let logs = OTHERS.map(|i| site.cluster.node(i).log_text());
+    logs.iter().map(|log| snapshots_given(log)).sum()
+}
+
+/// How many bytes one who stays has put into its log so far; of Galera, whose cache does not tell: bytes of write-sets.
+fn log_bytes(site: &Site<'_>) -> Result<f64, LatencyError> {
+    let node = site.cluster.node(OTHERS[0]);
+    if let Some(end) = log_end(&node.datadir()) {
+        return Ok(end as f64);
+    }
+    let mut sql = node.sql()?;
+    let mut bytes = 0.0;
+    for name in ["wsrep_replicated_bytes", "wsrep_received_bytes"] {
+        let value = sql.status(name)?;
+        bytes += value.and_then(|value| value.parse().ok()).unwrap_or(0.0);
+    }
+    Ok(bytes)
+}
+
+/// The address of our log's end (`docs/log-format.md`): that of its last file's begin, and the length of this file.
+fn log_end(dir: &Path) -> Option<u64> {
+    let names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let is_segment = |path: &std::path::PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("trireme-")?.strip_suffix(".log"));
+        number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let last = File::open(names.filter(is_segment).max()?).ok()?;
+    let mut start = [0; 8];
+    last.read_exact_at(&mut start, 48).ok()?;
+    Some(u64::from_le_bytes(start) + last.metadata().ok()?.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_counts_from_when_it_began_to_apply() {
+        let start = Instant::now();
+        let at = |s: u64| start + Duration::from_secs(s);
+        let back = ComeBack {
+            started: start,
+            from: (at(4), 1_000),
+            to: (at(6), 13_000),
+            ahead: 11_000,
+        };
+        let figures = back.figures(1_000.0, true);
+        let value = |wanted: Measure| figures.iter().find(|(m, _)| *m == wanted).unwrap().1;
+        assert_eq!((value(MISSED), value(START_S)), (10_000.0, 4.0));
+        assert_eq!((value(SPEED), value(SPEED_FIGURE)), (6_000.0, 1.0));
+        let by_snapshot = back.figures(1_000.0, false);
+        assert!(by_snapshot.iter().all(|(m, _)| *m != SPEED));
+    }
+
+    #[test]
+    fn the_logs_end_is_that_of_its_last_file() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(log_end(dir.path()), None);
+        for (number, start) in [(1, 0_u64), (2, 700)] {
+            let mut bytes = vec![0; 128];
+            bytes[48..56].copy_from_slice(&start.to_le_bytes());
+            fs::write(dir.path().join(format!("trireme-{number:012}.log")), bytes).unwrap();
+        }
+        fs::write(dir.path().join("trireme-state.log"), "x").unwrap();
+        fs::write(dir.path().join("trireme-damaged-3-1.log"), "x").unwrap();
+        assert_eq!(log_end(dir.path()), Some(828));
+    }
+}

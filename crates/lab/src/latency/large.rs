@@ -1,0 +1,301 @@
+//! Part `large`: what small commits feel of one large transaction, until it is ordered and while it is applied.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::LatencyError;
+use super::failover::Victim;
+use super::fault::sleep_until;
+use super::figures::{Window, latencies_ms, longest_gap};
+use super::load::{Commit, Load};
+use super::report::{Figure, Measure};
+use super::site::{Ground, Site};
+use crate::stats::percentile;
+use trireme_testbed::interrupt;
+use trireme_testbed::sql::{Sql, SqlError};
+use trireme_testbed::system::System;
+
+/// Small updates per second of all three clients together: little enough that a usual one waits for none before it.
+const RATE: f64 = 300.0;
+
+/// Before anything is measured.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// Length of the stretch without a large transaction.
+const USUAL_LENGTH: Duration = Duration::from_secs(10);
+
+/// Bytes of one row of the large transaction.
+const ROW_BYTES: usize = 8 << 10;
+
+/// `wsrep_trx_fragment_size` of a streaming transaction.
+const FRAGMENT_BYTES: usize = 1 << 20;
+
+/// For the large transaction, and for each of the nodes that apply it.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Between two looks at how far a node has applied.
+const LOOK: Duration = Duration::from_millis(10);
+
+const USUAL_P99: Measure = Measure::median("usual p99 ms", 2);
+const UNTIL_S: Measure = Measure::median("ordered after s", 2);
+const UNTIL_P50: Measure = Measure::median("until then p50 ms", 2);
+const UNTIL_P99: Measure = Measure::median("p99 ms", 2);
+const UNTIL_MAX: Measure = Measure::median("longest ms", 0);
+const RATIO: Measure = Measure::median("p99 ratio", 2);
+const FIGURE: Measure = Measure::count("p99 <= 3 x");
+const APPLY_S: Measure = Measure::median("applied after s", 2);
+const APPLY_P99: Measure = Measure::median("applying p99 ms", 0);
+const APPLY_GAP: Measure = Measure::median("applying gap ms", 0);
+const VIEWS: Measure = Measure::max("views", 0);
+
+/// One large transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Large {
+    /// Its rows together.
+    pub mib: u32,
+    /// Whether it is replicated while it runs.
+    pub streaming: bool,
+}
+
+impl Large {
+    /// Its name in the report.
+    pub fn name(self) -> String {
+        match self.streaming {
+            false => format!("{} MiB", self.mib),
+            true => format!("{} MiB, streaming", self.mib),
+        }
+    }
+}
+
+/// One trial. The large transaction is committed on the sequencer or on another node; small ones on all three.
+pub fn trial(
+    ground: &Ground,
+    system: &System,
+    large: Large,
+    origin: Victim,
+) -> Result<Vec<Figure>, LatencyError> {
+    let site = Site::on_loopback(ground, system, 3, |_| {})?;
+    // The first started is the sequencer at the start.
+    let origin = match origin {
+        Victim::Sequencer => 0,
+        Victim::Other => 1,
+    };
+    let outcome = measure(&site, large, origin);
+    site.end(outcome.is_err())?;
+    outcome
+}
+
+fn measure(site: &Site<'_>, large: Large, origin: usize) -> Result<Vec<Figure>, LatencyError> {
+    let mut client = Sql::connect_socket(&site.cluster.node(origin).socket(), PATIENCE)?;
+    client.exec("CREATE TABLE sbtest.large (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")?;
+    let load = Load::start(&site.cluster, &[0, 1, 2], 1, Some(RATE));
+    interrupt::sleep(SETTLING)?;
+    let usual = Window::new(Instant::now(), USUAL_LENGTH);
+    sleep_until(usual.to)?;
+    let views_before = number(&mut client, "wsrep_cluster_conf_id")?;
+
+    if large.streaming {
+        client.exec("SET SESSION wsrep_trx_fragment_unit = 'bytes'")?;
+        client.exec(&format!(
+            "SET SESSION wsrep_trx_fragment_size = {FRAGMENT_BYTES}"
+        ))?;
+    }
+    let rows = ((large.mib as usize) << 20).div_ceil(ROW_BYTES);
+    let begun = Instant::now();
+    client.exec("BEGIN")?;
+    client.exec(&format!(
+        "INSERT INTO sbtest.large SELECT seq, REPEAT(CHAR(33 + seq % 90), {ROW_BYTES}) FROM sbtest.seq_1_to_{rows}"
+    ))?;
+    let others = [(origin + 1) % 3, (origin + 2) % 3];
+    let looks = others.map(|i| Progress::watch(site.cluster.node(i).socket()));
+    interrupt::sleep(LOOK * 2)?;
+    let committing = Instant::now();
+    client.exec("COMMIT")?;
+    let committed = Instant::now();
+    let seqno = number(&mut client, "wsrep_last_committed")?;
+    let standstills = looks
+        .into_iter()
+        .map(|look| look.until(seqno, committing))
+        .collect::<Result<Vec<_>, _>>()?;
+    // What is due shortly before the end has its answer by then.
+    interrupt::sleep(Duration::from_secs(1))?;
+    let views = number(&mut client, "wsrep_cluster_conf_id")? - views_before;
+
+    let commits: Vec<Commit> = load.commits().into_iter().flat_map(|(_, c)| c).collect();
+    let applied = standstills.iter().map(|s| s.to).max().unwrap_or(committed);
+    let until = match large.streaming {
+        true => Window {
+            from: begun,
+            to: committed,
+        },
+        // Nothing passes a node's commit order between the one before it and itself.
+        false => Window {
+            from: committing,
+            to: (standstills.iter().map(|s| s.from).min()).unwrap_or(committed),
+        },
+    };
+    let applying = Window {
+        from: until.to,
+        to: applied.max(until.to + LOOK),
+    };
+    Ok(figures(&commits, usual, until, applying, views as f64))
+}
+
+fn figures(
+    commits: &[Commit],
+    usual: Window,
+    until: Window,
+    applying: Window,
+    views: f64,
+) -> Vec<Figure> {
+    let p99 = |sorted: &[f64]| percentile(sorted, 0.99).unwrap_or_default();
+    let usual_p99 = p99(&latencies_ms(commits, usual));
+    let before = waited_ms(commits, until);
+    let ratio = p99(&before) / usual_p99;
+    let seconds = |window: Window| (window.to - window.from).as_secs_f64();
+    vec![
+        (USUAL_P99, usual_p99),
+        (UNTIL_S, seconds(until)),
+        (UNTIL_P50, percentile(&before, 0.5).unwrap_or_default()),
+        (UNTIL_P99, p99(&before)),
+        (UNTIL_MAX, before.last().copied().unwrap_or_default()),
+        (RATIO, ratio),
+        (FIGURE, f64::from(u8::from(ratio <= 3.0))),
+        (APPLY_S, seconds(applying)),
+        (APPLY_P99, p99(&latencies_ms(commits, applying))),
+        (APPLY_GAP, longest_gap(commits, applying).ms()),
+        (VIEWS, views),
+    ]
+}
+
+/// What was due within `window` waited so long in it, sorted: what a commit waits beyond its end is due to what comes then.
+fn waited_ms(commits: &[Commit], window: Window) -> Vec<f64> {
+    let within = commits.iter().map(|commit| Commit {
+        done: commit.done.min(window.to),
+        ..*commit
+    });
+    latencies_ms(&within.collect::<Vec<_>>(), window)
+}
+
+fn number(sql: &mut Sql, status: &str) -> Result<i64, SqlError> {
+    let value = sql.status(status)?;
+    let value = value.and_then(|value| value.parse().ok());
+    value.ok_or_else(|| SqlError::Answer(status.to_string()))
+}
+
+/// The look that saw a seqno first. Its answer may have to wait for what stands still.
+struct Look {
+    asked: Instant,
+    answered: Instant,
+    seqno: i64,
+}
+
+/// Looks at how far a node has applied, all the time.
+struct Progress {
+    seen: Arc<Mutex<Vec<Look>>>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<(), SqlError>>,
+}
+
+impl Progress {
+    fn watch(socket: PathBuf) -> Self {
+        let seen = Arc::new(Mutex::new(Vec::<Look>::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (notes, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            let mut sql = Sql::connect_socket(&socket, PATIENCE)?;
+            while !stopped.load(Ordering::Relaxed) {
+                let asked = Instant::now();
+                let seqno = number(&mut sql, "wsrep_last_committed")?;
+                let mut notes = notes.lock().unwrap_or_else(|e| e.into_inner());
+                if notes.last().is_none_or(|last| last.seqno != seqno) {
+                    let answered = Instant::now();
+                    notes.push(Look {
+                        asked,
+                        answered,
+                        seqno,
+                    });
+                }
+                drop(notes);
+                thread::sleep(LOOK);
+            }
+            Ok(())
+        });
+        Self { seen, stop, thread }
+    }
+
+    /// Waits until the node has applied `seqno`; returns the longest time from `from` on in which it has applied nothing.
+    fn until(self, seqno: i64, from: Instant) -> Result<Window, LatencyError> {
+        let deadline = Instant::now() + PATIENCE;
+        let is_there = || {
+            let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
+            seen.last().is_some_and(|last| last.seqno >= seqno)
+        };
+        while !is_there() && !self.thread.is_finished() && Instant::now() < deadline {
+            interrupt::sleep(LOOK)?;
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(result) => result?,
+            Err(_) => return Err(SqlError::Answer("wsrep_last_committed".to_string()).into()),
+        }
+        let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
+        Ok(longest_standstill(&seen, from))
+    }
+}
+
+fn longest_standstill(seen: &[Look], from: Instant) -> Window {
+    let pairs = seen.windows(2).filter(|pair| pair[1].answered > from);
+    let windows = pairs.map(|pair| Window {
+        from: pair[0].asked.max(from),
+        to: pair[1].answered,
+    });
+    let longest = windows.max_by_key(|window| window.to - window.from);
+    longest.unwrap_or(Window { from, to: from })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_transaction_is_ordered_where_nothing_is_applied_any_more() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let look = |asked, answered, seqno| Look {
+            asked: at(asked),
+            answered: at(answered),
+            seqno,
+        };
+        let seen = [
+            look(0, 0, 1),
+            look(90, 90, 2),
+            look(100, 100, 3),
+            look(110, 125, 4),
+            look(155, 160, 6),
+        ];
+        let standstill = longest_standstill(&seen, at(50));
+        assert_eq!((standstill.from, standstill.to), (at(110), at(160)));
+        let early = longest_standstill(&seen, at(10));
+        assert_eq!((early.from, early.to), (at(10), at(90)));
+    }
+
+    #[test]
+    fn a_wait_counts_to_the_end_of_the_window() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let commit = |due, done| Commit {
+            due: at(due),
+            done: at(done),
+        };
+        let commits = [commit(0, 2), commit(90, 900), commit(110, 900)];
+        let window = Window {
+            from: at(0),
+            to: at(100),
+        };
+        assert_eq!(waited_ms(&commits, window), [2.0, 10.0]);
+    }
+}

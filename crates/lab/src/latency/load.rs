@@ -1,0 +1,191 @@
+//! Clients that update single rows and note when each commit was due and when it was done.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::site::ROWS;
+use trireme_testbed::cluster::Cluster;
+use trireme_testbed::sql::{Sql, SqlError};
+
+/// Longer than any stall: a client waits for its commit rather than give up.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Between attempts against a node that refuses or does not answer.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// One committed update.
+#[derive(Debug, Clone, Copy)]
+pub struct Commit {
+    /// When it should have begun: at once after the one before, or when the rate says so.
+    pub due: Instant,
+    /// When the client had the answer.
+    pub done: Instant,
+}
+
+/// What the client saw of one node.
+#[derive(Default)]
+struct Notes(Mutex<Vec<Commit>>);
+
+/// Clients at work. Dropping it tells them to end, which a client that waits for its commit does once its server answers or
+/// dies.
+pub struct Load {
+    notes: Vec<(usize, Arc<Notes>)>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Load {
+    /// Starts `clients` on each of `nodes`. With a `rate` all of them together begin so many updates per second, whether
+    /// or not earlier ones are done in time; without one each begins the next when the last is done. No two clients update
+    /// the same row, so there are no conflicts.
+    pub fn start(cluster: &Cluster, nodes: &[usize], clients: usize, rate: Option<f64>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let total = nodes.len() * clients;
+        let mut notes = Vec::new();
+        for number in 0..total {
+            let node = nodes[number / clients];
+            let own = Arc::new(Notes::default());
+            notes.push((node, Arc::clone(&own)));
+            let client = Client {
+                socket: cluster.node(node).socket(),
+                rows: Rows::of_client(number, total),
+                interval: rate.map(|rate| Duration::from_secs_f64(total as f64 / rate)),
+                offset: rate.map_or(Duration::ZERO, |rate| {
+                    Duration::from_secs_f64(number as f64 / rate)
+                }),
+                notes: own,
+                stop: Arc::clone(&stop),
+            };
+            thread::spawn(|| client.run());
+        }
+        Self { notes, stop }
+    }
+
+    /// What each client has committed so far, with the node that it works on. Commits of a client are in order.
+    pub fn commits(&self) -> Vec<(usize, Vec<Commit>)> {
+        let clients = self.notes.iter();
+        clients
+            .map(|(node, notes)| (*node, notes.lock().clone()))
+            .collect()
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, Vec<Commit>> {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The rows of one client, in turn and without end.
+struct Rows {
+    next: usize,
+    first: usize,
+    step: usize,
+}
+
+impl Rows {
+    fn of_client(number: usize, clients: usize) -> Self {
+        Self {
+            next: number,
+            first: number,
+            step: clients,
+        }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let row = self.next;
+        self.next += self.step;
+        if self.next >= ROWS {
+            self.next = self.first;
+        }
+        Some(row + 1)
+    }
+}
+
+struct Client {
+    socket: PathBuf,
+    rows: Rows,
+    interval: Option<Duration>,
+    offset: Duration,
+    notes: Arc<Notes>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Client {
+    fn run(mut self) {
+        let mut sql = None;
+        let mut due = Instant::now() + self.offset;
+        let mut update = 0_u64;
+        loop {
+            match self.interval {
+                Some(_) => thread::sleep(due.saturating_duration_since(Instant::now())),
+                None => due = Instant::now(),
+            }
+            update += 1;
+            let row = self.rows.next().unwrap_or(1);
+            let statement = format!("UPDATE sbtest.sbtest1 SET pad = '{update}' WHERE id = {row}");
+            while !self.stopped() {
+                match attempt(&mut sql, &self.socket, &statement) {
+                    Ok(()) => break,
+                    Err(error) if error.is_conflict() => {}
+                    Err(SqlError::Server { .. }) => thread::sleep(PAUSE),
+                    Err(_) => {
+                        sql = None;
+                        thread::sleep(PAUSE);
+                    }
+                }
+            }
+            if self.stopped() {
+                return;
+            }
+            let done = Instant::now();
+            self.notes.lock().push(Commit { due, done });
+            due += self.interval.unwrap_or_default();
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn attempt(sql: &mut Option<Sql>, socket: &Path, statement: &str) -> Result<(), SqlError> {
+    let connection = match sql {
+        Some(connection) => connection,
+        None => sql.insert(Sql::connect_socket(socket, PATIENCE)?),
+    };
+    connection.exec(statement).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_share_no_row() {
+        let rows = |number| -> Vec<usize> { Rows::of_client(number, 3).take(2 * ROWS).collect() };
+        let mut seen: Vec<usize> = Vec::new();
+        for number in 0..3 {
+            let mut own = rows(number);
+            own.sort_unstable();
+            own.dedup();
+            seen.extend(own);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (1..=ROWS).collect::<Vec<_>>());
+    }
+}

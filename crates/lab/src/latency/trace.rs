@@ -1,0 +1,232 @@
+//! Part `trace`: is what was acknowledged on stable storage before, and on how many nodes?
+//!
+//! Each commit inserts a mark of its own; strace shows when each server wrote the mark to its log and flushed it, the client
+//! when COMMIT returned. All by the one clock of the machine.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::LatencyError;
+use super::report::{Figure, Measure};
+use super::site::{Ground, Site};
+use super::strace::{Calls, Strace};
+use trireme_testbed::interrupt;
+use trireme_testbed::sql::Sql;
+use trireme_testbed::system::System;
+
+/// Clients on each node: some commits share a flush.
+const CLIENTS: usize = 2;
+
+/// For a commit.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Every mark begins so, and no other text that servers write.
+const PREFIX: &str = "mark-of-a-commit-";
+
+/// What is promised, and in which files that must be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// `repl.durability=disk`: our log, on a majority.
+    Disk,
+    /// `repl.durability=os`: none against a power loss; shows that the check sees it.
+    Os,
+    /// `innodb_flush_log_at_trx_commit=1` under Galera: InnoDB's log, on the node of the client.
+    InnoDb,
+}
+
+impl Promise {
+    /// Those that a system can give.
+    pub fn of(system: &System) -> &'static [Self] {
+        match system.is_galera() {
+            true => &[Self::InnoDb],
+            false => &[Self::Disk, Self::Os],
+        }
+    }
+
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disk => "repl.durability=disk, innodb_flush=0",
+            Self::Os => "repl.durability=os, innodb_flush=0",
+            Self::InnoDb => "innodb_flush=1",
+        }
+    }
+
+    fn provider_options(self) -> &'static str {
+        match self {
+            Self::Disk => "repl.durability=disk",
+            Self::Os => "repl.durability=os",
+            Self::InnoDb => "",
+        }
+    }
+
+    fn innodb_flush(self) -> u8 {
+        u8::from(self == Self::InnoDb)
+    }
+
+    /// Whether this file has the commits.
+    fn is_log(self) -> fn(&str) -> bool {
+        match self {
+            Self::Disk | Self::Os => |name| name.starts_with("trireme-") && name.ends_with(".log"),
+            Self::InnoDb => |name| name.starts_with("ib_logfile"),
+        }
+    }
+}
+
+const COMMITS: Measure = Measure::median("commits", 0);
+const MAJORITY: Measure = Measure::median("flushed on a majority before %", 2);
+const OWN: Measure = Measure::median("on the own node before %", 2);
+const MARGIN: Measure = Measure::median("least margin ms", 3);
+const FLUSHES: Measure = Measure::median("flushes per commit and node", 2);
+const FIGURE: Measure = Measure::count("all on a majority");
+
+/// An acknowledged commit.
+struct Acknowledged {
+    node: usize,
+    mark: String,
+    at_us: u64,
+}
+
+/// One trial: a row of figures for each promise of the system, named.
+pub fn trial(
+    ground: &Ground,
+    system: &System,
+    length: Duration,
+) -> Result<Vec<(String, Vec<Figure>)>, LatencyError> {
+    let promises = Promise::of(system).iter();
+    promises
+        .map(|promise| {
+            let site = Site::on_loopback(ground, system, 3, |cluster| {
+                let settings = cluster.settings_mut();
+                settings.provider_options = promise.provider_options().to_string();
+                settings.mariadbd_args.push(format!(
+                    "--innodb-flush-log-at-trx-commit={}",
+                    promise.innodb_flush()
+                ));
+            })?;
+            let outcome = measure(&site, *promise, length);
+            site.end(outcome.is_err())?;
+            Ok((promise.name().to_string(), outcome?))
+        })
+        .collect()
+}
+
+fn measure(
+    site: &Site<'_>,
+    promise: Promise,
+    length: Duration,
+) -> Result<Vec<Figure>, LatencyError> {
+    let table = "CREATE TABLE sbtest.marks (mark CHAR(32) CHARACTER SET latin1 PRIMARY KEY)";
+    site.cluster.sql(0)?.exec(table)?;
+    interrupt::sleep(Duration::from_secs(1))?;
+    let nodes = site.cluster.nodes().iter();
+    let straces = nodes
+        .filter_map(|node| Some((node.pid()?, node.dir.join("strace"))))
+        .map(|(pid, dir)| Strace::attach(pid, &dir))
+        .collect::<Result<Vec<_>, _>>()?;
+    let acknowledged = load(site, length)?;
+    let calls = straces
+        .into_iter()
+        .map(|strace| strace.finish(promise.is_log()))
+        .collect::<Result<Vec<_>, _>>()?;
+    match acknowledged.is_empty() {
+        true => Err(LatencyError::NoCommits(1)),
+        false => Ok(figures(&acknowledged, &calls)),
+    }
+}
+
+/// Commits marks on all nodes for so long.
+fn load(site: &Site<'_>, length: Duration) -> Result<Vec<Acknowledged>, LatencyError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..site.cluster.nodes().len() * CLIENTS)
+        .map(|client| {
+            let node = client / CLIENTS;
+            let socket = site.cluster.node(node).socket();
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || commit_marks(node, client, &socket, &stop))
+        })
+        .collect();
+    let slept = interrupt::sleep(length);
+    stop.store(true, Ordering::Relaxed);
+    let mut all = Vec::new();
+    for client in clients {
+        let commits = client.join();
+        all.extend(commits.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    }
+    slept?;
+    Ok(all)
+}
+
+fn commit_marks(
+    node: usize,
+    client: usize,
+    socket: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<Acknowledged>, LatencyError> {
+    let mut sql = Sql::connect_socket(socket, PATIENCE)?;
+    let mut all = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let mark = format!("{PREFIX}{client:02}-{:06}", all.len());
+        sql.exec(&format!("INSERT INTO sbtest.marks VALUES ('{mark}')"))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        all.push(Acknowledged {
+            node,
+            mark,
+            at_us: now.unwrap_or_default().as_micros() as u64,
+        });
+    }
+    Ok(all)
+}
+
+fn figures(acknowledged: &[Acknowledged], calls: &[Calls]) -> Vec<Figure> {
+    let marks: Vec<String> = acknowledged.iter().map(|a| a.mark.clone()).collect();
+    let by_node: Vec<Vec<Option<u64>>> = calls
+        .iter()
+        .map(|calls| calls.flushed_us(PREFIX, &marks))
+        .collect();
+    let (mut majority, mut own, mut least_us) = (0, 0, i64::MAX);
+    for (i, commit) in acknowledged.iter().enumerate() {
+        let is_before = |moment: Option<u64>| moment.is_some_and(|us| us <= commit.at_us);
+        own += usize::from(is_before(by_node[commit.node][i]));
+        let mut held: Vec<u64> = by_node.iter().filter_map(|moments| moments[i]).collect();
+        held.sort_unstable();
+        // From here on more than half of the nodes held it.
+        let since = held.get(calls.len() / 2).copied();
+        majority += usize::from(is_before(since));
+        if let Some(since) = since {
+            least_us = least_us.min(commit.at_us as i64 - since as i64);
+        }
+    }
+    let commits = acknowledged.len();
+    let percent = |count: usize| 100.0 * count as f64 / commits as f64;
+    let flushes: usize = calls.iter().map(Calls::flushes).sum();
+    let mut figures = vec![
+        (COMMITS, commits as f64),
+        (MAJORITY, percent(majority)),
+        (OWN, percent(own)),
+    ];
+    if least_us < i64::MAX {
+        figures.push((MARGIN, least_us as f64 / 1000.0));
+    }
+    figures.push((FLUSHES, flushes as f64 / (commits * calls.len()) as f64));
+    figures.push((FIGURE, f64::from(u8::from(majority == commits))));
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_have_one_length_and_fit_the_table() {
+        let mark = format!("{PREFIX}{:02}-{:06}", 5, 7);
+        assert_eq!(
+            mark.len(),
+            format!("{PREFIX}{:02}-{:06}", 11, 123_456).len()
+        );
+        assert!(mark.len() <= 32);
+    }
+}

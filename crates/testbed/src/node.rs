@@ -1,0 +1,391 @@
+//! One node: a `mariadbd` process with its own directory and ports.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::interrupt;
+use crate::node_error::{NodeError, telling_lines};
+use crate::packages;
+use crate::ports::NodePorts;
+use crate::process;
+use crate::recovery::{self, Position};
+use crate::rsync_as_root;
+use crate::sql::{Sql, SqlError};
+use crate::status::NodeStatus;
+
+/// Snapshots that a donor's log tells of; with `--bypass` a script copies nothing.
+pub fn snapshots_given(log: &str) -> usize {
+    let runs = log
+        .lines()
+        .filter(|line| line.contains("Running: 'wsrep_sst_"));
+    let gives = |line: &&str| line.contains("donor") && !line.contains("--bypass");
+    runs.filter(gives).count()
+}
+
+/// How a node comes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartMode {
+    /// As the first of a new primary component (`--wsrep-new-cluster`).
+    Bootstrap,
+    /// With its ordinary configuration.
+    Join,
+    /// The same, without the step that recovers the position first: as containers start a server.
+    JoinUnprepared,
+}
+
+/// One node: a `mariadbd` process with its own directory and ports.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Node {
+    /// `node1`, `node2`, ...; also its `wsrep_node_name`.
+    pub name: String,
+    /// Where its files lie: `my.cnf`, `data/`, `error.log`, `mysqld.sock`.
+    pub dir: PathBuf,
+    /// Its ports on 127.0.0.1.
+    pub ports: NodePorts,
+    /// The process that was last started, which may be dead by now.
+    pid: Option<u32>,
+    /// Whether its data directory has been used: then the next start recovers the position first.
+    launched: bool,
+    /// The process as our child, when this very program started it; to be reaped.
+    #[serde(skip)]
+    child: Option<Child>,
+    /// Further variables of its environment.
+    #[serde(skip)]
+    environment: Vec<(String, OsString)>,
+}
+
+impl Node {
+    pub(crate) fn new(name: String, dir: PathBuf, ports: NodePorts) -> Self {
+        Self {
+            name,
+            dir,
+            ports,
+            pid: None,
+            launched: false,
+            child: None,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Its unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("mysqld.sock")
+    }
+
+    /// The server's log.
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("error.log")
+    }
+
+    /// All that the server has logged.
+    pub fn log_text(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log()).unwrap_or_default()).into_owned()
+    }
+
+    /// Its data directory.
+    pub fn datadir(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// The command that connects to it.
+    pub fn connect_command(&self) -> String {
+        format!("mariadb --defaults-file={}", self.my_cnf().display())
+    }
+
+    pub(crate) fn my_cnf(&self) -> PathBuf {
+        self.dir.join("my.cnf")
+    }
+
+    /// The process id while the server runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.pid.filter(|pid| match self.child {
+            // Nobody else can have the id before we took its exit status.
+            Some(_) => !process::has_ended(*pid),
+            None => process::is_alive(*pid, &self.defaults_argument()),
+        })
+    }
+
+    /// Opens a connection through the unix socket; every read and write fails after `timeout`.
+    pub fn sql_with_timeout(&self, timeout: Duration) -> Result<Sql, NodeError> {
+        Sql::connect_socket(&self.socket(), timeout).map_err(|source| self.sql_error(source))
+    }
+
+    /// Opens a connection through the unix socket, with time for long statements.
+    pub fn sql(&self) -> Result<Sql, NodeError> {
+        self.sql_with_timeout(Duration::from_secs(120))
+    }
+
+    /// What the node says about itself; fails soon when it does not answer.
+    pub fn status(&self) -> Result<NodeStatus, NodeError> {
+        let mut sql = self.sql_with_timeout(Duration::from_secs(2))?;
+        NodeStatus::read(&mut sql).map_err(|source| self.sql_error(source))
+    }
+
+    /// Starts the server, with the position recovered first if it has run before; does not wait for it. `bash_env` is
+    /// a file that the server's bash scripts read first (see `rsync_as_root`).
+    pub(crate) fn spawn(
+        &mut self,
+        mode: StartMode,
+        wsrep: bool,
+        bash_env: Option<&Path>,
+    ) -> Result<(), NodeError> {
+        if self.pid().is_some() {
+            return Err(NodeError::State {
+                node: self.name.clone(),
+                running: true,
+            });
+        }
+        self.reap();
+        let mut command = self.server_command()?;
+        if wsrep && self.launched && mode != StartMode::JoinUnprepared {
+            let position = self.recover_position()?;
+            command.arg(format!("--wsrep-start-position={position}"));
+        }
+        if wsrep && mode == StartMode::Bootstrap {
+            command.arg("--wsrep-new-cluster");
+        }
+        if let Some(file) = bash_env {
+            command.env(rsync_as_root::VARIABLE, file);
+        }
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log())
+            .map_err(|source| self.io_error("open its error.log", source))?;
+        let log_too = log
+            .try_clone()
+            .map_err(|source| self.io_error("open its error.log", source))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(log_too)
+            // A Ctrl-C at the terminal is for us, who then stop the servers in order.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| self.io_error("start mariadbd", source))?;
+        self.pid = Some(child.id());
+        self.child = Some(child);
+        self.launched = true;
+        Ok(())
+    }
+
+    /// Runs `mariadbd --wsrep-recover` on the stopped node. Repairs the database as any start after a crash does.
+    pub fn recover_position(&self) -> Result<Position, NodeError> {
+        let output = self
+            .server_command()?
+            .args(["--wsrep-recover", "--disable-log-error"])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| self.io_error("run mariadbd --wsrep-recover", source))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        recovery::parse_output(&text).ok_or_else(|| {
+            let lines: Vec<String> = text.lines().map(str::to_string).collect();
+            NodeError::Recover {
+                node: self.name.clone(),
+                tail: telling_lines(&lines),
+            }
+        })
+    }
+
+    pub(crate) fn set_environment(&mut self, name: &str, value: OsString) {
+        self.environment.push((name.to_string(), value));
+    }
+
+    /// Waits until the node is a synced, ready member (a plain server: until it answers).
+    pub fn wait_synced(&mut self, timeout: Duration) -> Result<NodeStatus, NodeError> {
+        let start = Instant::now();
+        loop {
+            if let Ok(status) = self.status() {
+                if status.is_synced() {
+                    return Ok(status);
+                }
+            }
+            self.wait_step(start, timeout, "synced")?;
+        }
+    }
+
+    /// One turn of a waiting loop: fails when the server is dead or the time is over.
+    pub(crate) fn wait_step(
+        &mut self,
+        start: Instant,
+        timeout: Duration,
+        what: &str,
+    ) -> Result<(), NodeError> {
+        if self.pid().is_none() {
+            self.reap();
+            return Err(NodeError::Ended {
+                node: self.name.clone(),
+                log: self.log(),
+                tail: self.log_tail(),
+            });
+        }
+        if start.elapsed() > timeout {
+            return Err(NodeError::Timeout {
+                node: self.name.clone(),
+                what: what.to_string(),
+                seconds: timeout.as_secs(),
+                log: self.log(),
+                tail: self.log_tail(),
+            });
+        }
+        interrupt::sleep(Duration::from_millis(50))?;
+        Ok(())
+    }
+
+    /// Stops the server in order (SIGTERM). After `patience` it is killed; returns whether that was needed.
+    pub fn stop(&mut self, patience: Duration) -> Result<bool, NodeError> {
+        let Some(pid) = self.pid() else {
+            self.reap();
+            return Ok(false);
+        };
+        // A paused process would never see the SIGTERM.
+        self.signal(Signal::CONT)?;
+        self.signal(Signal::TERM)?;
+        if self.wait_end(pid, patience) {
+            return Ok(false);
+        }
+        self.kill()?;
+        Ok(true)
+    }
+
+    /// Kills the server with -9 and waits until it is gone.
+    pub fn kill(&mut self) -> Result<(), NodeError> {
+        if let Some(pid) = self.pid() {
+            self.signal(Signal::KILL)?;
+            if !self.wait_end(pid, Duration::from_secs(30)) {
+                let source =
+                    io::Error::new(io::ErrorKind::TimedOut, "still there 30 s after SIGKILL");
+                return Err(self.io_error("kill the server", source));
+            }
+        }
+        self.reap();
+        Ok(())
+    }
+
+    /// Freezes the server (SIGSTOP): its connections stay open, but it says nothing more.
+    pub fn pause(&self) -> Result<(), NodeError> {
+        self.signal_running(Signal::STOP)
+    }
+
+    /// Lets a paused server go on (SIGCONT).
+    pub fn resume(&self) -> Result<(), NodeError> {
+        self.signal_running(Signal::CONT)
+    }
+
+    fn signal_running(&self, signal: Signal) -> Result<(), NodeError> {
+        if self.pid().is_none() {
+            return Err(NodeError::State {
+                node: self.name.clone(),
+                running: false,
+            });
+        }
+        self.signal(signal)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), NodeError> {
+        match self.pid() {
+            Some(pid) => process::signal(pid, signal)
+                .map_err(|source| self.io_error("signal the server", source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Not interruptible: this is how servers are stopped after an interruption.
+    fn wait_end(&mut self, pid: u32, patience: Duration) -> bool {
+        let start = Instant::now();
+        // Until its files and ports are free, not only until it is deaf.
+        while !process::has_ended(pid) {
+            if start.elapsed() > patience {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.reap();
+        true
+    }
+
+    /// Takes the exit status of a dead child, lest it stays as a zombie.
+    fn reap(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Only called for a process that has ended, so this does not wait.
+            let _ = child.wait();
+        }
+    }
+
+    fn server_command(&self) -> Result<Command, NodeError> {
+        let mut command = Command::new(packages::mariadbd()?);
+        command.arg(self.defaults_argument());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        Ok(command)
+    }
+
+    /// First argument of the server, by which the process is known as ours.
+    fn defaults_argument(&self) -> String {
+        format!("--defaults-file={}", self.my_cnf().display())
+    }
+
+    fn log_tail(&self) -> String {
+        telling_lines(&process::tail(&self.log(), 200))
+    }
+
+    /// Whether the node has left the cluster as its last member (says `grastate.dat`).
+    pub(crate) fn is_safe_to_bootstrap(&self) -> bool {
+        let grastate = fs::read_to_string(self.datadir().join("grastate.dat"));
+        grastate.is_ok_and(|text| recovery::is_safe_to_bootstrap(&text))
+    }
+
+    /// The error of something done to this node's process or files.
+    pub fn io_error(&self, action: &str, source: io::Error) -> NodeError {
+        NodeError::Io {
+            node: self.name.clone(),
+            action: action.to_string(),
+            source,
+        }
+    }
+
+    /// The error of a statement on this node.
+    pub fn sql_error(&self, source: SqlError) -> NodeError {
+        NodeError::Sql {
+            node: self.name.clone(),
+            source,
+        }
+    }
+}
+
+/// Length that a unix socket's path may have (`sun_path`, with its end mark).
+pub(crate) const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+/// Whether a socket at this path can be made.
+pub(crate) fn fits_socket(path: &Path) -> bool {
+    path.as_os_str().len() <= MAX_SOCKET_PATH_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_was_never_started_is_not_running() {
+        let ports = NodePorts {
+            host: std::net::Ipv4Addr::LOCALHOST,
+            mysql: 1,
+            group: 2,
+            sst: 4,
+        };
+        let mut node = Node::new("node1".to_string(), "/nonexistent".into(), ports);
+        assert_eq!(node.pid(), None);
+        assert!(!node.stop(Duration::ZERO).unwrap());
+        assert!(matches!(
+            node.pause(),
+            Err(NodeError::State { running: false, .. })
+        ));
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the schedules are played: a directory each, and the tables that every cluster begins with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::client::{ACCOUNTS, BALANCE, KEYS};
+use super::schedule::NODES;
+use super::{CrashError, Plan, io_error};
+use trireme_testbed::cluster::{Cluster, make_private_dir};
+use trireme_testbed::settings::{Settings, default_dir};
+use trireme_testbed::system::System;
+
+/// Small redo logs are quicker copied.
+const REDO_LOG: &str = "--innodb-log-file-size=16M";
+
+/// The directory of all schedules of this user.
+pub struct Stage {
+    dir: PathBuf,
+}
+
+impl Stage {
+    /// Makes the directory.
+    pub fn open() -> Result<Self, CrashError> {
+        let mut name = default_dir().into_os_string();
+        name.push("-crash");
+        let dir = PathBuf::from(name);
+        make_private_dir(&dir)?;
+        Ok(Self { dir })
+    }
+
+    /// Lays out a cluster in a directory called `name`, after having removed what an earlier invocation left there, its
+    /// servers included. `adapt` sees the settings first.
+    pub fn cluster(
+        &self,
+        name: &str,
+        plan: &Plan,
+        system: &System,
+        adapt: impl FnOnce(&mut Settings),
+    ) -> Result<Cluster, CrashError> {
+        let dir = self.dir.join(name);
+        Cluster::clear(&dir)?;
+        let mut settings = Settings::new(&dir, NODES, system.provider.clone());
+        settings.template = Some(self.template()?);
+        settings.mariadbd_args.push(REDO_LOG.to_string());
+        if !system.is_galera() {
+            settings.provider_options = format!("repl.durability={}", plan.durability());
+        }
+        adapt(&mut settings);
+        Ok(Cluster::create(settings, |_| {})?)
+    }
+
+    /// A data directory with the tables, made once and kept for later invocations.
+    fn template(&self) -> Result<PathBuf, CrashError> {
+        let template = self.dir.join("template");
+        if template.exists() {
+            return Ok(template);
+        }
+        let dir = self.dir.join(format!("prepare-{}", std::process::id()));
+        let mut settings = Settings::new(dir, 1, None);
+        settings.mariadbd_args.push(REDO_LOG.to_string());
+        let mut cluster = Cluster::create(settings, |_| {})?;
+        cluster.start()?;
+        let mut sql = cluster.sql(0)?;
+        for statement in tables() {
+            sql.exec(&statement)?;
+        }
+        drop(sql);
+        cluster.stop()?;
+        fs::rename(cluster.node(0).datadir(), &template).map_err(io_error(&template))?;
+        cluster.delete()?;
+        Ok(template)
+    }
+}
+
+fn tables() -> [String; 5] {
+    [
+        "CREATE DATABASE crash".to_string(),
+        "CREATE TABLE crash.lists (k INT PRIMARY KEY, v TEXT NOT NULL) ENGINE=InnoDB".to_string(),
+        format!(
+            "INSERT INTO crash.lists SELECT seq, '' FROM crash.seq_0_to_{}",
+            KEYS - 1
+        ),
+        "CREATE TABLE crash.accounts (id INT PRIMARY KEY, balance BIGINT NOT NULL) ENGINE=InnoDB"
+            .to_string(),
+        format!(
+            "INSERT INTO crash.accounts SELECT seq, {BALANCE} FROM crash.seq_0_to_{}",
+            ACCOUNTS - 1
+        ),
+    ]
+}
