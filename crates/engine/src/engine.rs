@@ -410,7 +410,9 @@ impl Engine {
             if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
                 self.group_dirty = false;
                 link.group.flush(&link.storage, &mut self.group_actions);
-                self.replicator.note_commit(link.group.known_commit());
+                if self.replicator.note_commit(link.group.known_commit()) {
+                    self.node(now_ms, replicator::Event::Tick);
+                }
             }
             if self.group_actions.is_empty() {
                 let learns = self.write_log(now_ms, outside);

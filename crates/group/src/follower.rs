@@ -273,14 +273,16 @@ impl Group {
     }
 
     /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log
-    /// lags behind.
-    pub fn known_commit(&self) -> Position {
-        let status = self
-            .sequencer_in_office()
-            .and_then(|sequencer| self.peers.get(&sequencer));
-        let status = status.and_then(|peer| peer.status.as_ref());
+    /// lags behind. None: no sequencer was heard of late.
+    pub fn known_commit(&self) -> Option<Position> {
         let commit = self.committed.position;
-        status.map_or(commit, |status| status.commit.max(commit))
+        if self.is_sequencer() {
+            return Some(commit);
+        }
+        let peer = self.peers.get(&self.sequencer_in_office()?)?;
+        let is_heard = self.now <= peer.heard_at + self.config.office_timeout_ms;
+        let status = peer.status.as_ref().filter(|_| is_heard)?;
+        Some(status.commit.max(commit))
     }
 
     /// The log begins anew: this process is new, or was away for longer than anybody remembers.

@@ -15,6 +15,9 @@ use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
 
+/// What is committed is not known: any number of entries may be on their way.
+const UNKNOWN: Position = Position::MAX;
+
 impl Replicator {
     /// Sees to flow control, and sends what waited for it.
     pub(crate) fn watch_flow(&mut self) {
@@ -189,14 +192,17 @@ impl Replicator {
     /// lets the others go on: under a steady load it would never get there.
     pub(crate) fn has_caught_up(&self) -> bool {
         let limits = self.limits();
-        let left = self.queue() as u64 + self.committed_to.saturating_sub(self.delivered_to);
+        let to_come = self.committed_to.saturating_sub(self.delivered_to);
+        let left = to_come.saturating_add(self.queue() as u64);
         left as f64 <= (limits.pace * limits.factor).max(1.0)
     }
 
     /// The group knows that everything up to here is committed: more than it has delivered here, if this node's log lacks some
-    /// of it, or if that is still read from the log.
-    pub fn note_commit(&mut self, position: Position) {
-        self.committed_to = position;
+    /// of it, or if that is still read from the log. None: it does not know. True if it knows again, so that this is to be
+    /// looked at.
+    pub fn note_commit(&mut self, position: Option<Position>) -> bool {
+        let before = std::mem::replace(&mut self.committed_to, position.unwrap_or(UNKNOWN));
+        before == UNKNOWN && position.is_some()
     }
 
     /// The group has left this node out, and it has caught up.

@@ -40,6 +40,7 @@ macro_rules! schedules {
 schedules! {
     figure_eight,
     late_acknowledgement,
+    left_out_behind_in_log,
     own_suffix,
     asked_twice,
     installed_late,

@@ -1,0 +1,64 @@
+//! A node that was left out of flow control has an empty queue because its log lacks what it is to apply (rule 15).
+//!
+//! n3 is slow for a while, and left out. Then it is cut off, and not given up: n1 commits with n2. When n3 is back it has
+//! applied all that it has, and is fed little by little. The group does not count on it before its log is near.
+
+use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use crate::fault::Fault;
+
+/// So many transactions while n3 is away.
+const MANY: u32 = 300;
+/// That near.
+const NEAR: u64 = 50;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[],
+    plan: |seed| {
+        let mut plan = cluster(3, seed);
+        plan.fc_limit = 1;
+        plan.window_bytes = 1_000;
+        plan.nodes[N1].server.load.clients = 8;
+        plan.nodes[N3].server.appliers = 1;
+        plan
+    },
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    appliers_slow_down(stage, 2_000);
+    for at in 0..12 {
+        stage.write(N1, &[row(at)]);
+    }
+    stage.pass_ms(100);
+    for at in 12..24 {
+        stage.write(N1, &[row(at)]);
+    }
+    stage.until("n3 is left out", is_left_out)?;
+    appliers_slow_down(stage, 1);
+    stage.part(&[N3], &[N1, N2]);
+    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
+    stage.until("n1 has committed them with n2", |s| {
+        all.iter().all(|x| s.told(*x).is_some())
+    })?;
+    stage.pass_ms(1_200);
+    let behind = |s: &Stage| s.commit(N1) - s.commit(N3);
+    stage.check("n3 lacks them", is_left_out(stage) && behind(stage) > MANY.into())?;
+    stage.join(&[N3], &[N1, N2]);
+    stage.until("n3 has caught up", |s| !is_left_out(s))?;
+    stage.must("its log is near", behind(stage) <= NEAR);
+    Ok(())
+}
+
+fn appliers_slow_down(stage: &mut Stage, factor: u64) {
+    stage.strike(Fault::SlowAppliers {
+        node: N3,
+        factor,
+        for_us: 0,
+    });
+}
+
+fn is_left_out(stage: &Stage) -> bool {
+    let status = stage.process(N1).map(|process| process.engine.status());
+    status.is_some_and(|status| !status.left_out.is_empty())
+}
