@@ -129,7 +129,7 @@ impl Outside for Outlet<'_> {
             Action::Log { level, text } => {
                 // There is no other sign of it.
                 self.progress.ists += u64::from(text.starts_with("Receiving IST"));
-                self.progress.forks += u64::from(text.contains("is beyond a fork"));
+                self.progress.forks += u64::from(text.contains("have gone on without each other"));
                 let node = self.node;
                 self.watch.tell(self.now_us, || {
                     format!("n{} logs ({level:?}): {text}", node + 1)
