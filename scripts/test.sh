@@ -31,10 +31,10 @@ echo "the seeds of this commit, to repeat them: ${rotating[*]}"
 step "simulation of whole nodes, seeds of this commit ($first..)" "${rotating[@]}" --jobs "$(nproc)"
 
 if step "release build" make --no-print-directory build; then
-    # Tests with real servers are the files crates/cli/tests/real_*.rs; they do nothing without TRIREME_REAL.
-    if compgen -G 'crates/cli/tests/real_*.rs' >/dev/null; then
+    # Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
+    if compgen -G 'crates/*/tests/real_*.rs' >/dev/null; then
         step "clusters of real servers" env TRIREME_REAL=1 \
-            cargo test --release --package trireme-cli --no-fail-fast --test 'real_*' -- --test-threads=1
+            cargo test --release --package trireme-cli --package trireme-testbed --package trireme-lab --no-fail-fast --test 'real_*' -- --test-threads=1
     fi
     step "core of MariaDB's suites" scripts/mtr-core.sh
 fi

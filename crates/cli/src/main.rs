@@ -12,7 +12,7 @@ use trireme_lab::sysbench::{self, Plan};
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages;
 use trireme_testbed::settings::{Settings, SstMethod, default_dir};
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 use trireme_trials::crash;
 use trireme_trials::demo::{self, DemoOptions};
 use trireme_trials::soak::{self, SoakOptions};
@@ -247,7 +247,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         }) => {
             let systems = systems
                 .iter()
-                .map(|text| System::parse(text, provider.as_deref()));
+                .map(|text| Wsrep::parse(text, provider.as_deref()));
             let systems = systems.collect::<Result<_, _>>()?;
             let plan = Plan {
                 systems,

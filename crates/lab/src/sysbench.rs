@@ -20,14 +20,14 @@ use trireme_testbed::process;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
 use trireme_testbed::sysbench_report::Summary;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 use trireme_testbed::table;
 use trireme_testbed::verify::{VerifyError, verify_identical};
 
 /// What to measure.
 pub struct Plan {
     /// The systems; ratios are against the last.
-    pub systems: Vec<System>,
+    pub systems: Vec<Wsrep>,
     /// Cluster sizes.
     pub nodes: Vec<usize>,
     /// Table sizes.
@@ -139,7 +139,7 @@ pub(crate) fn template(rows: usize) -> Result<PathBuf, BenchError> {
 
 fn measure(
     plan: &Plan,
-    system: &System,
+    system: &Wsrep,
     template: &Path,
     (rows, nodes, pair): (usize, usize, usize),
 ) -> Result<Measurement, BenchError> {
@@ -163,7 +163,7 @@ fn measure(
 
 fn run_system(
     plan: &Plan,
-    system: &System,
+    system: &Wsrep,
     cluster: &mut Cluster,
     (rows, pair): (usize, usize),
 ) -> Result<Measurement, BenchError> {
@@ -318,7 +318,7 @@ mod tests {
     fn plan(names: &[&str]) -> Plan {
         let systems = names
             .iter()
-            .map(|n| System {
+            .map(|n| Wsrep {
                 name: n.to_string(),
                 provider: None,
             })

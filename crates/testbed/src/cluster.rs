@@ -42,7 +42,8 @@ pub struct Cluster {
 impl Cluster {
     /// Lays a new cluster out: directory, ports, data directories, configuration. Starts nothing.
     pub fn create(mut settings: Settings, progress: fn(&str)) -> Result<Self, ClusterError> {
-        if settings.nodes == 0 || (settings.nodes > 1 && settings.provider.is_none()) {
+        let connected = settings.provider.is_some() || settings.separate;
+        if settings.nodes == 0 || (settings.nodes > 1 && !connected) {
             let reason = "a cluster needs at least 1 node, and a provider when it has several";
             return Err(ClusterError::Settings(reason.to_string()));
         }
@@ -56,7 +57,7 @@ impl Cluster {
             )));
         }
         packages::mariadbd()?;
-        if settings.nodes > 1 {
+        if settings.nodes > 1 && settings.provider.is_some() {
             packages::check_sst(settings.sst_method)?;
         }
         if Self::exists(&settings.dir) {

@@ -44,6 +44,10 @@ pub fn my_cnf(
     if rustix::process::getuid().is_root() {
         text += "user=root\n";
     }
+    if settings.separate {
+        let others = all.iter().take_while(|other| other.mysql != ports.mysql);
+        text += &format!("server_id={}\n", others.count() + 1);
+    }
     if let Some(provider) = &settings.provider {
         text += &format!(
             "\n\

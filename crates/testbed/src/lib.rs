@@ -28,7 +28,7 @@ pub mod sql;
 pub mod status;
 pub mod sysbench;
 pub mod sysbench_report;
-pub mod system;
+pub mod systems;
 pub mod table;
 pub mod verify;
 

@@ -100,7 +100,8 @@ impl Node {
         format!("mariadb --defaults-file={}", self.my_cnf().display())
     }
 
-    pub(crate) fn my_cnf(&self) -> PathBuf {
+    /// Its configuration file.
+    pub fn my_cnf(&self) -> PathBuf {
         self.dir.join("my.cnf")
     }
 

@@ -47,6 +47,9 @@ pub struct Settings {
     pub provider_options: String,
     /// A data directory of a stopped server to copy for every node, in place of an empty database.
     pub template: Option<PathBuf>,
+    /// Several nodes without a provider: plain servers, which something else than wsrep connects.
+    #[serde(default)]
+    pub separate: bool,
     /// The nodes' addresses, when they do not all share 127.0.0.1; to be started where each address exists.
     #[serde(default)]
     pub hosts: Vec<Ipv4Addr>,
@@ -64,6 +67,7 @@ impl Settings {
             sst_method: SstMethod::default(),
             provider_options: String::new(),
             template: None,
+            separate: false,
             hosts: Vec::new(),
         }
     }

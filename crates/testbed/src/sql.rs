@@ -113,6 +113,23 @@ impl Sql {
         Ok(rows)
     }
 
+    /// The columns of a query's first row with their names; empty without a row.
+    pub fn named_row(&mut self, query: &str) -> Result<Vec<(String, Option<String>)>, SqlError> {
+        let result = self.conn.query_iter(query)?;
+        let names: Vec<String> = result
+            .columns()
+            .as_ref()
+            .iter()
+            .map(|column| column.name_str().into_owned())
+            .collect();
+        let mut first = None;
+        for row in result {
+            let row = row?;
+            first.get_or_insert_with(|| row.unwrap().into_iter().map(text).collect::<Vec<_>>());
+        }
+        Ok(names.into_iter().zip(first.unwrap_or_default()).collect())
+    }
+
     /// The first column of a query's only row.
     pub fn value(&mut self, query: &str) -> Result<Option<String>, SqlError> {
         match <[Row; 1]>::try_from(self.query(query)?) {

@@ -7,7 +7,7 @@ use crate::cluster_error::ClusterError;
 use crate::sql::{Sql, SqlError};
 
 /// Time for the appliers to finish what they have queued after the load.
-const CATCH_UP: Duration = Duration::from_secs(120);
+pub(crate) const CATCH_UP: Duration = Duration::from_secs(120);
 
 /// Why the nodes could not be shown to be identical.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,15 @@ pub fn verify_identical(
     databases: &[&str],
 ) -> Result<Identical, VerifyError> {
     let last_committed = cluster.wait_caught_up(CATCH_UP)?;
+    let tables = compare_nodes(cluster, databases)?;
+    Ok(Identical {
+        last_committed,
+        tables,
+    })
+}
+
+/// Compares the tables of `databases`, and the lists of tables, on the running nodes, which must have settled.
+pub fn compare_nodes(cluster: &Cluster, databases: &[&str]) -> Result<Vec<TableSum>, VerifyError> {
     let mut reference: Option<(String, Vec<TableSum>)> = None;
     for node in cluster.nodes().iter().filter(|node| node.pid().is_some()) {
         let mut sql = node.sql().map_err(ClusterError::from)?;
@@ -82,10 +91,7 @@ pub fn verify_identical(
         }
     }
     match reference {
-        Some((_, tables)) if !tables.is_empty() => Ok(Identical {
-            last_committed,
-            tables,
-        }),
+        Some((_, tables)) if !tables.is_empty() => Ok(tables),
         _ => Err(VerifyError::NoTables),
     }
 }

@@ -17,7 +17,7 @@ use trireme_testbed::interrupt;
 use trireme_testbed::node::{StartMode, snapshots_given};
 use trireme_testbed::sql::{Sql, SqlError};
 use trireme_testbed::status::NodeStatus;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 use trireme_testbed::verify::verify_identical;
 
 /// The node that is away, and those that stay.
@@ -82,7 +82,7 @@ const P99_FIGURE: Measure = Measure::count("p99 <= 1.5 x");
 /// One trial.
 pub fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     departure: Departure,
     away: Duration,
     length: Duration,

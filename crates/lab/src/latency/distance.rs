@@ -10,7 +10,7 @@ use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
 use crate::stats::percentile;
 use trireme_testbed::interrupt;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Load before anything is measured: time for the cluster to adapt.
 const SETTLING: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ const REGION_FIGURE: Measure = Measure::count("all <= 1.2");
 /// each, named.
 pub fn far(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     length: Duration,
 ) -> Result<Vec<(&'static str, Vec<Figure>)>, LatencyError> {
     let near = commit_ms(ground, system, length, &[])?;
@@ -75,7 +75,7 @@ fn far_figures(usual_ms: f64, near_ms: f64, far_ms: f64) -> Vec<Figure> {
 /// One trial of `regions`.
 pub fn regions(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     length: Duration,
 ) -> Result<Vec<Figure>, LatencyError> {
     let trips = trial(ground, system, length, |site| {
@@ -93,7 +93,7 @@ pub fn regions(
 /// The median commit of each node, with `far_links` far and the others near.
 fn commit_ms(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     length: Duration,
     far_links: &[(usize, usize)],
 ) -> Result<[f64; 3], LatencyError> {
@@ -108,7 +108,7 @@ fn commit_ms(
 
 fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     length: Duration,
     lay_out: impl FnOnce(&Site<'_>),
 ) -> Result<[f64; 3], LatencyError> {

@@ -11,7 +11,7 @@ use crate::sysbench::run_load;
 use trireme_testbed::interrupt;
 use trireme_testbed::output::line;
 use trireme_testbed::sysbench::Load;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 const NODES: usize = 3;
 
@@ -62,7 +62,7 @@ enum Strength {
 }
 
 impl Strength {
-    fn name(self, system: &System) -> String {
+    fn name(self, system: &Wsrep) -> String {
         let name = &system.name;
         match self {
             Self::Galera => format!("{name} flush=1"),
@@ -79,7 +79,7 @@ type Trial = Vec<(Strength, String, Vec<(f64, f64)>)>;
 pub fn run(
     plan: &Plan,
     ground: &Ground,
-    systems: &[System],
+    systems: &[Wsrep],
     notebook: &mut Notebook,
 ) -> Result<(), LatencyError> {
     let turns = turns(systems);
@@ -126,8 +126,8 @@ pub fn run(
 }
 
 /// Who is measured in what order: what others are compared with comes first.
-fn turns(systems: &[System]) -> Vec<(&System, Strength)> {
-    let (galera, own): (Vec<&System>, Vec<&System>) = systems.iter().partition(|s| s.is_galera());
+fn turns(systems: &[Wsrep]) -> Vec<(&Wsrep, Strength)> {
+    let (galera, own): (Vec<&Wsrep>, Vec<&Wsrep>) = systems.iter().partition(|s| s.is_galera());
     let galera = galera.into_iter().map(|system| (system, Strength::Galera));
     let own = own
         .into_iter()
@@ -138,7 +138,7 @@ fn turns(systems: &[System]) -> Vec<(&System, Strength)> {
 /// Commits per second and 95th percentile at each point, on one fresh cluster.
 fn measure(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     strength: Strength,
     trial: usize,
     seconds: u64,
@@ -213,8 +213,8 @@ mod tests {
     use super::*;
     use trireme_testbed::packages::GALERA_PROVIDER;
 
-    fn system(name: &str, provider: &str) -> System {
-        System {
+    fn system(name: &str, provider: &str) -> Wsrep {
+        Wsrep {
             name: name.to_string(),
             provider: Some(provider.into()),
         }

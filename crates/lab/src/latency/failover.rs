@@ -9,7 +9,7 @@ use super::load::{Commit, Load};
 use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
 use trireme_testbed::interrupt;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Load before anything is measured.
 const WARMUP: Duration = Duration::from_secs(3);
@@ -51,7 +51,7 @@ const OFFICE_MOVED: Measure = Measure::count("office moved before");
 /// One trial.
 pub fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     fault: Fault,
     victim: Victim,
     office_option: Option<&str>,

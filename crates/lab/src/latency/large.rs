@@ -16,7 +16,7 @@ use super::site::{Ground, Site};
 use crate::stats::percentile;
 use trireme_testbed::interrupt;
 use trireme_testbed::sql::{Sql, SqlError};
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Small updates per second of all three clients together: little enough that a usual one waits for none before it.
 const RATE: f64 = 300.0;
@@ -73,7 +73,7 @@ impl Large {
 /// One trial. The large transaction is committed on the sequencer or on another node; small ones on all three.
 pub fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     large: Large,
     origin: Victim,
 ) -> Result<Vec<Figure>, LatencyError> {

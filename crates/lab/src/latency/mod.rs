@@ -40,7 +40,7 @@ use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages::PackageError;
 use trireme_testbed::preload::PreloadError;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::system::SystemError;
+use trireme_testbed::systems::SystemError;
 use trireme_testbed::verify::VerifyError;
 
 /// A part of the experiment.

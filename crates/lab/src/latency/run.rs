@@ -16,7 +16,7 @@ use super::{LatencyError, Part, Plan, distance, durability, trace};
 use crate::sysbench;
 use trireme_testbed::interrupt;
 use trireme_testbed::output::line;
-use trireme_testbed::system::{System, SystemError};
+use trireme_testbed::systems::{SystemError, Wsrep};
 
 const CONFLICTS: Measure = Measure::median("conflicts per commit", 4);
 const TPS: Measure = Measure::median("commits/s", 0);
@@ -55,10 +55,10 @@ pub fn run(plan: &Plan) -> Result<(), LatencyError> {
     }
 }
 
-fn systems(plan: &Plan) -> Result<Vec<System>, LatencyError> {
+fn systems(plan: &Plan) -> Result<Vec<Wsrep>, LatencyError> {
     let texts = plan.systems.iter();
     let systems = texts
-        .map(|text| System::parse(text, plan.provider.as_deref()))
+        .map(|text| Wsrep::parse(text, plan.provider.as_deref()))
         .collect::<Result<Vec<_>, _>>()?;
     match systems.iter().find(|system| !system.runs_with(3)) {
         Some(system) => Err(SystemError::Unknown(system.name.clone()).into()),
@@ -128,7 +128,7 @@ impl Case {
     }
 
     /// Whether `system` is tried in this case: Galera has no sequencer, so that one victim is as good as another.
-    fn concerns(self, system: &System, plan: &Plan) -> bool {
+    fn concerns(self, system: &Wsrep, plan: &Plan) -> bool {
         match self {
             Self::Failover(_, victim) | Self::Slow(_, victim) | Self::Large(_, victim) => {
                 !system.is_galera() || plan.victims.first() == Some(&victim)
@@ -142,7 +142,7 @@ impl Case {
         self,
         plan: &Plan,
         ground: &Ground,
-        system: &System,
+        system: &Wsrep,
     ) -> Result<Vec<(String, Vec<Figure>)>, LatencyError> {
         let length = Duration::from_secs(plan.seconds);
         let figures = match self {
@@ -171,7 +171,7 @@ impl Case {
 fn run_cases(
     plan: &Plan,
     cases: &[Case],
-    systems: &[System],
+    systems: &[Wsrep],
     notebook: &mut Notebook,
 ) -> Result<(), LatencyError> {
     let ground = Ground::take()?;
@@ -214,7 +214,7 @@ fn run_cases(
 }
 
 /// Part `windows`: the experiment of `trireme bench sysbench` at one point.
-fn windows(plan: &Plan, systems: &[System], notebook: &mut Notebook) -> Result<(), LatencyError> {
+fn windows(plan: &Plan, systems: &[Wsrep], notebook: &mut Notebook) -> Result<(), LatencyError> {
     let point = sysbench::Plan {
         systems: systems.to_vec(),
         nodes: vec![4],
@@ -296,8 +296,8 @@ mod tests {
         Command::parse_from([&["latency"], arguments].concat()).plan
     }
 
-    fn system(name: &str) -> System {
-        System {
+    fn system(name: &str) -> Wsrep {
+        Wsrep {
             name: name.to_string(),
             provider: Some(format!("/lib{name}_smm.so").into()),
         }

@@ -13,7 +13,7 @@ use trireme_testbed::cluster::{Cluster, START_TIMEOUT, make_private_dir};
 use trireme_testbed::node::StartMode;
 use trireme_testbed::output::line;
 use trireme_testbed::settings::Settings;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Rows of the table `sbtest.sbtest1`.
 pub const ROWS: usize = 10_000;
@@ -70,14 +70,14 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Starts `nodes` nodes, each in a network of its own without delays.
-    pub fn apart(ground: &'a Ground, system: &System, nodes: usize) -> Result<Self, LatencyError> {
+    pub fn apart(ground: &'a Ground, system: &Wsrep, nodes: usize) -> Result<Self, LatencyError> {
         Self::start(ground, system, nodes, Some(Network::new(nodes)?), |_| {})
     }
 
     /// Starts `nodes` nodes on loopback; `prepare` sees the cluster first.
     pub fn on_loopback(
         ground: &'a Ground,
-        system: &System,
+        system: &Wsrep,
         nodes: usize,
         prepare: impl FnOnce(&mut Cluster),
     ) -> Result<Self, LatencyError> {
@@ -86,7 +86,7 @@ impl<'a> Site<'a> {
 
     fn start(
         ground: &'a Ground,
-        system: &System,
+        system: &Wsrep,
         nodes: usize,
         network: Option<Network>,
         prepare: impl FnOnce(&mut Cluster),

@@ -13,7 +13,7 @@ use super::site::{Ground, Site};
 use super::slow_disk::SlowDisk;
 use crate::stats::percentile;
 use trireme_testbed::interrupt;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Clients on each of the two nodes.
 const CLIENTS: usize = 8;
@@ -59,7 +59,7 @@ const TPS_FIGURE: Measure = Measure::count("commits >= 0.9 x");
 /// One trial.
 pub fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     hindrance: Hindrance,
     victim: Victim,
     length: Duration,

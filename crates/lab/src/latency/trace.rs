@@ -15,7 +15,7 @@ use super::site::{Ground, Site};
 use super::strace::{Calls, Strace};
 use trireme_testbed::interrupt;
 use trireme_testbed::sql::Sql;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Clients on each node: some commits share a flush.
 const CLIENTS: usize = 2;
@@ -39,7 +39,7 @@ pub enum Promise {
 
 impl Promise {
     /// Those that a system can give.
-    pub fn of(system: &System) -> &'static [Self] {
+    pub fn of(system: &Wsrep) -> &'static [Self] {
         match system.is_galera() {
             true => &[Self::InnoDb],
             false => &[Self::Disk, Self::Os],
@@ -93,7 +93,7 @@ struct Acknowledged {
 /// One trial: a row of figures for each promise of the system, named.
 pub fn trial(
     ground: &Ground,
-    system: &System,
+    system: &Wsrep,
     length: Duration,
 ) -> Result<Vec<(String, Vec<Figure>)>, LatencyError> {
     let promises = Promise::of(system).iter();

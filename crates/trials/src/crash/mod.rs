@@ -33,7 +33,7 @@ use trireme_testbed::NodeError;
 use trireme_testbed::interrupt::Interrupted;
 use trireme_testbed::preload::PreloadError;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::system::SystemError;
+use trireme_testbed::systems::SystemError;
 use trireme_testbed::verify::VerifyError;
 
 /// Servers killed with -9 under load and started again: nothing acknowledged may be missing.

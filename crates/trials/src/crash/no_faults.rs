@@ -12,7 +12,7 @@ use trireme_lab::stats::{median, percentile};
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::interrupt;
 use trireme_testbed::output::{line, piece};
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 use trireme_testbed::table;
 
 /// Load before what counts.
@@ -44,7 +44,7 @@ const WAYS: [(&str, Isolation); 3] = [
 ];
 
 /// Runs the load under each setting on one cluster; prints a table. Returns the number of settings that broke their promise.
-pub fn run(plan: &Plan, system: &System, stage: &Stage, seed: u64) -> Result<usize, CrashError> {
+pub fn run(plan: &Plan, system: &Wsrep, stage: &Stage, seed: u64) -> Result<usize, CrashError> {
     let mut rows = Vec::new();
     let mut failed = 0;
     for (name, isolation) in WAYS {

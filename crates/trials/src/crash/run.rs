@@ -9,11 +9,11 @@ use super::summary::Summary;
 use super::trial::Trial;
 use super::{CrashError, Plan};
 use trireme_testbed::output::{line, piece};
-use trireme_testbed::system::{System, SystemError};
+use trireme_testbed::systems::{SystemError, Wsrep};
 
 /// Plays the plan's schedules: a line each, then a summary. Fails if any promise was broken.
 pub fn run(plan: &Plan) -> Result<(), CrashError> {
-    let system = System::parse(&plan.provider, None)?;
+    let system = Wsrep::parse(&plan.provider, None)?;
     if system.provider.is_none() {
         return Err(SystemError::Unknown(system.name).into());
     }
@@ -50,7 +50,7 @@ pub fn run(plan: &Plan) -> Result<(), CrashError> {
 
 fn play(
     plan: &Plan,
-    system: &System,
+    system: &Wsrep,
     stage: &Stage,
     first: u64,
     summary: &mut Summary,
@@ -68,7 +68,7 @@ fn play(
     Ok(())
 }
 
-fn described(plan: &Plan, system: &System) -> String {
+fn described(plan: &Plan, system: &Wsrep) -> String {
     let mut text = system.name.clone();
     if !system.is_galera() {
         text += &format!(" with repl.durability={}", plan.durability());

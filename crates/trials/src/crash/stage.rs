@@ -8,7 +8,7 @@ use super::schedule::NODES;
 use super::{CrashError, Plan, io_error};
 use trireme_testbed::cluster::{Cluster, make_private_dir};
 use trireme_testbed::settings::{Settings, default_dir};
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 
 /// Small redo logs are quicker copied.
 const REDO_LOG: &str = "--innodb-log-file-size=16M";
@@ -34,7 +34,7 @@ impl Stage {
         &self,
         name: &str,
         plan: &Plan,
-        system: &System,
+        system: &Wsrep,
         adapt: impl FnOnce(&mut Settings),
     ) -> Result<Cluster, CrashError> {
         let dir = self.dir.join(name);

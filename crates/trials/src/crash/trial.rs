@@ -21,7 +21,7 @@ use trireme_testbed::interrupt;
 use trireme_testbed::node::{Node, StartMode, snapshots_given};
 use trireme_testbed::process;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::system::System;
+use trireme_testbed::systems::Wsrep;
 use trireme_testbed::verify::{VerifyError, verify_identical};
 
 /// Load that goes on after all serve again.
@@ -69,7 +69,7 @@ impl<'a> Trial<'a> {
         plan: &'a Plan,
         schedule: &'a Schedule,
         stage: &Stage,
-        system: &System,
+        system: &Wsrep,
     ) -> Result<Self, CrashError> {
         let name = format!("{:016x}", schedule.seed);
         let mut cluster = stage.cluster(&name, plan, system, |settings| {

@@ -1,30 +1,20 @@
-//! What is measured: a server with a certain provider, or none.
+//! A server under a certain wsrep provider, or under none: what the older experiments compare.
 
 use std::path::{Path, PathBuf};
 
-use crate::packages::{self, GALERA_PROVIDER, PackageError};
+use super::SystemError;
+use crate::packages::{self, GALERA_PROVIDER};
 
-/// What is measured: a server with a certain provider, or none.
+/// A server under a certain wsrep provider, or under none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct System {
+pub struct Wsrep {
     /// Its name in the report.
     pub name: String,
     /// Its provider; `None` for a plain server.
     pub provider: Option<PathBuf>,
 }
 
-/// A `--systems` entry that names no system.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SystemError {
-    /// The library is missing.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// Not a name that we know.
-    #[error("unknown system {0:?}; give trireme, galera, plain or NAME=PROVIDER_PATH")]
-    Unknown(String),
-}
-
-impl System {
+impl Wsrep {
     /// Reads `trireme` (whose provider is `trireme_provider`, or the library beside this program), `galera`, `plain` or
     /// `NAME=PATH`.
     pub fn parse(text: &str, trireme_provider: Option<&Path>) -> Result<Self, SystemError> {
@@ -38,7 +28,7 @@ impl System {
                 Some(packages::provider(Some(Path::new(GALERA_PROVIDER)))?),
             ),
             None if text == "trireme" => (text, Some(packages::provider(trireme_provider)?)),
-            _ => return Err(SystemError::Unknown(text.to_string())),
+            _ => return Err(SystemError::NoProvider(text.to_string())),
         };
         Ok(Self {
             name: name.to_string(),
@@ -65,16 +55,16 @@ mod tests {
     fn systems_are_read_by_name_or_path() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().canonicalize().unwrap();
-        let own = System::parse(&format!("mine={}", path.display()), None).unwrap();
+        let own = Wsrep::parse(&format!("mine={}", path.display()), None).unwrap();
         assert_eq!(
             (own.name.as_str(), own.provider.as_deref()),
             ("mine", Some(path.as_path()))
         );
         assert_eq!(
-            System::parse("trireme", Some(&path)).unwrap().provider,
+            Wsrep::parse("trireme", Some(&path)).unwrap().provider,
             Some(path)
         );
-        let plain = System::parse("plain", None).unwrap();
+        let plain = Wsrep::parse("plain", None).unwrap();
         assert!(plain.runs_with(1) && !plain.runs_with(2));
         assert!(own.runs_with(4));
     }
@@ -82,12 +72,12 @@ mod tests {
     #[test]
     fn unknown_systems_are_refused() {
         assert_eq!(
-            System::parse("oracle", None),
-            Err(SystemError::Unknown("oracle".to_string()))
+            Wsrep::parse("oracle", None),
+            Err(SystemError::NoProvider("oracle".to_string()))
         );
-        assert!(System::parse("=x", None).is_err());
+        assert!(Wsrep::parse("=x", None).is_err());
         assert!(matches!(
-            System::parse("a=/nonexistent", None),
+            Wsrep::parse("a=/nonexistent", None),
             Err(SystemError::Package(_))
         ));
     }

@@ -1,0 +1,73 @@
+//! A system that runs on this machine.
+
+use std::fs;
+
+use super::{DeployError, Durability, System};
+use crate::cluster::Cluster;
+use crate::node::{Node, StartMode};
+use crate::settings::Settings;
+use crate::verify::{TableSum, compare_nodes};
+
+/// A system that runs. Dropping it kills its servers.
+pub struct Deployed<'a> {
+    system: &'a dyn System,
+    cluster: Cluster,
+}
+
+impl<'a> Deployed<'a> {
+    /// Starts `system` in the directory of `settings`, with as many nodes as they name and the system can have.
+    pub fn start(
+        system: &'a dyn System,
+        durability: Durability,
+        mut settings: Settings,
+    ) -> Result<Self, DeployError> {
+        settings.nodes = system.nodes(settings.nodes);
+        system.configure(durability, &mut settings);
+        let separate = settings.separate;
+        let mut cluster = Cluster::create(settings, |_| {})?;
+        if separate {
+            cluster.start_all(StartMode::Join)?;
+        } else {
+            cluster.start()?;
+        }
+        system.connect(&mut cluster)?;
+        Ok(Self { system, cluster })
+    }
+
+    /// What runs.
+    pub fn system(&self) -> &'a dyn System {
+        self.system
+    }
+
+    /// Its servers.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// A node that takes writes in every system.
+    pub fn first(&self) -> &Node {
+        self.cluster.node(0)
+    }
+
+    /// Waits until all nodes have all commits; then they must hold the same rows in `databases`, and the system must have
+    /// done what its name says. The load must have stopped.
+    pub fn verify(&mut self, databases: &[&str]) -> Result<Vec<TableSum>, DeployError> {
+        self.system.settle(&mut self.cluster)?;
+        let tables = compare_nodes(&self.cluster, databases)?;
+        self.system.check(&self.cluster)?;
+        Ok(tables)
+    }
+
+    /// The configuration of every node, as text.
+    pub fn settings_text(&self) -> String {
+        let nodes = self.cluster.nodes().iter();
+        let texts = nodes.map(|node| fs::read_to_string(node.my_cnf()).unwrap_or_default());
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Kills its servers and removes their data.
+    pub fn end(mut self) -> Result<(), DeployError> {
+        self.cluster.kill()?;
+        Ok(self.cluster.delete()?)
+    }
+}

@@ -1,0 +1,129 @@
+//! The systems that can be measured, each in a file of its own behind the trait [`System`].
+//!
+//! A system says how its servers are configured, joined, settled and checked; [`Deployed`] is one that runs. Each is set up
+//! as its own documentation advises, and [`Durability`] asks the same of all of them.
+
+mod deployed;
+mod error;
+mod galera;
+mod plain;
+mod semisync;
+mod trireme;
+mod wsrep;
+
+use std::path::Path;
+
+pub use deployed::Deployed;
+pub use error::{DeployError, SystemError};
+pub use wsrep::Wsrep;
+
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
+use crate::packages;
+use crate::settings::Settings;
+use crate::verify::CATCH_UP;
+
+/// When a commit is on stable storage, on every node that acknowledges it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Some time after it is acknowledged: a crash of the machine may lose it, a crash of the server too.
+    Lazy,
+    /// Before it is acknowledged, as far as the system can.
+    Full,
+}
+
+/// A way to keep the same rows on several servers, or a single server.
+pub trait System {
+    /// Its name in options and reports.
+    fn name(&self) -> &str;
+
+    /// One sentence for reports: how commits travel, and which advice its settings follow.
+    fn about(&self) -> &'static str;
+
+    /// How many servers it has when `wanted` are asked for.
+    fn nodes(&self, wanted: usize) -> usize {
+        wanted
+    }
+
+    /// Adds what the system needs to the settings of its servers.
+    fn configure(&self, durability: Durability, settings: &mut Settings);
+
+    /// Joins servers that have just started, unless they have done so by themselves.
+    fn connect(&self, _cluster: &mut Cluster) -> Result<(), DeployError> {
+        Ok(())
+    }
+
+    /// Waits until every node has every acknowledged commit. The load must have stopped.
+    fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
+        cluster.wait_caught_up(CATCH_UP)?;
+        Ok(())
+    }
+
+    /// Fails if the system has not done since its start what its name says.
+    fn check(&self, _cluster: &Cluster) -> Result<(), DeployError> {
+        Ok(())
+    }
+}
+
+/// The systems by name.
+pub const NAMES: [&str; 4] = ["plain", "semisync", "galera", "trireme"];
+
+/// The system called `name`; Trireme's provider is `provider`, or the library beside this program. Fails when one of its
+/// parts is not installed.
+pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, SystemError> {
+    packages::mariadbd()?;
+    Ok(match name {
+        "plain" => Box::new(plain::Plain),
+        "semisync" => Box::new(semisync::SemiSync),
+        "galera" => Box::new(galera::Galera::installed()?),
+        "trireme" => Box::new(trireme::Trireme::with(provider)?),
+        "pxc" | "group-replication" => {
+            return Err(SystemError::CannotBeHad {
+                name: name.to_string(),
+            });
+        }
+        _ => return Err(SystemError::Unknown(name.to_string())),
+    })
+}
+
+/// The settings of InnoDB that `durability` asks of every system.
+fn innodb(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Lazy => "--innodb-flush-log-at-trx-commit=0",
+        Durability::Full => "--innodb-flush-log-at-trx-commit=1",
+    }
+}
+
+/// Adds arguments to those of the servers.
+fn add(settings: &mut Settings, arguments: &[&str]) {
+    let arguments = arguments.iter().map(|argument| argument.to_string());
+    settings.mariadbd_args.extend(arguments);
+}
+
+impl From<ClusterError> for DeployError {
+    fn from(error: ClusterError) -> Self {
+        Self::Cluster(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_says_so() {
+        let reason = |name| find(name, None).err().map(|error| error.to_string());
+        assert!(reason("pxc").unwrap().contains("--systems"));
+        assert!(reason("oracle").unwrap().contains("plain, semisync"));
+    }
+
+    #[test]
+    fn a_missing_library_names_its_remedy() {
+        let missing = find("trireme", Some(Path::new("/nonexistent/libx.so")));
+        let text = missing.err().unwrap().to_string();
+        assert!(
+            text.contains("--provider") && !text.contains('\n'),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Semi-synchronous replication, built into MariaDB: one source, and replicas one of which acknowledges each commit.
+//!
+//! Settings follow MariaDB's documentation: `AFTER_SYNC` loses nothing that anybody has seen, GTIDs, parallel appliers on
+//! the replicas, `sync_binlog` and `sync_relay_log` where commits shall be on stable storage. The timeout is so large that
+//! the source never goes on without a replica; [`System::check`] fails if it has nevertheless.
+
+use std::time::{Duration, Instant};
+
+use super::{DeployError, Durability, System, add, innodb};
+use crate::cluster::Cluster;
+use crate::interrupt;
+use crate::node::Node;
+use crate::settings::Settings;
+use crate::sql::Sql;
+use crate::verify::CATCH_UP;
+
+/// The node that takes writes.
+const SOURCE: usize = 0;
+
+/// Time for the replicas to connect.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// One source with replicas.
+pub(super) struct SemiSync;
+
+impl System for SemiSync {
+    fn name(&self) -> &str {
+        "semisync"
+    }
+
+    fn about(&self) -> &'static str {
+        "MariaDB's semi-synchronous replication, one source, one replica or more with 4 appliers each; a commit is \
+         acknowledged when a replica has it in its relay log (AFTER_SYNC)"
+    }
+
+    fn nodes(&self, wanted: usize) -> usize {
+        wanted.max(2)
+    }
+
+    fn configure(&self, durability: Durability, settings: &mut Settings) {
+        settings.separate = true;
+        add(
+            settings,
+            &[
+                "--log-bin=binlog",
+                "--relay-log=relaylog",
+                "--relay-log-recovery=ON",
+                "--gtid-strict-mode=ON",
+                "--slave-parallel-threads=4",
+                "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+                "--rpl-semi-sync-master-timeout=86400000",
+                "--rpl-semi-sync-slave-enabled=ON",
+                innodb(durability),
+            ],
+        );
+        match durability {
+            Durability::Lazy => add(settings, &["--sync-binlog=0"]),
+            Durability::Full => add(settings, &["--sync-binlog=1", "--sync-relay-log=1"]),
+        }
+    }
+
+    fn connect(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
+        let source = cluster.node(SOURCE).ports;
+        for node in replicas(cluster) {
+            let statements = [
+                format!(
+                    "CHANGE MASTER TO MASTER_HOST='{}', MASTER_PORT={}, MASTER_USER='root', MASTER_USE_GTID=slave_pos",
+                    source.host, source.mysql
+                ),
+                "START SLAVE".to_string(),
+                "SET GLOBAL read_only=ON".to_string(),
+            ];
+            let mut sql = connection(node)?;
+            for statement in statements {
+                sql.exec(&statement).map_err(failed(node))?;
+            }
+        }
+        let began = Instant::now();
+        for node in replicas(cluster) {
+            while slave_status(node, "Slave_IO_Running")? != "Yes" {
+                if began.elapsed() > CONNECT {
+                    return Err(not_replicating(node)?);
+                }
+                pause()?;
+            }
+        }
+        // Only now: without a replica the source would wait for its timeout.
+        let node = cluster.node(SOURCE);
+        let mut sql = connection(node)?;
+        sql.exec("SET GLOBAL rpl_semi_sync_master_enabled=ON")
+            .map_err(failed(node))?;
+        let clients = (cluster.nodes().len() - 1).to_string();
+        while status(node, "Rpl_semi_sync_master_clients")? != clients {
+            if began.elapsed() > CONNECT {
+                return Err(DeployError::Replica {
+                    node: node.name.clone(),
+                    reason: "not all replicas are semi-synchronous".to_string(),
+                });
+            }
+            pause()?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
+        let node = cluster.node(SOURCE);
+        let position = connection(node)?
+            .value("SELECT @@global.gtid_binlog_pos")
+            .map_err(failed(node))?
+            .unwrap_or_default();
+        for node in replicas(cluster) {
+            let wait = format!(
+                "SELECT MASTER_GTID_WAIT('{position}', {})",
+                CATCH_UP.as_secs()
+            );
+            let mut sql = node
+                .sql_with_timeout(CATCH_UP + Duration::from_secs(5))
+                .map_err(|error| DeployError::Cluster(Box::new(error.into())))?;
+            if sql.value(&wait).map_err(failed(node))?.as_deref() != Some("0") {
+                return Err(not_replicating(node)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, cluster: &Cluster) -> Result<(), DeployError> {
+        let node = cluster.node(SOURCE);
+        let alone = status(node, "Rpl_semi_sync_master_no_tx")?;
+        if alone != "0" || status(node, "Rpl_semi_sync_master_status")? != "ON" {
+            return Err(DeployError::FellBack {
+                node: node.name.clone(),
+                commits: alone,
+            });
+        }
+        for node in replicas(cluster) {
+            if slave_status(node, "Slave_SQL_Running")? != "Yes" {
+                return Err(not_replicating(node)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replicas(cluster: &Cluster) -> &[Node] {
+    &cluster.nodes()[SOURCE + 1..]
+}
+
+fn connection(node: &Node) -> Result<Sql, DeployError> {
+    node.sql()
+        .map_err(|error| DeployError::Cluster(Box::new(error.into())))
+}
+
+fn failed(node: &Node) -> impl Fn(crate::sql::SqlError) -> DeployError + '_ {
+    |source| DeployError::Sql {
+        node: node.name.clone(),
+        source,
+    }
+}
+
+fn status(node: &Node, name: &str) -> Result<String, DeployError> {
+    let value = connection(node)?.status(name).map_err(failed(node))?;
+    Ok(value.unwrap_or_default())
+}
+
+/// A column of `SHOW SLAVE STATUS`.
+fn slave_status(node: &Node, column: &str) -> Result<String, DeployError> {
+    let row = connection(node)?
+        .named_row("SHOW SLAVE STATUS")
+        .map_err(failed(node))?;
+    let found = row.into_iter().find(|(name, _)| name == column);
+    Ok(found.and_then(|(_, value)| value).unwrap_or_default())
+}
+
+fn not_replicating(node: &Node) -> Result<DeployError, DeployError> {
+    let mut reason = slave_status(node, "Last_IO_Error")?;
+    if reason.is_empty() {
+        reason = slave_status(node, "Last_SQL_Error")?;
+    }
+    if reason.is_empty() {
+        reason = "it has not caught up in time".to_string();
+    }
+    Ok(DeployError::Replica {
+        node: node.name.clone(),
+        reason,
+    })
+}
+
+fn pause() -> Result<(), DeployError> {
+    interrupt::sleep(Duration::from_millis(50))
+        .map_err(|interrupted| DeployError::Cluster(Box::new(interrupted.into())))
+}
