@@ -290,14 +290,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Ends the group, which hands on what lasts, and gives its log.
+    pub(crate) fn take_link(&mut self) -> Option<Storage> {
+        let Link { group, storage, .. } = self.link.take()?;
+        self.lasting = group.lasting();
+        Some(storage)
+    }
+
     /// The connection is gone; the replicator stays.
     pub fn drop_link(&mut self) {
-        if let Some(link) = &self.link {
-            self.lasting = link.group.lasting();
-        }
         let needs_log = self.replicator.needs_log();
         self.closed_log = self.failed_log.take().filter(|_| needs_log);
-        if let Some(Link { mut storage, .. }) = self.link.take() {
+        if let Some(mut storage) = self.take_link() {
             match self.failed.take() {
                 Some(Failure { is_lack, .. }) => self.volume_fails(&mut storage, is_lack),
                 None => {

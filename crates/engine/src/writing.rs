@@ -225,7 +225,7 @@ impl Engine {
         let Some(Failure { text, is_lack }) = self.failed.take() else {
             return;
         };
-        let Some(Link { mut storage, .. }) = self.link.take() else {
+        let Some(mut storage) = self.take_link() else {
             return;
         };
         storage.staging = Staging::default();
