@@ -100,7 +100,10 @@ impl Replicator {
         if self.connected && !self.applied_history.is_nil() {
             // The queue will bring the database there.
             self.local = self.gtid_of(self.order.top());
-            self.overrides = (self.control.as_ref()).map_or(Vec::new(), |c| c.forks.clone());
+            // Without a control state it has heard of no others since the log began anew before.
+            if let Some(control) = &self.control {
+                self.overrides = control.forks.clone();
+            }
         }
         self.keep_home();
         for (_, sent) in self.submissions.take_all() {

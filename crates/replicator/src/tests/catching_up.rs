@@ -1,10 +1,11 @@
 //! How nodes whose database has a past get what it lacks, or a snapshot if nobody has that.
 
 use trireme_certification::KeyType;
+use trireme_group::Delivery;
 
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
-use crate::{Code, Event, Gtid, LocalState};
+use crate::{Action, Code, Event, Gtid, LocalState};
 
 /// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
 fn one_behind() -> (Cluster, usize, Gtid) {
@@ -271,6 +272,41 @@ fn a_database_beyond_an_unknown_fork_is_not_continued() {
     );
     cluster.settle();
     assert!(kinds(&cluster, joiner).contains(&"sst_request".to_string()));
+}
+
+/// Found by the simulator (seed 7000000239 of profile mistakes): the second time, the log forgot the override that the
+/// database includes, and the database went on beyond the fork.
+#[test]
+fn a_log_that_begins_anew_again_knows_the_overrides_of_the_database() {
+    for resets in [1, 2] {
+        let mut cluster = Cluster::of(3);
+        let component = vec![super::driver::member(2)];
+        cluster.event(2, Event::NonPrimary { component });
+        cluster.settle();
+        // It goes on alone; the two histories have other control states at one position.
+        cluster.believes = false;
+        let mut alone = cluster.configuration.clone();
+        alone.members.retain(|m| m.incarnation == incarnation(2));
+        alone.override_id = Some(trireme_group::Uuid([3; 16]));
+        alone.number += 1;
+        cluster.append(Delivery::Configuration(alone));
+        let (position, delivery) = cluster.order.last().cloned().expect("just appended");
+        cluster.event(2, Event::Delivered { position, delivery });
+        // So do the others.
+        cluster.order.pop();
+        cluster.nodes[2].primary = false;
+        cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+        for key in ["a", "b", "c"] {
+            cluster.certify(0, key, KeyType::Exclusive);
+        }
+        cluster.settle();
+        cluster.nodes[2].primary = true;
+        (0..resets).for_each(|_| cluster.reset(2));
+        cluster.reconfigure(|c| c.members.push(super::driver::member(2)));
+        cluster.settle();
+        let told = |action: &Action| matches!(action, Action::Log { text, .. } if text.contains("gone on without each other"));
+        assert!(cluster.nodes[2].actions.iter().any(told), "{resets}");
+    }
 }
 
 #[test]

@@ -1,18 +1,40 @@
 //! Of nodes that found a cluster without choosing one of them, one does (`docs/protocol.md`, "Founding
 //! without choosing a node").
 //!
-//! Two would be two clusters with one configuration, and each may have acknowledged commits.
+//! Two would be two clusters with one configuration, and each may have acknowledged commits. A founder that dies before it has
+//! told anybody has founded nothing.
 
 use trireme_group::Uuid;
 
 use super::Invariant;
 use super::logs::name;
-use crate::seen::{NodeId, Seen, Sight};
+use crate::seen::{NodeId, Seen, Sight, TimeUs};
 
 /// See the module.
 #[derive(Default)]
 pub struct OneFounder {
-    first: Option<(NodeId, Uuid)>,
+    first: Option<Founding>,
+    /// Their founders died as they founded them, so that nobody has heard of them.
+    stillborn: Vec<Uuid>,
+}
+
+struct Founding {
+    node: NodeId,
+    at_us: TimeUs,
+    history: Uuid,
+}
+
+impl OneFounder {
+    /// Err: somebody has heard of a history whose founder was taken to have died before it could tell anybody.
+    fn heard_of(&self, node: NodeId, history: Uuid) -> Result<(), String> {
+        match self.stillborn.contains(&history) {
+            true => Err(format!(
+                "{} goes on with {history}, whose founder died as it founded it",
+                name(node)
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Invariant for OneFounder {
@@ -21,17 +43,29 @@ impl Invariant for OneFounder {
     }
 
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
-        let Seen::Supported { history } = &sight.what else {
-            return Ok(());
-        };
-        if let Some((node, first)) = self.first {
-            return Err(format!(
-                "{} founds {history}, and {} had founded {first}",
-                name(sight.node),
-                name(node)
-            ));
+        let node = sight.node;
+        match &sight.what {
+            Seen::Supported { history } => {
+                if let Some(first) = &self.first {
+                    let (founder, before) = (name(first.node), first.history);
+                    let text = format!("{} founds {history}, and {founder}", name(node));
+                    return Err(format!("{text} had founded {before}"));
+                }
+                self.first = Some(Founding {
+                    node,
+                    at_us: sight.at_us,
+                    history: *history,
+                });
+            }
+            Seen::Stopped { clean: false } => {
+                let dies = |first: &mut Founding| first.node == node && first.at_us == sight.at_us;
+                let stillborn = self.first.take_if(dies);
+                self.stillborn.extend(stillborn.map(|first| first.history));
+            }
+            Seen::BeganAnew { checkpoint } => return self.heard_of(node, checkpoint.history),
+            Seen::Ordered { history, .. } => return self.heard_of(node, *history),
+            _ => {}
         }
-        self.first = Some((sight.node, *history));
         Ok(())
     }
 }
