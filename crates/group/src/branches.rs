@@ -173,7 +173,7 @@ impl Group {
         if self.is_of_own_branch(from, log) || planted(Mutant::OtherBranchElects) {
             return Some(promise);
         }
-        let is_outvoted = self.status_of(from).is_some_and(|s| self.outvotes(from, s));
+        let is_outvoted = self.outvotes_peer(from);
         if !own.starts_with(theirs) && !is_outvoted {
             // It is asked to lead if its log is the better one.
             let better = log.last() > (self.tail.end_ballot(), self.tail.end());
@@ -193,11 +193,8 @@ impl Group {
     }
 
     pub(crate) fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
-        self.status_of(from).map(|status| &status.overrides)
-    }
-
-    fn status_of(&self, from: Incarnation) -> Option<&Status> {
-        self.peers.get(&from)?.status.as_ref()
+        let status = self.peers.get(&from)?.status.as_ref()?;
+        Some(&status.overrides)
     }
 
     /// The overrides in this log, committed or not.

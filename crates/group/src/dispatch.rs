@@ -100,6 +100,9 @@ impl Group {
         if message.claims_office() && self.is_of_older_branch(from) {
             return self.tell_older_branch(from, &message);
         }
+        if message.claims_office() && self.outvotes_peer(from) {
+            return;
+        }
         if self.is_a_twins(from, &message) {
             return;
         }

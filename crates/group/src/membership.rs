@@ -321,6 +321,7 @@ impl Group {
             };
             peer.up && status.is_some_and(office)
         });
+        let offices = offices.filter(|(incarnation, _)| !self.outvotes_peer(**incarnation));
         let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| *incarnation).collect();
         if offices.is_empty() {
             return;

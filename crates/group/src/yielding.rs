@@ -82,8 +82,18 @@ impl Group {
         let Some(peer) = self.peers.get(&from) else {
             return false; // its status has come in
         };
-        let is_seated = self.committed.configuration.replica(peer.replica).is_some();
-        !is_seated || self.standing == Standing::Primary && self.has_majority_of_own_branch()
+        let seats = |replica| self.committed.configuration.replica(replica).is_some();
+        if self.standing == Standing::Outside || !seats(self.my_replica()) {
+            return false; // it has no component of its own
+        }
+        !seats(peer.replica)
+            || self.standing == Standing::Primary && self.has_majority_of_own_branch()
+    }
+
+    /// The same, of a peer by its last status.
+    pub(crate) fn outvotes_peer(&self, from: Incarnation) -> bool {
+        let status = self.peers.get(&from).and_then(|peer| peer.status.as_ref());
+        status.is_some_and(|status| self.outvotes(from, status))
     }
 
     /// True if members without overrides beyond this log's are a majority.
@@ -101,9 +111,7 @@ impl Group {
 
     /// True for a member that has gone on alone, and has to come in again; one without a vote is about to.
     pub(crate) fn has_gone_on_alone(&self, member: &Member) -> bool {
-        let peer = self.peers.get(&member.incarnation);
-        let status = peer.and_then(|peer| peer.status.as_ref());
-        member.voter && status.is_some_and(|status| self.outvotes(member.incarnation, status))
+        member.voter && self.outvotes_peer(member.incarnation)
     }
 }
 

@@ -56,14 +56,16 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// Where the node's log ends, if the node is primary and synced, and has nothing left to commit or to apply.
+    /// Where the node's log ends, if the node is primary and synced, and has nothing left to commit or to apply. A seqno that
+    /// waits for the members' votes is left: one of them may be a process that is leaving.
     pub(super) fn rests_at(&self) -> Option<u64> {
         let link = self.engine.link()?;
         let status = self.engine.status();
         let rests = link.group.standing() == Standing::Primary
             && link.group.commit() == link.group.end()
             && status.local_state == LocalState::Synced
-            && status.local_recv_queue.now == 0;
+            && status.local_recv_queue.now == 0
+            && self.engine.replicator.last_seqno() == Some(status.last_committed);
         rests.then(|| link.group.end())
     }
 
