@@ -113,8 +113,13 @@ impl Group {
     }
 
     /// Memory is bounded; the first of all origins is never kept waiting, or all might wait for each
-    /// other. Whoever finds no room offers again.
+    /// other. Whoever finds no room offers again. What an origin has submitted and is not ordered counts, too, or an origin
+    /// could submit one parcel after the other and leave out the first.
     fn has_room(&self, from: Incarnation, parcel: &Parcel) -> bool {
+        let pending = self.submissions.bytes_of(from) + parcel.len as usize;
+        if pending > self.config.thresholds.pending_bytes {
+            return self.submissions.bytes_of(from) == 0;
+        }
         let parcels = &self.fetching.parcels;
         let of_origin = self.fetching.of_origin(from);
         let all = self.fetching.len_of_all() + u64::from(parcel.len);
@@ -200,6 +205,11 @@ impl Group {
             return;
         }
         let parcel_id = parcel.id(from);
+        // A submission has one parcel, or a peer could name one after the other for the number that is never kept waiting.
+        self.forget_parcels(|known, fetch| {
+            let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+            known.origin == from && known != parcel_id && submitted == Some(number)
+        });
         // What is next in its order is never kept waiting; the others are submitted again.
         let may_begin = self.is_next_of(from, number) || self.has_room(from, &parcel);
         match self.fetching.parcels.get_mut(&parcel_id) {

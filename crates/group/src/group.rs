@@ -344,6 +344,11 @@ impl Group {
         self.tail.payload_bytes()
     }
 
+    /// Bytes of submissions that wait to be ordered, of that origin which has sent the most.
+    pub fn pending_bytes(&self) -> usize {
+        self.submissions.most_bytes()
+    }
+
     /// Log end.
     pub fn end(&self) -> Position {
         self.tail.end()

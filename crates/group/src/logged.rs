@@ -68,8 +68,13 @@ impl Group {
             let Some((id, parcel)) = self.large_reference(entry) else {
                 continue;
             };
-            let is_here = self.submissions.payload(self.me(), id).is_some();
-            if is_here || self.comes_from_origin(id, &parcel) {
+            if self.submissions.payload(self.me(), id).is_some() {
+                if bytes > 0 {
+                    bytes += u64::from(parcel.len); // it waits for one before it, in memory
+                }
+                continue;
+            }
+            if self.comes_from_origin(id, &parcel) {
                 continue;
             }
             if bytes > 0 && bytes + u64::from(parcel.len) > self.config.thresholds.logged_bytes {

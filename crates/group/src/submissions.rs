@@ -65,6 +65,16 @@ impl Queue {
         }
     }
 
+    /// Forgets the last ones until all take so much at most.
+    fn shorten(&mut self, most_bytes: usize) {
+        while self.bytes > most_bytes {
+            let Some((_, payload)) = self.payloads.pop_last() else {
+                break; // `bytes` is their sum
+            };
+            self.bytes -= payload.map_or(0, |payload| payload.len());
+        }
+    }
+
     fn first(&self) -> Option<u64> {
         self.payloads.keys().next().copied()
     }
@@ -132,21 +142,36 @@ impl Submissions {
         queue.insert(number, payload);
     }
 
-    /// True if this payload fits into `most_bytes` with the others of its origin, or is what those wait for. What is not
-    /// kept is asked for when it is ordered, or sent again to be ordered.
-    pub fn has_room(
-        &self,
+    /// Keeps what came in if it takes `most_bytes` at most together with the others of its origin. They wait for the first
+    /// of them, so the last ones give way to a new first one. What is not kept is asked for when it is ordered, or sent again
+    /// to be ordered.
+    pub fn keep_within(
+        &mut self,
+        most_bytes: usize,
         origin: Incarnation,
         number: u64,
-        payload: Option<&Bytes>,
-        most_bytes: usize,
-    ) -> bool {
-        let len = payload.map_or(0, Bytes::len);
-        let queue = self.pending.get(&origin);
-        queue.is_none_or(|queue| {
-            let is_first = queue.first().is_none_or(|first| number < first);
-            is_first || queue.bytes + len <= most_bytes
-        })
+        payload: Option<Bytes>,
+    ) {
+        let len = payload.as_ref().map_or(0, Bytes::len);
+        let queue = self.pending.entry(origin).or_default();
+        let is_first = queue.first().is_none_or(|first| number < first);
+        if is_first {
+            queue.shorten(most_bytes.saturating_sub(len));
+        }
+        if is_first || queue.bytes + len <= most_bytes {
+            self.keep(origin, number, payload);
+        }
+    }
+
+    /// Bytes of payloads of this origin that wait to be ordered.
+    pub fn bytes_of(&self, origin: Incarnation) -> usize {
+        self.pending.get(&origin).map_or(0, |queue| queue.bytes)
+    }
+
+    /// Bytes of waiting payloads of the origin that has most of them.
+    pub fn most_bytes(&self) -> usize {
+        let bytes = self.pending.values().map(|queue| queue.bytes);
+        bytes.max().unwrap_or(0)
     }
 
     /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
@@ -205,26 +230,34 @@ mod tests {
     const ORIGIN: Incarnation = Incarnation(Uuid([1; 16]));
 
     #[test]
-    fn memory_for_what_is_not_ordered_is_bounded_but_for_the_first() {
+    fn memory_for_what_is_not_ordered_is_bounded_and_the_first_is_kept() {
+        const MOST_BYTES: usize = 400;
         let mut submissions = Submissions::default();
         let quarter = Some(Bytes::from(vec![0; 100]));
-        let has_room = |submissions: &Submissions, number, payload| {
-            submissions.has_room(ORIGIN, number, payload, 400)
+        let come = |submissions: &mut Submissions, number, payload: &Option<Bytes>| {
+            submissions.keep_within(MOST_BYTES, ORIGIN, number, payload.clone());
+            assert!(submissions.most_bytes() <= MOST_BYTES);
+            let kept = submissions.pending[&ORIGIN].payloads.keys();
+            kept.copied().collect::<Vec<u64>>()
         };
-        for number in 2..=5 {
-            assert!(has_room(&submissions, number, quarter.as_ref()));
-            submissions.keep(ORIGIN, number, quarter.clone());
-            submissions.keep(ORIGIN, number, quarter.clone());
+        for number in 6..=9 {
+            come(&mut submissions, number, &quarter);
         }
-        assert!(!has_room(&submissions, 6, quarter.as_ref()));
-        assert!(has_room(&submissions, 1, quarter.as_ref()));
-        assert!(submissions.take_next(ORIGIN, 1).is_some());
-        submissions.ordered(SubmissionId {
-            incarnation: ORIGIN,
-            number: 3,
-        });
-        assert!(has_room(&submissions, 6, quarter.as_ref()));
-        assert!(has_room(&submissions, 7, None));
+        assert_eq!(come(&mut submissions, 10, &quarter), [6, 7, 8, 9]);
+        assert_eq!(come(&mut submissions, 5, &quarter), [5, 6, 7, 8]);
+        // A peer cannot get past the bound by counting downwards.
+        assert_eq!(come(&mut submissions, 4, &quarter), [4, 5, 6, 7]);
+        assert!(submissions.take_next(ORIGIN, 3).is_some());
+        assert_eq!(come(&mut submissions, 8, &quarter), [5, 6, 7, 8]);
+        assert_eq!(come(&mut submissions, 10, &None), [10]);
+    }
+
+    #[test]
+    fn a_first_payload_beyond_the_bound_is_kept_alone() {
+        let mut submissions = Submissions::default();
+        submissions.keep_within(400, ORIGIN, 2, Some(Bytes::from(vec![0; 100])));
+        submissions.keep_within(400, ORIGIN, 1, Some(Bytes::from(vec![0; 500])));
+        assert_eq!(submissions.most_bytes(), 500);
     }
 
     #[test]

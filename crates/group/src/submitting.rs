@@ -77,9 +77,8 @@ impl Group {
         payload: Option<Bytes>,
     ) {
         let most_bytes = self.config.thresholds.pending_bytes;
-        let has_room = (self.submissions).has_room(from, number, payload.as_ref(), most_bytes);
-        if self.is_expected(from, number) && has_room {
-            self.submissions.keep(from, number, payload);
+        if self.is_expected(from, number) {
+            (self.submissions).keep_within(most_bytes, from, number, payload);
         }
     }
 

@@ -8,6 +8,9 @@ use crate::direct::Direct;
 use crate::message::Message;
 
 #[cfg(any(test, feature = "fuzzing"))]
+pub mod change;
+
+#[cfg(any(test, feature = "fuzzing"))]
 pub use crate::tests::liar::{Counts, run};
 
 /// The payload of a submission.

@@ -22,12 +22,20 @@ pub(crate) struct SnapshotPull {
     pub round: u64,
     from: Option<Incarnation>,
     deadline_ms: u64,
+    /// Size of the whole, by its first part.
+    total: u64,
     bytes: Vec<u8>,
 }
 
 impl SnapshotPull {
     pub(crate) fn deadline_ms(&self) -> u64 {
         self.deadline_ms
+    }
+
+    /// Bytes of the state that have come.
+    #[cfg(test)]
+    pub(crate) fn received_bytes(&self) -> usize {
+        self.bytes.len()
     }
 }
 
@@ -65,6 +73,7 @@ impl Replicator {
             round: pull.round + 1,
             from: Some(peer),
             deadline_ms: now_ms + PATIENCE_MS,
+            total: 0,
             bytes: Vec::new(),
         };
         let round = pull.round;
@@ -132,7 +141,13 @@ impl Replicator {
             return;
         };
         let expected = pull.round == chunk.round && pull.from == Some(from);
-        if !expected || chunk.offset != pull.bytes.len() as u64 || chunk.total > MAX_BYTES {
+        if pull.bytes.is_empty() {
+            pull.total = chunk.total.min(MAX_BYTES);
+        }
+        let (received, len) = (pull.bytes.len() as u64, chunk.part.len() as u64);
+        let follows = chunk.offset == received && chunk.total == pull.total;
+        // An empty part would only put off the deadline.
+        if !expected || !follows || len == 0 || len > chunk.total - received {
             return;
         }
         pull.bytes.extend_from_slice(&chunk.part);

@@ -27,13 +27,13 @@ pub mod flags {
     pub const MASK: u32 = 0x3ff;
 }
 
-const FLAGS_AT: usize = 2;
-const LAST_SEEN_AT: usize = 6;
-const EPOCH_AT: usize = 14;
-const TRX_AT: usize = 22;
-const CONN_AT: usize = 30;
-const PREVIOUS_AT: usize = 38;
-const KEYS_AT: usize = 46;
+pub(crate) const FLAGS_AT: usize = 2;
+pub(crate) const LAST_SEEN_AT: usize = 6;
+pub(crate) const EPOCH_AT: usize = 14;
+pub(crate) const TRX_AT: usize = 22;
+pub(crate) const CONN_AT: usize = 30;
+pub(crate) const PREVIOUS_AT: usize = 38;
+pub(crate) const KEYS_AT: usize = 46;
 
 /// Beyond this size the checksum takes so long that it is made outside of every lock.
 const SUMMED_BYTES: usize = 1 << 20;

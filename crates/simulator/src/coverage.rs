@@ -82,6 +82,9 @@ counters! {
     dropped: "frames dropped",
     duplicates: "frames doubled",
     steps: "server steps",
+    lies: "lies",
+    unreadable: "lies that nobody can read",
+    deceived: "servers that a lie has ended",
 }
 
 /// Something that is reached seldom: its name, and its count.

@@ -84,6 +84,17 @@ pub struct Plan {
     pub founding: Option<Founding>,
     /// Where it must not be in the end, and why.
     pub bad_seat: Option<(NodeId, BadSeat)>,
+    /// Who lies, if anybody does.
+    pub liar: Option<Liar>,
+}
+
+/// A member that changes what it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Liar {
+    /// Which.
+    pub node: NodeId,
+    /// So many of its messages are lies.
+    pub percent: u64,
 }
 
 /// Why the office sits badly with a node.
@@ -198,6 +209,7 @@ impl Plan {
             office_moves: true,
             founding: None,
             bad_seat: None,
+            liar: None,
         };
         if profile.parcels {
             let random = &mut Random::new(seed, 7);
@@ -211,6 +223,13 @@ impl Plan {
         }
         if profile.founds_together {
             plan.found_together(profile, &mut Random::new(seed, 8));
+        }
+        if profile.liar {
+            let random = &mut Random::new(seed, 13);
+            // The first node founds the cluster, and leads it for a while.
+            let node = random.pick(&[0, 0, 1, 2]);
+            let percent = random.pick(&[1, 5, 20, 60]);
+            plan.liar = Some(Liar { node, percent });
         }
         if profile.queues_in_log {
             plan.queue_bytes = Random::new(seed, 9).pick(&[0, 150, 600, 3_000]);

@@ -48,6 +48,8 @@ pub struct Profile {
     pub parcels: bool,
     /// What waits to be applied is mostly in the log only.
     pub queues_in_log: bool,
+    /// One member lies to the others.
+    pub liar: bool,
 }
 
 impl Profile {

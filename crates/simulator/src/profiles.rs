@@ -30,6 +30,7 @@ const PLAIN: Profile = Profile {
     founds_together: false,
     parcels: false,
     queues_in_log: false,
+    liar: false,
 };
 
 const NETWORK: &[(usize, Kind)] = &[
@@ -393,6 +394,14 @@ pub const ALL: &[Profile] = &[
             (1, Reconnect),
             (1, Reset),
         ],
+        ..PLAIN
+    },
+    Profile {
+        name: "liars",
+        sizes: &[3, 3, 4, 5],
+        mix: EVERYTHING,
+        parcels: true,
+        liar: true,
         ..PLAIN
     },
 ];

@@ -13,6 +13,8 @@ use crate::world::World;
 
 /// Between two looks at the whole.
 const LOOK_US: TimeUs = 50_000;
+/// A liar has stopped lying: what it has brought about goes on for so long.
+const TRUTH_US: TimeUs = 3_000_000;
 /// Faults have stopped: by then everybody must be synced ...
 const SETTLE_US: TimeUs = 30_000_000;
 /// ... or else after so long without load.
@@ -51,7 +53,23 @@ pub struct Outcome {
 
 /// Plays a plan with all invariants.
 pub fn run(plan: Plan) -> Outcome {
-    run_watched(plan, Watch::new(invariants::all()))
+    match plan.liar {
+        Some(_) => run_among_liars(plan),
+        None => run_watched(plan, Watch::new(invariants::all())),
+    }
+}
+
+/// Plays a plan in which a member lies. Nothing is promised then, but that no correct node panics or takes more memory than it
+/// is meant to.
+fn run_among_liars(plan: Plan) -> Outcome {
+    let mut world = World::new(plan, Watch::new(invariants::among_liars()));
+    let played = quietly(|| {
+        let calm_us = world.plan.calm_us;
+        run_until(&mut world, calm_us);
+        world.calm_down();
+        run_until(&mut world, calm_us + TRUTH_US);
+    });
+    outcome(world, played.map(Ok))
 }
 
 /// Plays a plan.
@@ -66,6 +84,11 @@ pub(crate) fn run_world(plan: Plan, watch: Watch, trouble: impl FnOnce(&mut Worl
         trouble(&mut world);
         recover(&mut world)
     });
+    outcome(world, played)
+}
+
+/// `played`: what was said in the end, or how it panicked.
+fn outcome(mut world: World, played: Result<Result<(), String>, String>) -> Outcome {
     let broken = world.watch.violation.take();
     let violation = match (broken, played) {
         (Some((name, text)), _) => Some(Violation {
@@ -227,6 +250,11 @@ fn wait(
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// What this thread has panicked with last.
+pub(crate) fn last_panic() -> String {
+    PANIC.with_borrow(String::clone)
 }
 
 /// Err: it panicked, and what it said.

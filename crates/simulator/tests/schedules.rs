@@ -1,6 +1,7 @@
 //! A few schedules of each profile, and what `shrink` prints makes the same plan again.
 
 use clap::Parser;
+use simulator::coverage::Coverage;
 use simulator::edit::Edit;
 use simulator::run::run;
 use simulator::{profiles, regressions};
@@ -13,6 +14,19 @@ fn a_schedule_of_each_profile_is_clean_and_does_something() {
         assert_eq!(outcome.violation, None, "{}", profile.name);
         assert!(outcome.coverage.commits > 50, "{}", profile.name);
     }
+}
+
+#[test]
+fn lies_are_told_and_end_no_node() {
+    let mut all = Coverage::default();
+    for seed in 0..10 {
+        let edit = Edit::whole(seed, Some("liars".to_owned()));
+        let outcome = run(edit.plan().expect("the profile exists"));
+        assert_eq!(outcome.violation, None, "{seed}");
+        all.add(&outcome.coverage);
+    }
+    assert!(all.lies > 100, "{all}");
+    assert!(all.deceived < all.lies / 10, "{all}");
 }
 
 #[test]

@@ -5,10 +5,12 @@
 mod counts;
 mod dice;
 mod liar;
+mod lie;
 mod world;
 
 pub use counts::Counts;
 pub use dice::Dice;
+pub use lie::{lie, lie_in_payloads};
 pub use world::run;
 
 /// They decide of some two thousand events.

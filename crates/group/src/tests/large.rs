@@ -380,6 +380,34 @@ fn submitted_parcels_beyond_the_bound_wait_for_their_turn() {
     }
 }
 
+/// A peer names one parcel after the other for the number that is never kept waiting.
+#[test]
+fn one_submission_has_one_parcel() {
+    let mut cores = cores(2);
+    cores.nodes[0].group.config_mut().parcels_bytes = 1_500;
+    cores.lost = |_| true;
+    for number in 1..=100 {
+        let parcel = Parcel {
+            number,
+            len: 1_000,
+            head: HEAD.len() as u32,
+            digest: 0,
+        };
+        let head = Bytes::from_static(HEAD);
+        let number = 1;
+        cores.say(
+            1,
+            0,
+            Message::SubmitParcel {
+                number,
+                parcel,
+                head,
+            },
+        );
+    }
+    assert_eq!(cores.nodes[0].group.parcels_len(), 1_000);
+}
+
 #[test]
 fn nobody_else_is_offered_memory() {
     let mut cores = cores(2);

@@ -8,6 +8,7 @@ use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
 use crate::direct::{Direct, SnapshotChunk};
+use crate::replicator::Stage;
 use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
 
 #[test]
@@ -55,6 +56,41 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
     cluster.event(joiner, chunk(0, 1, 0));
     assert_eq!(complaints(&cluster), 1);
     cluster.assert_settled();
+}
+
+#[test]
+fn a_control_state_takes_no_more_than_its_first_part_has_said() {
+    let mut cluster = Cluster::of(2);
+    let (joiner, gtid) = copy(&mut cluster);
+    cluster.join(joiner, gtid, false);
+    while cluster.deliver(joiner) {}
+    cluster.nodes[0].inbox.clear();
+    let say = |cluster: &mut Cluster, offset, total, len| {
+        let part = Bytes::from(vec![0; len]);
+        let bytes = Direct::SnapshotChunk(SnapshotChunk {
+            round: 1,
+            offset,
+            total,
+            part,
+        })
+        .encode();
+        let from = incarnation(0);
+        cluster.event(joiner, Event::Direct { from, bytes });
+        match &cluster.nodes[joiner].replicator.stage {
+            Stage::Admission(pull) => pull.received_bytes(),
+            _ => panic!("it has no state yet"),
+        }
+    };
+    assert_eq!(say(&mut cluster, 0, 20, 21), 0, "longer than the whole");
+    assert_eq!(say(&mut cluster, 0, 20, 8), 8);
+    assert_eq!(say(&mut cluster, 8, 1 << 30, 8), 8, "another whole");
+    assert_eq!(say(&mut cluster, 8, 20, 13), 8, "beyond its end");
+    // A donor that sends nothing more is given up, whatever it says.
+    for _ in 0..30 {
+        say(&mut cluster, 8, 20, 0);
+        cluster.pass(50);
+    }
+    assert_eq!(say(&mut cluster, 8, 20, 12), 0, "the next member is asked");
 }
 
 #[test]

@@ -2,19 +2,19 @@
 //! can be encoded and read again. What happens is decided by bytes, as in `trireme_group::fuzzing`.
 
 use bytes::Bytes;
-use trireme_certification::{Certification, KeyType, Seqno};
+use trireme_certification::{KeyType, Seqno};
 use trireme_group::fuzzing::Dice;
 use trireme_group::{Configuration, Delivery, Incarnation, SubmissionId, Uuid};
 
 use super::driver::{Cluster, draft, incarnation};
+use crate::Event;
 use crate::control::Control;
 use crate::direct::{Direct, SnapshotChunk};
+use crate::fuzzing::change;
 use crate::gtid::Gtid;
 use crate::history::{Recorded, RecordedPart};
-use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::Stage;
-use crate::{Event, flags};
 
 const NODES: usize = 3;
 const LIAR: usize = 2;
@@ -96,7 +96,8 @@ impl World<'_> {
                 self.cluster.toi(node, self.conn);
             }
             24..=31 => self.lie_in_the_order(),
-            32..=36 => self.lie_beside_it(node),
+            32..=35 => self.lie_beside_it(node),
+            36 => self.change_on_the_way(node),
             37 => self.reconfigure(),
             38 => self.join(),
             _ => self.call(node),
@@ -188,17 +189,7 @@ impl World<'_> {
     }
 
     fn write_set(&mut self) -> Bytes {
-        let all = [
-            flags::TRX_START | flags::TRX_END,
-            flags::TRX_START,
-            0,
-            flags::TRX_END,
-            flags::ROLLBACK,
-            flags::ISOLATION | flags::TRX_START | flags::TRX_END,
-            flags::TRX_START | flags::TRX_END | flags::IMPLICIT_DEPS | flags::PA_UNSAFE,
-            flags::MASK,
-        ];
-        let flags = all[self.dice.below(all.len())];
+        let flags = change::FLAGS[self.dice.below(change::FLAGS.len())];
         let key = ["a", "b", "c"][self.dice.below(3)];
         let trx = self.dice.below(4) as u64;
         let mut draft = draft(trx, key, KeyType::Exclusive, b"lies");
@@ -259,7 +250,10 @@ impl World<'_> {
             },
         )) = self.cluster.order.last_mut().filter(|_| is_news)
         {
-            *before = payload;
+            *before = match self.dice.below(2) {
+                0 => payload,
+                _ => change::payload(&mut self.dice, before),
+            };
             return;
         }
         let from = match self.dice.below(3) {
@@ -313,11 +307,9 @@ impl World<'_> {
                 payload: Bytes::new(),
             },
         });
-        match self.dice.below(6) {
-            0 => record.seqno = self.seqno(),
-            1 => record.depends_on = self.seqno(),
-            2 => record.failed = !record.failed,
-            3 | 4 => {
+        match self.dice.below(4) {
+            0 | 1 => change::record(&mut self.dice, &mut record),
+            2 => {
                 let payload = self.payload();
                 record.delivery = Delivery::Submission { id, payload };
             }
@@ -340,29 +332,22 @@ impl World<'_> {
     fn control(&mut self) -> Option<Bytes> {
         let node = self.dice.below(self.cluster.nodes.len());
         let mut control: Control = self.cluster.nodes[node].replicator.control.clone()?;
-        for _ in 0..=self.dice.below(2) {
-            match self.dice.below(9) {
-                0 => control.position = self.dice.near(control.position),
-                1 => {
-                    let (seqno, length) = (self.seqno(), 1 + self.dice.below(50) as i64);
-                    control.certification = Certification::new(seqno.max(0), length);
-                }
-                2 => control.forks.push((self.dice.uuid(), self.seqno())),
-                3 => control.members.clear(),
-                4 => {
-                    let cut = self.seqno();
-                    control.members.values_mut().for_each(|m| m.cut = cut);
-                }
-                5 => {
-                    let state = [NodeState::Joiner, NodeState::Synced][self.dice.below(2)];
-                    control.members.values_mut().for_each(|m| m.state = state);
-                }
-                6 => control.configuration.members.clear(),
-                7 => control.history = self.uuid(),
-                _ => control.views = Default::default(),
-            }
-        }
+        change::control(&mut self.dice, &mut control);
         Some(control.encode())
+    }
+
+    /// A message of the liar's replicator is another when it arrives.
+    fn change_on_the_way(&mut self, to: usize) {
+        let mut mail = self.cluster.nodes[to].inbox.iter();
+        let Some(index) = mail.position(|(from, _)| *from == incarnation(LIAR)) else {
+            return;
+        };
+        let (_, bytes) = &self.cluster.nodes[to].inbox[index];
+        let liar = &self.cluster.nodes[LIAR].replicator;
+        let bytes = change::direct(&mut self.dice, liar, bytes);
+        self.counts.lies += 1;
+        self.counts.read += u64::from(Direct::decode(bytes.clone()).is_ok());
+        self.cluster.nodes[to].inbox[index].1 = bytes;
     }
 
     /// The liar sends something to a node's replicator.

@@ -54,6 +54,11 @@ pub trait Invariant {
 /// A picture that one invariant keeps and others read. They see each sight one after another.
 type Shared<T> = Rc<RefCell<T>>;
 
+/// What a liar cannot break.
+pub fn among_liars() -> Vec<Box<dyn Invariant>> {
+    vec![Box::new(bounded::Bounded)]
+}
+
 /// All of them, for one run.
 pub fn all() -> Vec<Box<dyn Invariant>> {
     let logs = Shared::<logs::Logs>::default();

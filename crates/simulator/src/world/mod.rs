@@ -9,6 +9,7 @@ mod flow;
 mod flushes;
 mod founding;
 mod links;
+mod lying;
 mod office;
 mod outlet;
 mod process;
@@ -81,6 +82,7 @@ pub struct World {
     pub(crate) random: Random,
     pub(crate) server_random: Random,
     pub(crate) disk_random: Random,
+    pub(crate) lie_random: Random,
     /// Clients begin new things.
     pub(crate) busy: bool,
     /// After the last fault: nothing goes wrong any more.
@@ -153,6 +155,7 @@ impl World {
             network: Network::new(&plan),
             server_random: Random::new(plan.seed, 4),
             disk_random: Random::new(plan.seed, 10),
+            lie_random: Random::new(plan.seed, 14),
             random,
             busy: true,
             calm: false,
@@ -195,7 +198,10 @@ impl World {
         };
         self.now_us = at;
         self.events += 1;
-        self.happens(happening);
+        match self.plan.liar {
+            Some(_) => self.happens_among_liars(happening),
+            None => self.happens(happening),
+        }
         true
     }
 

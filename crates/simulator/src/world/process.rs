@@ -156,7 +156,7 @@ impl World {
                 };
                 let taken = process.engine.frame(now_ms, sender, &parcel.bytes);
                 if let Err(why) = taken {
-                    panic!("n{} {why}: all nodes are correct", from + 1);
+                    self.drop_peer(node, from, &why);
                 }
             }
             Input::LinkUp(other, connection) => self.link_up(node, other, connection),
@@ -313,6 +313,7 @@ impl World {
             };
             let to_start = self.machines[to].starts();
             self.coverage.frames += 1;
+            let bytes = self.lie(node, to, bytes);
             match self.network.send(sent_us, node, (to, to_start), bytes) {
                 Sent::Arrives(parcel, at, again) => {
                     if let Some(again) = again {

@@ -1,6 +1,6 @@
 //! Looks over the whole world: what must not happen, and whether all is well.
 
-use trireme_group::{Configuration, Position, Standing, Uuid};
+use trireme_group::{Configuration, PAYLOAD_MAX, Position, Standing, Uuid};
 use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
@@ -300,6 +300,18 @@ impl World {
                 continue;
             };
             let status = process.engine.replicator.status(&link.storage);
+            let group = &self.plan.scale.group;
+            let nodes = self.machines.len() as u64;
+            // A liar names lengths at will.
+            let largest = match self.plan.liar {
+                Some(_) => u64::from(PAYLOAD_MAX),
+                None => MAX_PAYLOAD as u64,
+            };
+            // A leader that lies lets payloads be fetched from its log, and orders others.
+            let pending_bytes = match self.plan.liar {
+                Some(_) => 0,
+                None => link.group.pending_bytes() as u64,
+            };
             let sizes = [
                 ("apply queue", status.local_recv_queue.now, 20_000),
                 (
@@ -318,12 +330,27 @@ impl World {
                     process.engine.replicator.payload_bytes() as u64,
                     (self.plan.queue_bytes + self.plan.ist_chunk_bytes.max(MAX_PAYLOAD)) as u64,
                 ),
+                (
+                    "bytes that one origin has submitted",
+                    pending_bytes,
+                    (group.pending_bytes + MAX_PAYLOAD) as u64
+                        + group.logged_bytes
+                        + self.plan.parcels_bytes,
+                ),
+                (
+                    "bytes of others' large payloads",
+                    link.group.parcels_len(),
+                    // Beyond the bound come what each origin is to submit next, and one of the first origin's.
+                    self.plan.parcels_bytes + (nodes + 1) * largest,
+                ),
             ];
             for (name, value, limit) in sizes {
                 self.watch
                     .see(self.now_us, node, Seen::Size { name, value, limit });
             }
-            self.look_at_flow(node, &status);
+            if self.plan.liar.is_none() {
+                self.look_at_flow(node, &status);
+            }
             self.count_log(node);
         }
     }

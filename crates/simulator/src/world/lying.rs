@@ -1,0 +1,97 @@
+//! A member that lies: fields of what it sends are changed, for each recipient in another way, and the recipient believes
+//! them. The nodes, the liar's own too, are the real ones, and none of them may panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use bytes::Bytes;
+use trireme_engine::{Channel, Engine};
+use trireme_group::fuzzing::{Dice, lie, lie_in_payloads};
+use trireme_group::{decode, encode};
+use trireme_replicator::fuzzing::change;
+
+use super::{Happening, World};
+use crate::run::last_panic;
+use crate::seen::NodeId;
+
+/// So many of the liar's messages to replicators are lies at least: most schedules have but a few.
+const SELDOM_PERCENT: u64 = 30;
+/// They decide of one lie.
+const DICE_BYTES: usize = 256;
+/// Where the simulated server is: what it asserts of a provider that was lied to is the liar's work.
+const SERVER: &str = "crates/simulator/src/server/";
+
+impl World {
+    /// What the node sends instead of a frame, if it is the liar, and lies now.
+    pub(crate) fn lie(&mut self, node: NodeId, to: NodeId, frame: Bytes) -> Bytes {
+        let Some(liar) = self.plan.liar.filter(|liar| liar.node == node) else {
+            return frame;
+        };
+        let channel = frame.first().and_then(|byte| Channel::of(*byte));
+        let percent = match channel {
+            Some(Channel::Replicator) => liar.percent.max(SELDOM_PERCENT),
+            _ => liar.percent,
+        };
+        if self.calm || !self.lie_random.percent(percent) {
+            return frame;
+        }
+        let numbers = (0..DICE_BYTES / 8).flat_map(|_| self.lie_random.next().to_le_bytes());
+        let bytes: Vec<u8> = numbers.collect();
+        let (Some(me), Some(other)) = (self.engine(node), self.engine(to)) else {
+            return frame;
+        };
+        let Some(lie) = changed(&mut Dice(&bytes), me, other, &frame) else {
+            return frame;
+        };
+        self.coverage.lies += 1;
+        lie
+    }
+
+    fn engine(&self, node: NodeId) -> Option<&Engine> {
+        let process = self.machines[node].process.as_ref()?;
+        Some(&process.engine)
+    }
+
+    /// A frame of another node cannot be read: the connection ends, as in a provider.
+    pub(crate) fn drop_peer(&mut self, node: NodeId, from: NodeId, why: &str) {
+        let lies = self.plan.liar.is_some_and(|liar| liar.node == from);
+        assert!(lies, "n{} {why}, and does not lie", from + 1);
+        self.coverage.unreadable += 1;
+        self.break_link(node, from);
+    }
+
+    /// A server that a lie brings to an assertion dies of it; any other panic is a node's.
+    pub(super) fn happens_among_liars(&mut self, happening: Happening) {
+        let node = match &happening {
+            Happening::To(node, ..) | Happening::React(node, _) | Happening::Tick(node, _) => *node,
+            _ => return self.happens(happening),
+        };
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.happens(happening))) else {
+            return;
+        };
+        if !last_panic().contains(SERVER) {
+            resume_unwind(panic);
+        }
+        self.coverage.deceived += 1;
+        self.tell(|| format!("n{}: {}", node + 1, last_panic().replace('\n', " ")));
+        self.dies_within(node);
+    }
+}
+
+/// None: the recipient would not believe it.
+fn changed(dice: &mut Dice, me: &Engine, to: &Engine, frame: &Bytes) -> Option<Bytes> {
+    let channel = *frame.first()?;
+    let body = frame.slice(1..);
+    let lie = match Channel::of(channel)? {
+        Channel::Replicator => change::direct(dice, &me.replicator, &body),
+        Channel::Group | Channel::Bulk => {
+            let message = decode(body).ok()?;
+            let (me, to) = (&me.link()?.group, &to.link()?.group);
+            let lie = match dice.one_in(4) {
+                true => lie_in_payloads(me, to, &message, |payload| change::payload(dice, payload)),
+                false => lie(dice, me, to, &message),
+            };
+            encode(&lie?)
+        }
+    };
+    Some([&[channel], &lie[..]].concat().into())
+}
