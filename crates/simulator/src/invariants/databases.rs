@@ -301,6 +301,7 @@ impl Databases {
         };
         let is_what = |step: Option<&Step>| step.is_some_and(|s| (s.writer, s.view) == what);
         let mut at = before;
+        let mut line = self.logs.borrow().line_of(node);
         // An override's branch may leave just here, or a founder's, of which nothing is known yet.
         if let Some(branch) = self.child(before, is_what) {
             at.branch = branch;
@@ -309,7 +310,8 @@ impl Databases {
                 at.branch = branch;
             } else if let Some(known) = self.step_after(before) {
                 let known = describe((known.writer, known.view), known.node);
-                if !self.may_fork(node, before) {
+                line = self.forks_by(node, before);
+                if line.is_none() {
                     let text = format!("GTID {history}:{seqno} is {}", describe(what, node));
                     return Err(format!("{text}, and {known}"));
                 }
@@ -319,26 +321,27 @@ impl Databases {
         at.seqno = seqno;
         let end = self.branches[at.branch].end();
         if seqno > end {
-            self.add(at, what, node, writes)?;
+            self.add(at, what, (node, line), writes)?;
         }
         Ok(at)
     }
 
-    /// True if the log of this process lies on another line than all that go on from there, and no databases have forked
-    /// with two of these lines yet.
-    fn may_fork(&mut self, node: NodeId, place: Place) -> bool {
-        let Some(own) = self.logs.borrow().line_of(node) else {
-            return false;
-        };
+    /// The line of this process that lies apart from all that go on from there, if no databases have forked with two of
+    /// these lines yet.
+    fn forks_by(&mut self, node: NodeId, place: Place) -> Option<LineId> {
         let children = self
             .children(place)
             .filter_map(|id| self.branches[id].steps.first());
         let steps = self.step_after(place).into_iter().chain(children);
-        let lines: Vec<_> = steps.map(|step| step.line).collect();
-        lines.into_iter().all(|other| {
-            let other = other.filter(|other| *other != own);
-            other.is_some_and(|other| self.forks.insert((own.min(other), own.max(other))))
-        })
+        let others: Option<Vec<LineId>> = steps.map(|step| step.line).collect();
+        let others = others?;
+        let pair = |own: LineId, other: LineId| (own.min(other), own.max(other));
+        let is_new = |own: &LineId| {
+            (others.iter()).all(|other| other != own && !self.forks.contains(&pair(*own, *other)))
+        };
+        let own = self.logs.borrow().applied_lines(node).find(is_new)?;
+        (self.forks).extend(others.iter().map(|other| pair(own, *other)));
+        Some(own)
     }
 
     /// A branch that leaves the path at `place`, by its first step (None: it has none yet).
@@ -366,11 +369,10 @@ impl Databases {
         &mut self,
         at: Place,
         what: (Option<ClientTrx>, Option<u64>),
-        node: NodeId,
+        (node, line): (NodeId, Option<LineId>),
         writes: &[u32],
     ) -> Result<(), String> {
         let (writer, view) = what;
-        let line = self.logs.borrow().line_of(node);
         self.branches[at.branch].steps.push(Step {
             writer,
             view,

@@ -22,6 +22,8 @@ struct Log {
     tail: VecDeque<EntryId>,
     /// The view at this base is shown although the entry there may be another.
     began_at: Option<Position>,
+    /// The line of the log before this one, which began anew: its server may still apply what was delivered of that.
+    line_before: Option<LineId>,
 }
 
 /// The tree, and where each process stands in it.
@@ -37,6 +39,12 @@ impl Logs {
     /// The line that a process's delivered entries lie on.
     pub fn line_of(&self, node: NodeId) -> Option<LineId> {
         self.entries[self.log(node)?.committed].line
+    }
+
+    /// The lines that what a process's server applies may lie on.
+    pub fn applied_lines(&self, node: NodeId) -> impl Iterator<Item = LineId> {
+        let before = self.log(node).and_then(|log| log.line_before);
+        self.line_of(node).into_iter().chain(before)
     }
 
     /// Up to where a process has delivered.
@@ -238,6 +246,7 @@ impl Logs {
             log.committed = self.entries[log.committed].parent;
         }
         log.began_at = Some(position);
+        log.line_before = self.line_of(node);
         self.set_log(node, Some(log));
         while self.commit_next(node)?.is_some() {}
         let content = content::of_configuration(&checkpoint.configuration);
@@ -425,6 +434,7 @@ impl Log {
             committed,
             tail: VecDeque::new(),
             began_at: None,
+            line_before: None,
         }
     }
 }
