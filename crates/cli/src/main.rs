@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
+use trireme_lab::inserts;
 use trireme_lab::latency;
 use trireme_lab::sysbench::{self, Plan};
 use trireme_testbed::interrupt::{self, Interrupted};
@@ -159,7 +160,8 @@ enum BenchCommand {
         #[arg(long, value_name = "PATH")]
         provider: Option<PathBuf>,
     },
-    // Described where its arguments are.
+    // Described where their arguments are.
+    Inserts(inserts::Plan),
     Latency(latency::Plan),
 }
 
@@ -233,6 +235,7 @@ fn run(command: Command) -> Result<(), AnyError> {
             })?)
         }
         Command::Crash(plan) => Ok(crash::run(&plan)?),
+        Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench {
             systems,

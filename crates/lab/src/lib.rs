@@ -1,7 +1,12 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
+//!
+//! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`] is the first within it.
+//! [`sysbench`] and [`latency`] are older and stand beside it.
 
 #![forbid(unsafe_code)]
 
+pub mod frame;
+pub mod inserts;
 pub mod latency;
 pub mod measurement;
 pub mod stats;

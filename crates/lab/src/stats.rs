@@ -1,5 +1,7 @@
 //! The few statistics that the reports need.
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
 /// The median; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -16,6 +18,19 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
+}
+
+/// The interval that holds the mean of the population with 95 % confidence, by Student's t; `None` below two values.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975);
+    let half = t * (variance / n).sqrt();
+    Some((mean - half, mean + half))
 }
 
 /// The geometric mean of positive values; `None` without values or if one is not positive.
@@ -62,6 +77,15 @@ mod tests {
         assert_eq!(percentile(&hundred, 0.5), Some(50.0));
         assert_eq!(percentile(&[5.0], 0.99), Some(5.0));
         assert_eq!(percentile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn the_interval_is_students() {
+        // t(0.975, 2) = 4.303; standard error 1 / sqrt(3).
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((high - 2.0 - 4.3027 / 3f64.sqrt()).abs() < 1e-3, "{high}");
+        assert!((low + high - 4.0).abs() < 1e-9);
+        assert_eq!(mean_interval(&[1.0]), None);
     }
 
     #[test]

@@ -119,6 +119,25 @@ pub(crate) fn work_dir() -> PathBuf {
     name.into()
 }
 
+/// A data directory with an empty database, made once and kept for later invocations.
+pub(crate) fn empty_template() -> Result<PathBuf, ClusterError> {
+    make_private_dir(&work_dir())?;
+    let template = work_dir().join("template-empty");
+    if !template.exists() {
+        let dir = work_dir().join(format!("prepare-{}", std::process::id()));
+        // Lays it out whole before it gets its name.
+        let cluster = Cluster::create(Settings::new(dir, 1, None), |_| {})?;
+        let made = fs::rename(cluster.node(0).datadir(), &template);
+        cluster.delete()?;
+        made.map_err(|source| ClusterError::Io {
+            action: "make",
+            path: template.clone(),
+            source,
+        })?;
+    }
+    Ok(template)
+}
+
 /// A data directory with the prepared table, made once and kept for later invocations.
 pub(crate) fn template(rows: usize) -> Result<PathBuf, BenchError> {
     make_private_dir(&work_dir())?;

@@ -32,9 +32,9 @@ fn fill(deployed: &Deployed) {
     }
 }
 
-/// The rows of an insert are on all nodes, in either durability.
+/// The rows of an insert are on all nodes, in any durability.
 fn writes_arrive(name: &str, nodes: usize) {
-    for durability in [Durability::Lazy, Durability::Full] {
+    for durability in [Durability::Lazy, Durability::Origin, Durability::Full] {
         let Some(system) = system(name) else { return };
         let dir = tempfile::tempdir().expect("a directory");
         let mut deployed = start(system.as_ref(), durability, &dir);

@@ -49,6 +49,11 @@ impl<'a> Deployed<'a> {
         self.cluster.node(0)
     }
 
+    /// Waits until every node has every acknowledged commit. The load must have stopped.
+    pub fn settle(&mut self) -> Result<(), DeployError> {
+        self.system.settle(&mut self.cluster)
+    }
+
     /// Waits until all nodes have all commits; then they must hold the same rows in `databases`, and the system must have
     /// done what its name says. The load must have stopped.
     pub fn verify(&mut self, databases: &[&str]) -> Result<Vec<TableSum>, DeployError> {

@@ -23,12 +23,14 @@ use crate::packages;
 use crate::settings::Settings;
 use crate::verify::CATCH_UP;
 
-/// When a commit is on stable storage, on every node that acknowledges it.
+/// When a commit is on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Some time after it is acknowledged: a crash of the machine may lose it, a crash of the server too.
+    /// Some time after it is acknowledged, on every node.
     Lazy,
-    /// Before it is acknowledged, as far as the system can.
+    /// Before it is acknowledged, on the node of its client; the others may still have it in memory.
+    Origin,
+    /// Before it is acknowledged, on every node that acknowledges it.
     Full,
 }
 
@@ -90,7 +92,7 @@ pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, Syst
 fn innodb(durability: Durability) -> &'static str {
     match durability {
         Durability::Lazy => "--innodb-flush-log-at-trx-commit=0",
-        Durability::Full => "--innodb-flush-log-at-trx-commit=1",
+        Durability::Origin | Durability::Full => "--innodb-flush-log-at-trx-commit=1",
     }
 }
 

@@ -1,7 +1,8 @@
 //! Semi-synchronous replication, built into MariaDB: one source, and replicas one of which acknowledges each commit.
 //!
 //! Settings follow MariaDB's documentation: `AFTER_SYNC` loses nothing that anybody has seen, GTIDs, parallel appliers on
-//! the replicas, `sync_binlog` and `sync_relay_log` where commits shall be on stable storage. The timeout is so large that
+//! the replicas, `sync_binlog` where the source shall flush, and `sync_relay_log`, which flushes every event of a commit,
+//! where the replica shall too. The timeout is so large that
 //! the source never goes on without a replica; [`System::check`] fails if it has nevertheless.
 
 use std::time::{Duration, Instant};
@@ -30,7 +31,8 @@ impl System for SemiSync {
 
     fn about(&self) -> &'static str {
         "MariaDB's semi-synchronous replication, one source, one replica or more with 4 appliers each; a commit is \
-         acknowledged when a replica has it in its relay log (AFTER_SYNC)"
+         acknowledged when a replica has it in its relay log (AFTER_SYNC); in full durability sync_relay_log=1, which flushes \
+         each event of a commit by itself"
     }
 
     fn nodes(&self, wanted: usize) -> usize {
@@ -55,6 +57,7 @@ impl System for SemiSync {
         );
         match durability {
             Durability::Lazy => add(settings, &["--sync-binlog=0"]),
+            Durability::Origin => add(settings, &["--sync-binlog=1"]),
             Durability::Full => add(settings, &["--sync-binlog=1", "--sync-relay-log=1"]),
         }
     }

@@ -32,7 +32,7 @@ impl System for Trireme {
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
         settings.provider_options = match durability {
-            Durability::Lazy => "repl.durability=os",
+            Durability::Lazy | Durability::Origin => "repl.durability=os",
             Durability::Full => "repl.durability=disk",
         }
         .to_string();

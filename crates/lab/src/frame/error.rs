@@ -1,0 +1,107 @@
+//! Why an experiment ended early. Each message is one line with its remedy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use trireme_testbed::interrupt::Interrupted;
+use trireme_testbed::systems::{DeployError, SystemError};
+use trireme_testbed::{ClusterError, NodeError, SqlError};
+
+/// Why an experiment ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A system is not at hand.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    /// A system did not do what it should.
+    #[error(transparent)]
+    Deploy(#[from] DeployError),
+    /// The load failed.
+    #[error("{node}: {source}")]
+    Load {
+        /// The node's name.
+        node: String,
+        /// The reason.
+        source: SqlError,
+    },
+    /// The table does not hold what was acknowledged.
+    #[error("{acknowledged} inserts were acknowledged, but the table has {found} rows")]
+    Rows {
+        /// Inserts acknowledged to clients.
+        acknowledged: u64,
+        /// Rows found.
+        found: u64,
+    },
+    /// A client's thread broke.
+    #[error("a client of the load ended without a result; that is a fault of this program")]
+    Client,
+    /// Not enough of something.
+    #[error("{needed_mib} MiB of {what} are needed, {free_mib} MiB are free; {remedy}")]
+    TooLittle {
+        /// Memory, or disk and where.
+        what: String,
+        /// How much is needed.
+        needed_mib: u64,
+        /// How much is there.
+        free_mib: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A file made trouble.
+    #[error("cannot use {path}: {source}; choose another directory with --out", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The directory holds results already.
+    #[error("{dir} holds results already; go on with them: --resume {dir}, or choose another --out", dir = .0.display())]
+    Exists(PathBuf),
+    /// The directory cannot be gone on with.
+    #[error("{dir} has no run of this experiment to go on with ({reason}); start one with --out", dir = dir.display())]
+    NoRun {
+        /// The directory.
+        dir: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another invocation is at work.
+    #[error("another `trireme bench` runs (it holds {}); wait for it, since both would measure each other", .0.display())]
+    Busy(PathBuf),
+    /// The experiment broke off, and says how to go on.
+    #[error("{reason}; what was measured is in {dir}, go on with --resume {dir}{logs}", dir = dir.display())]
+    BrokeOff {
+        /// Why.
+        reason: String,
+        /// Where the results are.
+        dir: PathBuf,
+        /// Where the servers' logs are, if they are kept.
+        logs: String,
+    },
+    /// The user asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl LabError {
+    /// The error of a file.
+    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        |source| Self::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
+
+impl From<ClusterError> for LabError {
+    fn from(error: ClusterError) -> Self {
+        Self::Deploy(error.into())
+    }
+}
+
+impl From<NodeError> for LabError {
+    fn from(error: NodeError) -> Self {
+        ClusterError::from(error).into()
+    }
+}

@@ -1,0 +1,70 @@
+//! What the report says of machine and programs.
+
+use std::fs;
+use std::process::Command;
+
+use trireme_testbed::packages;
+use trireme_testbed::systems::Deployed;
+
+/// The commit that this program was built from.
+pub const COMMIT: &str = env!("TRIREME_COMMIT");
+
+/// Facts of this machine, by name.
+pub fn machine() -> Vec<(String, String)> {
+    let cpus = std::thread::available_parallelism().map_or(0, |n| n.get());
+    let server = packages::mariadbd().ok().map(|path| {
+        let output = Command::new(path).arg("--version").output();
+        let output = output.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).trim().to_string()
+    });
+    let facts = [
+        ("processor", field("/proc/cpuinfo", "model name")),
+        ("processors", cpus.to_string()),
+        ("memory", field("/proc/meminfo", "MemTotal")),
+        ("kernel", read("/proc/sys/kernel/osrelease")),
+        ("server", server.unwrap_or_default()),
+        ("trireme built from", COMMIT.to_string()),
+        ("load before", read("/proc/loadavg")),
+    ];
+    facts
+        .map(|(name, value)| (name.to_string(), value))
+        .to_vec()
+}
+
+/// Memory that servers can still take, in MiB.
+pub fn free_memory_mib() -> u64 {
+    let text = field("/proc/meminfo", "MemAvailable");
+    let kib = text.split_whitespace().next();
+    kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+/// What a running system says of its versions.
+pub fn versions(deployed: &Deployed) -> String {
+    let Ok(mut sql) = deployed.first().sql() else {
+        return String::new();
+    };
+    let server = sql.variable("version").ok().flatten().unwrap_or_default();
+    let name = sql.status("wsrep_provider_name").ok().flatten();
+    let provider = sql.status("wsrep_provider_version").ok().flatten();
+    match (name, provider) {
+        (Some(name), Some(version)) if !name.is_empty() => {
+            format!("MariaDB {server}, {name} {version}")
+        }
+        _ => format!("MariaDB {server}"),
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_string()
+}
+
+/// The value of the first line `name: value` of a file of the kernel.
+fn field(path: &str, name: &str) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let found = lines.find(|(key, _)| key.trim() == name);
+    found.map_or(String::new(), |(_, value)| value.trim().to_string())
+}

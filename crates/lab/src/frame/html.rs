@@ -1,0 +1,48 @@
+//! Text as HTML.
+
+/// Text in which nothing is markup.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A table; cells are text. `classes` gives a cell's class by row and column.
+pub fn table(
+    header: &[&str],
+    rows: &[Vec<String>],
+    class: impl Fn(usize, usize) -> &'static str,
+) -> String {
+    let mut out = String::from("<table><thead><tr>");
+    for name in header {
+        out += &format!("<th>{}</th>", escape(name));
+    }
+    out += "</tr></thead><tbody>\n";
+    for (r, row) in rows.iter().enumerate() {
+        out += "<tr>";
+        for (c, cell) in row.iter().enumerate() {
+            out += &format!("<td class=\"{}\">{}</td>", class(r, c), escape(cell));
+        }
+        out += "</tr>\n";
+    }
+    out + "</tbody></table>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_cells_is_text() {
+        let html = table(&["a"], &[vec!["<b> & \"c\"".to_string()]], |_, _| "x");
+        assert!(html.contains("<td class=\"x\">&lt;b&gt; &amp; &quot;c&quot;</td>"));
+    }
+}

@@ -1,0 +1,25 @@
+//! The frame of an experiment: what every one of them needs, and none should write again.
+//!
+//! An [`Experiment`] names its cells (a system at a point, once per repetition) in the order in which they shall run, and
+//! measures one at a time. The frame starts and ends the systems, tells the time left, keeps each cell's raw data as soon as
+//! it is there, goes on where an earlier run ended, and writes CSV, JSON and one HTML report.
+
+mod chart;
+mod claims;
+mod error;
+mod experiment;
+mod facts;
+mod html;
+mod notebook;
+mod options;
+mod page;
+mod record;
+mod runner;
+
+pub use chart::{Axis, Chart, Point, Series};
+pub use claims::{Claim, State, Verdict, faster_everywhere};
+pub use error::LabError;
+pub use experiment::{Experiment, Setup, Table};
+pub use options::{FrameOptions, Preset};
+pub use record::{Cell, Measured, Record, values};
+pub use runner::{plan_of, run};

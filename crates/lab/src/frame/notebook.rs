@@ -1,0 +1,256 @@
+//! The directory of results: the run's choices, one line of raw data per cell as soon as it is there, and at the end CSV
+//! and JSON of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::LabError;
+use super::record::{Cell, Record};
+
+/// The choices of the run.
+const PLAN: &str = "plan.json";
+
+/// One record per line, in order of time.
+const RECORDS: &str = "records.jsonl";
+
+/// Versions and configuration of each system.
+const SETTINGS: &str = "settings.json";
+
+/// The results of a run.
+pub struct Notebook {
+    dir: PathBuf,
+    records: Vec<Record>,
+    settings: BTreeMap<String, String>,
+}
+
+impl Notebook {
+    /// A new directory, which holds the run's choices.
+    pub fn create(dir: &Path, experiment: &str, plan: &impl Serialize) -> Result<Self, LabError> {
+        if dir.join(PLAN).exists() {
+            return Err(LabError::Exists(dir.to_path_buf()));
+        }
+        fs::create_dir_all(dir).map_err(LabError::io(dir))?;
+        let notebook = Self {
+            dir: dir.to_path_buf(),
+            records: Vec::new(),
+            settings: BTreeMap::new(),
+        };
+        notebook.write_json(PLAN, &(experiment, plan))?;
+        Ok(notebook)
+    }
+
+    /// The choices of the run in `dir`.
+    pub fn plan<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {
+        let no_run = |reason: String| LabError::NoRun {
+            dir: dir.to_path_buf(),
+            reason,
+        };
+        let text = fs::read_to_string(dir.join(PLAN)).map_err(|e| no_run(e.to_string()))?;
+        match serde_json::from_str(&text) {
+            Ok((name, plan)) if experiment == <String as AsRef<str>>::as_ref(&name) => Ok(plan),
+            Ok((name, _)) => Err(no_run(format!("it is one of {name}"))),
+            Err(error) => Err(no_run(error.to_string())),
+        }
+    }
+
+    /// Goes on with the run in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, LabError> {
+        let path = dir.join(RECORDS);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        // A line that was cut off while it was written is measured again.
+        let records = text.lines().filter_map(|l| serde_json::from_str(l).ok());
+        let settings = fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            records: records.collect(),
+            settings: serde_json::from_str(&settings).unwrap_or_default(),
+        })
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// All that was measured.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Whether a cell has been measured to its end.
+    pub fn has(&self, cell: &Cell) -> bool {
+        self.records.iter().any(|r| r.complete && r.cell == *cell)
+    }
+
+    /// Versions and configuration by system and setup.
+    pub fn settings(&self) -> &BTreeMap<String, String> {
+        &self.settings
+    }
+
+    /// Notes how a system is set up.
+    pub fn note_settings(&mut self, name: String, text: String) -> Result<(), LabError> {
+        self.settings.insert(name, text);
+        self.write_json(SETTINGS, &self.settings)
+    }
+
+    /// Keeps a record, on disk before this returns.
+    pub fn keep(&mut self, record: Record) -> Result<(), LabError> {
+        let path = self.dir.join(RECORDS);
+        let line = serde_json::to_string(&record).map_err(|e| LabError::io(&path)(e.into()))?;
+        let file = File::options().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| {
+            // In front, since an earlier line may have been cut off.
+            let separator = if self.records.is_empty() { "" } else { "\n" };
+            write!(file, "{separator}{line}")?;
+            file.sync_data()
+        });
+        written.map_err(LabError::io(&path))?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Writes results.json, results.csv (a line per cell) and seconds.csv (a line per cell and second).
+    pub fn write_tables(&self) -> Result<(), LabError> {
+        self.write_json("results.json", &self.records)?;
+        let factors: BTreeSet<&String> = self
+            .records
+            .iter()
+            .flat_map(|r| r.cell.factors.keys())
+            .collect();
+        let figures: BTreeSet<&String> = self
+            .records
+            .iter()
+            .flat_map(|r| r.measured.figures.keys())
+            .collect();
+        let point = |record: &Record| -> Vec<String> {
+            let levels = factors.iter().map(|f| record.cell.level(f).to_string());
+            let mut row: Vec<String> = vec![record.cell.system.clone()];
+            row.extend(levels);
+            row.push(record.cell.repetition.to_string());
+            row.push(record.complete.to_string());
+            row
+        };
+        let mut head = vec!["system".to_string()];
+        head.extend(factors.iter().map(|f| f.to_string()));
+        head.extend(["repetition", "complete"].map(String::from));
+
+        let mut results = vec![head.clone()];
+        results[0].extend(["date", "commit", "note"].map(String::from));
+        results[0].extend(figures.iter().map(|f| f.to_string()));
+        let mut seconds = vec![head];
+        seconds[0].extend(["second", "commits"].map(String::from));
+        for record in &self.records {
+            let mut row = point(record);
+            row.extend([&record.date, &record.commit, &record.note].map(String::clone));
+            let figure = |name: &&String| record.measured.figures.get(*name).map(f64::to_string);
+            row.extend(figures.iter().map(|name| figure(name).unwrap_or_default()));
+            results.push(row);
+            for (second, commits) in record.measured.per_second.iter().enumerate() {
+                let mut row = point(record);
+                row.extend([second.to_string(), commits.to_string()]);
+                seconds.push(row);
+            }
+        }
+        self.write_csv("results.csv", &results)?;
+        self.write_csv("seconds.csv", &seconds)
+    }
+
+    /// Writes a file of the results.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, LabError> {
+        let path = self.dir.join(name);
+        fs::write(&path, text).map_err(LabError::io(&path))?;
+        Ok(path)
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), LabError> {
+        let path = self.dir.join(name);
+        let text =
+            serde_json::to_string_pretty(value).map_err(|e| LabError::io(&path)(e.into()))?;
+        self.write(name, &text)?;
+        Ok(())
+    }
+
+    fn write_csv(&self, name: &str, rows: &[Vec<String>]) -> Result<(), LabError> {
+        let path = self.dir.join(name);
+        let write = || -> Result<(), csv::Error> {
+            let mut writer = csv::Writer::from_path(&path)?;
+            for row in rows {
+                writer.write_record(row)?;
+            }
+            Ok(writer.flush()?)
+        };
+        write().map_err(|error| LabError::io(&path)(error.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::record::Measured;
+
+    fn record(repetition: u32, complete: bool) -> Record {
+        Record {
+            cell: Cell {
+                system: "a".to_string(),
+                factors: [("c".to_string(), "8".to_string())].into(),
+                repetition,
+            },
+            complete,
+            note: "x, \"y\"".to_string(),
+            date: "d".to_string(),
+            commit: "k".to_string(),
+            measured: Measured {
+                figures: [("n".to_string(), 1.5)].into(),
+                per_second: vec![3, 4],
+            },
+        }
+    }
+
+    #[test]
+    fn a_run_goes_on_where_it_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
+        notebook.keep(record(1, true)).unwrap();
+        notebook.keep(record(2, false)).unwrap();
+        // A crash cuts a line off.
+        let path = dir.path().join(RECORDS);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"\n{\"cell\"").unwrap();
+
+        assert_eq!(Notebook::plan::<u8>(dir.path(), "e").unwrap(), 7);
+        assert!(Notebook::plan::<u8>(dir.path(), "f").is_err());
+        assert!(matches!(
+            Notebook::create(dir.path(), "e", &7),
+            Err(LabError::Exists(_))
+        ));
+        let mut again = Notebook::open(dir.path()).unwrap();
+        assert!(again.has(&record(1, true).cell));
+        assert!(!again.has(&record(2, true).cell));
+        again.keep(record(3, true)).unwrap();
+        let last = Notebook::open(dir.path()).unwrap();
+        assert_eq!(last.records(), again.records());
+        assert_eq!(last.records().len(), 3);
+    }
+
+    #[test]
+    fn tables_have_a_line_per_cell_and_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
+        notebook.keep(record(1, true)).unwrap();
+        notebook.write_tables().unwrap();
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(
+            read("results.csv"),
+            "system,c,repetition,complete,date,commit,note,n\na,8,1,true,d,k,\"x, \"\"y\"\"\",1.5\n"
+        );
+        assert_eq!(
+            read("seconds.csv"),
+            "system,c,repetition,complete,second,commits\na,8,1,true,0,3\na,8,1,true,1,4\n"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! The report: one HTML file that needs no network.
+
+use std::collections::BTreeSet;
+
+use super::claims::{State, Verdict};
+use super::experiment::Experiment;
+use super::html::{escape, table};
+use super::notebook::Notebook;
+use super::record::Record;
+
+const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:1500px;margin:2em auto;padding:0 1em;color:#222}\
+h1{font-size:1.6em}h2{font-size:1.25em;margin-top:2em;border-bottom:1px solid #ddd}\
+table{border-collapse:collapse;margin:.8em 0}th,td{border:1px solid #ddd;padding:.25em .6em;text-align:left}\
+th{background:#f4f4f4}td.n{text-align:right;font-variant-numeric:tabular-nums}\
+td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(470px,1fr));gap:8px}.charts svg{width:100%;height:auto;border:1px solid #eee}\
+.warn{background:#fbf0d0;border:1px solid #e0c060;padding:.6em 1em}pre{background:#f7f7f7;padding:.8em;overflow:auto;font-size:12px}";
+
+/// Files of raw data beside the report.
+const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
+                     (both), records.jsonl (in order of time).";
+
+/// The report of what the notebook holds; `planned` is the number of cells of the whole run.
+pub fn page(
+    experiment: &dyn Experiment,
+    notebook: &Notebook,
+    facts: &[(String, String)],
+    planned: usize,
+) -> String {
+    let records = notebook.records();
+    let title = escape(&experiment.title());
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n"
+    );
+    out += &warning(records, planned);
+    for paragraph in experiment.description() {
+        out += &format!("<p>{}</p>\n", escape(&paragraph));
+    }
+    out += "<h2>Results</h2>\n<div class=\"charts\">\n";
+    for chart in experiment.charts(records) {
+        out += &chart.svg().unwrap_or_default();
+    }
+    out += "</div>\n";
+    for t in experiment.tables(records) {
+        out += &format!("<h3>{}</h3>\n", escape(&t.title));
+        let header: Vec<&str> = t.header.iter().map(String::as_str).collect();
+        out += &table(
+            &header,
+            &t.rows,
+            |_, column| if column == 0 { "" } else { "n" },
+        );
+    }
+    out += &format!("<p>{FILES}</p>\n<h2>Machine and programs</h2>\n");
+    let rows: Vec<Vec<String>> = facts
+        .iter()
+        .map(|(name, value)| vec![name.clone(), value.clone()])
+        .collect();
+    out += &table(&["", ""], &rows, |_, _| "");
+    out += &provenance(records);
+    out += "<h2>Settings</h2>\n<p>The configuration of every node, as its server read it; later lines win.</p>\n";
+    for (name, text) in notebook.settings() {
+        out += &format!(
+            "<details><summary>{}</summary><pre>{}</pre></details>\n",
+            escape(name),
+            escape(text)
+        );
+    }
+    out += "<h2>Claims of the article</h2>\n";
+    out += &claims(experiment, records);
+    out + "</body></html>\n"
+}
+
+fn warning(records: &[Record], planned: usize) -> String {
+    let done: BTreeSet<_> = records
+        .iter()
+        .filter(|r| r.complete)
+        .map(|r| &r.cell)
+        .collect();
+    let partial = records.iter().filter(|r| !r.complete);
+    let mut text = String::new();
+    if done.len() < planned {
+        text += &format!(
+            "<p class=\"warn\"><b>Partial:</b> {} of {planned} measurements are there.</p>\n",
+            done.len()
+        );
+    }
+    for record in partial.filter(|r| !done.contains(&r.cell)) {
+        text += &format!(
+            "<p class=\"warn\">Not counted: {} ({})</p>\n",
+            escape(&record.cell.to_string()),
+            escape(&record.note)
+        );
+    }
+    text
+}
+
+/// When, and from which commits, the cells were measured.
+fn provenance(records: &[Record]) -> String {
+    let commits: BTreeSet<&str> = records.iter().map(|r| r.commit.as_str()).collect();
+    let first = records.iter().map(|r| r.date.as_str()).min().unwrap_or("");
+    let last = records.iter().map(|r| r.date.as_str()).max().unwrap_or("");
+    format!(
+        "<p>Measured from {} to {} (UTC), built from {}.</p>\n",
+        escape(first),
+        escape(last),
+        escape(&commits.into_iter().collect::<Vec<_>>().join(", "))
+    )
+}
+
+fn claims(experiment: &dyn Experiment, records: &[Record]) -> String {
+    let all = experiment.claims(records);
+    let text = |verdict: &Verdict| {
+        let word = match verdict.state {
+            State::Holds => "yes",
+            State::Fails => "no",
+            State::Open => "not settled",
+            State::NotMeasured => "not measured",
+        };
+        format!("{word}: {}", verdict.evidence)
+    };
+    let rows: Vec<Vec<String>> = all
+        .iter()
+        .map(|c| vec![c.text.clone(), text(&c.galera), text(&c.trireme)])
+        .collect();
+    let header = ["claim of the article", "on Galera, here?", "on Trireme?"];
+    table(&header, &rows, |row, column| {
+        let verdict = match column {
+            1 => &all[row].galera,
+            2 => &all[row].trireme,
+            _ => return "",
+        };
+        match verdict.state {
+            State::Holds => "yes",
+            State::Fails => "no",
+            State::Open | State::NotMeasured => "open",
+        }
+    })
+}

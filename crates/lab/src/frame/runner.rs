@@ -1,0 +1,311 @@
+//! Runs an experiment's cells one by one, and reports on what there is, however the run ends.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{FlockOperation, flock, statvfs};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use trireme_testbed::cluster::make_private_dir;
+use trireme_testbed::interrupt::{self, Interrupted};
+use trireme_testbed::output::line;
+use trireme_testbed::systems::{self, Deployed, System};
+use trireme_testbed::{Cluster, Settings};
+
+use super::error::LabError;
+use super::experiment::{Experiment, Setup};
+use super::facts;
+use super::notebook::Notebook;
+use super::options::FrameOptions;
+use super::page::page;
+use super::record::{Cell, Measured, Record};
+use crate::sysbench::{empty_template, work_dir};
+
+/// Time for the servers of a cell to start, until it is known: a guess.
+const START_SECONDS: f64 = 8.0;
+
+/// The choices of the run of an experiment in `dir`.
+pub fn plan_of<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {
+    Notebook::plan(dir, experiment)
+}
+
+/// Runs all cells that have not been measured yet, and writes the report. `plan` is what a later `--resume` needs to know.
+pub fn run(
+    experiment: &dyn Experiment,
+    options: &FrameOptions,
+    plan: &impl Serialize,
+) -> Result<(), LabError> {
+    let found = options
+        .systems
+        .iter()
+        .map(|name| systems::find(name, options.provider.as_deref()));
+    let systems: Vec<Box<dyn System>> = found.collect::<Result<_, _>>()?;
+    let mut runner = Runner::new(experiment, &systems, options.minutes)?;
+    let mut notebook = match (&options.resume, &options.out) {
+        (Some(dir), _) => Notebook::open(dir)?,
+        (None, Some(dir)) => Notebook::create(dir, experiment.name(), plan)?,
+        (None, None) => Notebook::create(&default_out(experiment), experiment.name(), plan)?,
+    };
+    let cells = experiment.cells();
+    let ended = runner.run_cells(&cells, &mut notebook);
+    let interrupted = interrupt::check().is_err();
+    let kept_logs = runner.end(ended.is_err() && !interrupted);
+    notebook.write_tables()?;
+    let report = page(experiment, &notebook, &runner.facts, cells.len());
+    let report = notebook.write("report.html", &report)?;
+    line(&format!("report: {}", report.display()));
+    let dir = notebook.dir().to_path_buf();
+    match ended {
+        Ok(()) => Ok(()),
+        Err(_) if interrupted => {
+            line(&format!(
+                "interrupted; go on with: trireme bench {} --resume {}",
+                experiment.name(),
+                dir.display()
+            ));
+            Err(Interrupted.into())
+        }
+        Err(error) => Err(LabError::BrokeOff {
+            reason: one_line(&error),
+            dir,
+            logs: kept_logs,
+        }),
+    }
+}
+
+/// Where results go when nothing is said.
+fn default_out(experiment: &dyn Experiment) -> PathBuf {
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    format!(
+        "trireme-bench-{}-{}",
+        experiment.name(),
+        date.replace(':', "")
+    )
+    .into()
+}
+
+/// Servers that run, and what they were started for.
+struct Running<'a> {
+    deployed: Deployed<'a>,
+    setup: Setup,
+}
+
+struct Runner<'a> {
+    experiment: &'a dyn Experiment,
+    systems: &'a [Box<dyn System>],
+    facts: Vec<(String, String)>,
+    running: Option<Running<'a>>,
+    stop_at: Option<Instant>,
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl<'a> Runner<'a> {
+    fn new(
+        experiment: &'a dyn Experiment,
+        systems: &'a [Box<dyn System>],
+        minutes: Option<u64>,
+    ) -> Result<Self, LabError> {
+        let lock = lock()?;
+        let dir = work_dir().join("lab");
+        Cluster::clear(&dir)?;
+        enough(experiment)?;
+        Ok(Self {
+            experiment,
+            systems,
+            facts: facts::machine(),
+            running: None,
+            stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
+            dir,
+            _lock: lock,
+        })
+    }
+
+    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<(), LabError> {
+        let mut progress = Progress::new(self.experiment, cells, notebook);
+        for (i, cell) in cells.iter().enumerate() {
+            if notebook.has(cell) {
+                continue;
+            }
+            interrupt::check()?;
+            if self.stop_at.is_some_and(|end| Instant::now() > end) {
+                line("the minutes are over; --resume goes on");
+                return Ok(());
+            }
+            let setup = self.experiment.setup(cell);
+            let mut measured = Measured::default();
+            let result = self.prepare(cell, &setup, notebook).and_then(|()| {
+                match &mut self.running {
+                    Some(running) => {
+                        self.experiment
+                            .measure(cell, &mut running.deployed, &mut measured)
+                    }
+                    // `prepare` has succeeded, so there is one.
+                    None => Err(LabError::Client),
+                }
+            });
+            let headline = measured.figures.get(self.experiment.headline()).copied();
+            notebook.keep(Record {
+                cell: cell.clone(),
+                complete: result.is_ok(),
+                note: result.as_ref().err().map(one_line).unwrap_or_default(),
+                date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+                commit: facts::COMMIT.to_string(),
+                measured,
+            })?;
+            result?;
+            progress.done(cell);
+            line(&format!(
+                "[{}/{}] {cell}: {:.0} {}; {} left",
+                i + 1,
+                cells.len(),
+                headline.unwrap_or(0.0),
+                self.experiment.headline(),
+                progress.left()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Has the servers of a cell running.
+    fn prepare(
+        &mut self,
+        cell: &Cell,
+        setup: &Setup,
+        notebook: &mut Notebook,
+    ) -> Result<(), LabError> {
+        if let Some(running) = &self.running {
+            if running.deployed.system().name() == cell.system && running.setup == *setup {
+                return Ok(());
+            }
+        }
+        if let Some(running) = self.running.take() {
+            running.deployed.end()?;
+        }
+        let system = self.systems.iter().find(|s| s.name() == cell.system);
+        let system = system
+            .ok_or_else(|| LabError::System(systems::SystemError::Unknown(cell.system.clone())))?;
+        let mut settings = Settings::new(&self.dir, setup.nodes, None);
+        settings.template = Some(empty_template()?);
+        settings.mariadbd_args = setup.arguments.clone();
+        let deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
+        let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();
+        if !notebook.settings().contains_key(&name) {
+            let text = format!(
+                "{}\n{}\n\n{}",
+                facts::versions(&deployed),
+                system.about(),
+                deployed.settings_text()
+            );
+            line(&format!(
+                "{name}: {}; {}\n  {}",
+                facts::versions(&deployed),
+                system.about(),
+                setup.arguments.join(" ")
+            ));
+            notebook.note_settings(name, text)?;
+        }
+        self.running = Some(Running {
+            deployed,
+            setup: setup.clone(),
+        });
+        Ok(())
+    }
+
+    /// Ends the servers and removes their data; after a failure their logs stay, and this says where.
+    fn end(&mut self, failed: bool) -> String {
+        // Dropping it kills the servers.
+        drop(self.running.take());
+        if failed && self.dir.exists() {
+            return format!("; logs: {}/node*/error.log", self.dir.display());
+        }
+        // What cannot be cleared now is cleared by the next run.
+        let _ = Cluster::clear(&self.dir);
+        String::new()
+    }
+}
+
+/// What is done and what is left, by the experiment's estimates corrected by the time that cells have taken.
+struct Progress<'a> {
+    experiment: &'a dyn Experiment,
+    left: f64,
+    done: f64,
+    began: Instant,
+}
+
+impl<'a> Progress<'a> {
+    fn new(experiment: &'a dyn Experiment, cells: &[Cell], notebook: &Notebook) -> Self {
+        let mut progress = Self {
+            experiment,
+            left: 0.0,
+            done: 0.0,
+            began: Instant::now(),
+        };
+        let open = cells.iter().filter(|cell| !notebook.has(cell));
+        progress.left = open.map(|cell| progress.estimate(cell)).sum();
+        progress
+    }
+
+    fn estimate(&self, cell: &Cell) -> f64 {
+        self.experiment.estimate_seconds(cell) + START_SECONDS
+    }
+
+    fn done(&mut self, cell: &Cell) {
+        let estimate = self.estimate(cell);
+        self.done += estimate;
+        self.left -= estimate;
+    }
+
+    fn left(&self) -> String {
+        let per_second = self.began.elapsed().as_secs_f64() / self.done.max(1.0);
+        let seconds = (self.left * per_second).max(0.0) as u64;
+        match seconds {
+            0..=99 => format!("{seconds} s"),
+            100..=5999 => format!("{} min", seconds.div_ceil(60)),
+            _ => format!("{:.1} h", seconds as f64 / 3600.0),
+        }
+    }
+}
+
+/// Only one measurement at a time on this machine.
+fn lock() -> Result<File, LabError> {
+    make_private_dir(&work_dir())?;
+    let path = work_dir().join("lab.lock");
+    let file = File::create(&path).map_err(LabError::io(&path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(LabError::Busy(path)),
+        Err(error) => Err(LabError::io(&path)(error.into())),
+    }
+}
+
+/// Fails before anything starts if memory or disk will not do.
+fn enough(experiment: &dyn Experiment) -> Result<(), LabError> {
+    let (memory, disk) = experiment.needs_mib();
+    let too_little = |what: String, needed_mib, free_mib, remedy| LabError::TooLittle {
+        what,
+        needed_mib,
+        free_mib,
+        remedy,
+    };
+    let free = facts::free_memory_mib();
+    if free < memory {
+        let remedy = "end other programs, or take a smaller --preset";
+        return Err(too_little("memory".to_string(), memory, free, remedy));
+    }
+    let dir = work_dir();
+    let stat = statvfs(&dir).map_err(|error| LabError::io(&dir)(error.into()))?;
+    let free = (stat.f_bavail * stat.f_frsize) >> 20;
+    if free < disk {
+        let what = format!("disk at {}", dir.display());
+        let remedy = "make room, or set TMPDIR to another directory";
+        return Err(too_little(what, disk, free, remedy));
+    }
+    Ok(())
+}
+
+fn one_line(error: &LabError) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_string()
+}

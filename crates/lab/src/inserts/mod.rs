@@ -1,0 +1,346 @@
+//! `trireme bench inserts`: "Momentum Galera" (2011), single-row inserts at rising concurrency.
+//!
+//! The article's settings first (nothing waits for a disk), then with a flush on the client's node, then on every node that
+//! acknowledges.
+
+mod load;
+mod report;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use trireme_testbed::process;
+use trireme_testbed::systems::{Deployed, Durability};
+
+use crate::frame::{
+    self, Cell, Chart, Claim, Experiment, FrameOptions, LabError, Measured, Preset, Record, Setup,
+    Table,
+};
+use crate::stats::percentile;
+use load::{DATABASE, Extent};
+
+/// Inserts of each run in the article.
+const ARTICLE_INSERTS: u64 = 100_000;
+
+/// The figure by which systems are compared.
+const RATE: &str = "inserts_per_s";
+
+/// What is asked of a system beside the number of connections: the value of the factor `settings`.
+const SETTINGS: [(&str, Durability); 3] = [
+    ("article", Durability::Lazy),
+    ("origin", Durability::Origin),
+    ("full", Durability::Full),
+];
+
+/// Single-row inserts at rising concurrency: is certification faster than semi-synchronous replication?
+///
+/// Repeats "Momentum Galera" (2011): one simple table, all clients on one node, first in the article's settings, which flush
+/// nothing, then with flushes. Systems take turns; after every run all nodes must hold the acknowledged rows.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub struct Plan {
+    /// What any experiment has.
+    #[command(flatten)]
+    pub frame: FrameOptions,
+    /// Numbers of connections [default: 1,8,64,256; quick: 1,16,256; article: 1,8,16,32,64,128,256].
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=280), conflicts_with = "resume")]
+    pub connections: Vec<u16>,
+    /// Length of a measurement [default: box 30, quick 3; the article counts 100,000 inserts instead].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    pub seconds: Option<u64>,
+    /// Load before each measurement, not counted [default: 10; quick: 1].
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub warmup_seconds: Option<u64>,
+}
+
+/// Runs the experiment, or goes on with it.
+pub fn run(plan: &Plan) -> Result<(), LabError> {
+    let plan = match &plan.frame.resume {
+        Some(dir) => {
+            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
+            earlier.frame.resume = plan.frame.resume.clone();
+            earlier.frame.minutes = plan.frame.minutes;
+            earlier
+        }
+        None => plan.clone(),
+    };
+    let experiment = Inserts { plan: plan.clone() };
+    frame::run(&experiment, &plan.frame, &plan)
+}
+
+const NAME: &str = "inserts";
+
+struct Inserts {
+    plan: Plan,
+}
+
+impl Inserts {
+    fn preset(&self) -> Preset {
+        self.plan.frame.preset()
+    }
+
+    fn connections(&self) -> Vec<u16> {
+        match (self.plan.connections.as_slice(), self.preset()) {
+            ([], Preset::Quick) => vec![1, 16, 256],
+            ([], Preset::Box) => vec![1, 8, 64, 256],
+            ([], Preset::Article) => vec![1, 8, 16, 32, 64, 128, 256],
+            (chosen, _) => chosen.to_vec(),
+        }
+    }
+
+    fn extent(&self) -> Extent {
+        match (self.plan.seconds, self.preset()) {
+            (Some(seconds), _) => Extent::Time(Duration::from_secs(seconds)),
+            (None, Preset::Quick) => Extent::Time(Duration::from_secs(3)),
+            (None, Preset::Box) => Extent::Time(Duration::from_secs(30)),
+            (None, Preset::Article) => Extent::Inserts(ARTICLE_INSERTS),
+        }
+    }
+
+    fn warmup(&self) -> Duration {
+        let preset = if self.preset() == Preset::Quick {
+            1
+        } else {
+            10
+        };
+        Duration::from_secs(self.plan.warmup_seconds.unwrap_or(preset))
+    }
+
+    fn repetitions(&self) -> u32 {
+        let preset = if self.preset() == Preset::Quick { 1 } else { 3 };
+        self.plan.frame.repetitions.unwrap_or(preset)
+    }
+
+    fn nodes(&self) -> usize {
+        usize::from(self.plan.frame.nodes.unwrap_or(2))
+    }
+
+    fn buffer_pool_mib(&self) -> u64 {
+        match self.preset() {
+            Preset::Quick => 256,
+            Preset::Box => 1024,
+            Preset::Article => 4096,
+        }
+    }
+}
+
+impl Experiment for Inserts {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> String {
+        "Single-row inserts: certification against semi-synchronous replication".to_string()
+    }
+
+    fn description(&self) -> Vec<String> {
+        report::description(&self.plan, self.extent(), self.nodes())
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for repetition in 1..=self.repetitions() {
+            for (settings, _) in SETTINGS {
+                let cell = |system: &String, connections: u16| Cell {
+                    system: system.clone(),
+                    factors: [
+                        ("settings".to_string(), settings.to_string()),
+                        ("connections".to_string(), connections.to_string()),
+                    ]
+                    .into(),
+                    repetition,
+                };
+                let systems = &self.plan.frame.systems;
+                let connections = self.connections();
+                // Systems take turns at each point; the quick pass spares their starts and lets each have all of its points.
+                match self.preset() {
+                    Preset::Quick => cells.extend(
+                        systems
+                            .iter()
+                            .flat_map(|s| connections.iter().map(move |c| cell(s, *c))),
+                    ),
+                    _ => cells.extend(
+                        connections
+                            .iter()
+                            .flat_map(|c| systems.iter().map(move |s| cell(s, *c))),
+                    ),
+                }
+            }
+        }
+        // What would be measured is `origin` once more.
+        cells.retain(|cell| !(cell.system == "galera" && cell.level("settings") == "full"));
+        cells
+    }
+
+    fn setup(&self, cell: &Cell) -> Setup {
+        let durability = SETTINGS
+            .iter()
+            .find(|(name, _)| *name == cell.level("settings"))
+            .map_or(Durability::Full, |(_, durability)| *durability);
+        let doublewrite = match durability {
+            Durability::Lazy => "--innodb-doublewrite=0",
+            Durability::Origin | Durability::Full => "--innodb-doublewrite=1",
+        };
+        Setup {
+            nodes: self.nodes(),
+            durability,
+            arguments: vec![
+                format!("--innodb-buffer-pool-size={}M", self.buffer_pool_mib()),
+                "--innodb-log-file-size=100M".to_string(),
+                "--innodb-autoinc-lock-mode=2".to_string(),
+                doublewrite.to_string(),
+            ],
+            generation: cell.repetition,
+        }
+    }
+
+    fn estimate_seconds(&self, cell: &Cell) -> f64 {
+        let load = match self.extent() {
+            Extent::Time(time) => time.as_secs_f64(),
+            // One connection waits for each round trip.
+            Extent::Inserts(n) if cell.number("connections") == 1 => n as f64 / 2_000.0,
+            Extent::Inserts(n) => n as f64 / 8_000.0,
+        };
+        load + self.warmup().as_secs_f64() + 1.0
+    }
+
+    fn needs_mib(&self) -> (u64, u64) {
+        let nodes = self.nodes() as u64;
+        (
+            nodes * (self.buffer_pool_mib() + 256),
+            // Data, redo log, binary and relay log or write-set cache.
+            nodes * 1024,
+        )
+    }
+
+    fn measure(
+        &self,
+        cell: &Cell,
+        deployed: &mut Deployed,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        let connections = cell.number("connections") as usize;
+        if !self.warmup().is_zero() {
+            load::new_table(deployed.first())?;
+            let warmup = Extent::Time(self.warmup());
+            load::run(deployed.first(), connections, warmup)
+                .failure
+                .map_or(Ok(()), Err)?;
+            deployed.settle()?;
+        }
+        load::new_table(deployed.first())?;
+        let servers = || -> u64 {
+            let pids = deployed.cluster().nodes().iter().filter_map(|n| n.pid());
+            pids.filter_map(process::cpu_ms).sum()
+        };
+        let own = || process::cpu_ms(std::process::id()).unwrap_or(0);
+        let before = (servers(), own());
+        let outcome = load::run(deployed.first(), connections, self.extent());
+        let after = (servers(), own());
+        let counted = outcome.counted.max(1) as f64;
+        let latency = |share: f64| outcome.latency_us.value_at_quantile(share) as f64 / 1000.0;
+        let mut sorted: Vec<f64> = outcome.per_second.iter().map(|n| *n as f64).collect();
+        sorted.sort_by(f64::total_cmp);
+        let figures = [
+            (RATE, outcome.counted as f64 / outcome.seconds.max(0.001)),
+            ("inserts", outcome.acknowledged as f64),
+            ("seconds", outcome.seconds),
+            ("conflicts", outcome.conflicts as f64),
+            ("mean_ms", outcome.latency_us.mean() / 1000.0),
+            ("p50_ms", latency(0.5)),
+            ("p95_ms", latency(0.95)),
+            ("p99_ms", latency(0.99)),
+            ("max_ms", outcome.latency_us.max() as f64 / 1000.0),
+            ("slowest_second", percentile(&sorted, 0.0).unwrap_or(0.0)),
+            (
+                "server_cpu_ms_per_insert",
+                after.0.saturating_sub(before.0) as f64 / counted,
+            ),
+            (
+                "client_cpu_ms_per_insert",
+                after.1.saturating_sub(before.1) as f64 / counted,
+            ),
+        ];
+        measured
+            .figures
+            .extend(figures.map(|(name, value)| (name.to_string(), value)));
+        measured.per_second = outcome.per_second;
+        if let Some(failure) = outcome.failure {
+            return Err(failure);
+        }
+        let tables = deployed.verify(&[DATABASE])?;
+        let found = tables.iter().map(|table| table.rows).sum();
+        if found != outcome.acknowledged {
+            return Err(LabError::Rows {
+                acknowledged: outcome.acknowledged,
+                found,
+            });
+        }
+        Ok(())
+    }
+
+    fn headline(&self) -> &'static str {
+        RATE
+    }
+
+    fn charts(&self, records: &[Record]) -> Vec<Chart> {
+        report::charts(records, &self.plan.frame.systems)
+    }
+
+    fn tables(&self, records: &[Record]) -> Vec<Table> {
+        report::tables(records, &self.plan.frame.systems)
+    }
+
+    fn claims(&self, records: &[Record]) -> Vec<Claim> {
+        report::claims(records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        plan: Plan,
+    }
+
+    fn inserts(arguments: &[&str]) -> Inserts {
+        let plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        Inserts { plan }
+    }
+
+    #[test]
+    fn systems_take_turns_at_each_point() {
+        let cells = inserts(&["--connections", "1,8"]).cells();
+        let systems: Vec<&str> = cells[..5].iter().map(|c| c.system.as_str()).collect();
+        assert_eq!(systems, ["plain", "semisync", "galera", "trireme", "plain"]);
+        // Galera has no full durability.
+        assert_eq!(cells.len(), (3 * 4 - 1) * 2 * 3);
+    }
+
+    #[test]
+    fn a_quick_pass_fits_five_minutes() {
+        let quick = inserts(&["--quick"]);
+        let cells = quick.cells();
+        let loads: f64 = cells.iter().map(|c| quick.estimate_seconds(c)).sum();
+        let mut setups: Vec<(&str, Setup)> = cells
+            .iter()
+            .map(|c| (c.system.as_str(), quick.setup(c)))
+            .collect();
+        setups.dedup();
+        assert_eq!(setups.len(), 11);
+        // Servers start within 8 s on a machine that does nothing else.
+        assert!(loads + 8.0 * setups.len() as f64 <= 300.0, "{loads}");
+    }
+
+    #[test]
+    fn a_plan_survives_its_file() {
+        let plan = inserts(&["--preset", "article", "--nodes", "3"]).plan;
+        let text = serde_json::to_string(&plan).unwrap();
+        let again: Plan = serde_json::from_str(&text).unwrap();
+        assert_eq!(again.frame.preset(), Preset::Article);
+        assert_eq!(again.frame.nodes, Some(3));
+    }
+}

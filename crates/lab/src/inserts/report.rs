@@ -1,0 +1,207 @@
+//! What the report shows of the inserts, and its verdicts.
+
+use super::load::Extent;
+use super::{Plan, RATE, SETTINGS};
+use crate::frame::{
+    Axis, Cell, Chart, Claim, Point, Record, Series, State, Table, Verdict, faster_everywhere,
+    values,
+};
+use crate::stats::{mean_interval, median};
+
+/// Against which system the article compares.
+const RIVAL: &str = "semisync";
+
+pub fn description(plan: &Plan, extent: Extent, nodes: usize) -> Vec<String> {
+    let extent = match extent {
+        Extent::Time(time) => format!("{} s of inserts", time.as_secs()),
+        Extent::Inserts(n) => format!("{n} inserts"),
+    };
+    let order = match plan.frame.preset() {
+        crate::frame::Preset::Quick => {
+            "In this quick pass each system runs all of its points before the next one starts."
+        }
+        _ => {
+            "Systems take turns at each point (A B C D, A B C D, ...), each time on fresh servers."
+        }
+    };
+    vec![
+        "\"Momentum Galera\" (2011) inserted 100,000 single rows into one simple table at 1 to 256 connections, into Galera \
+         0.8 and into MySQL 5.5 with semi-synchronous replication, one source and one replica, without flushing at commit. \
+         It found Galera faster at every concurrency."
+            .to_string(),
+        format!(
+            "Here: {extent} per point after a warm-up that is not counted; {nodes} servers of each system that replicates, all \
+             on this machine, which also runs the clients; all clients on one node. \"article\" are the article's settings \
+             (innodb_flush_log_at_trx_commit=0, no doublewrite); \"origin\" flushes each commit on the client's node before it is acknowledged (innodb_flush_log_at_trx_commit=1, \
+             sync_binlog=1); \"full\" does so on every node that acknowledges (sync_relay_log=1; repl.durability=disk), for which \
+             Galera has no setting. \
+             {order} After every run the rows of all nodes were compared with each other and counted against the inserts \
+             acknowledged."
+        ),
+        "Error bars and brackets are 95 % intervals of the mean over the repetitions; without them there was one run."
+            .to_string(),
+    ]
+}
+
+pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (settings, _) in SETTINGS {
+        for (figure, y) in [(RATE, "inserts/s"), ("p95_ms", "95th percentile, ms")] {
+            charts.push(Chart {
+                title: format!("{y}, settings \"{settings}\""),
+                x: "connections".to_string(),
+                y: y.to_string(),
+                axis: Axis::Doubling,
+                series: systems
+                    .iter()
+                    .map(|system| line(records, system, settings, figure))
+                    .collect(),
+            });
+        }
+        charts.extend(timeline(records, systems, settings));
+    }
+    charts
+}
+
+fn line(records: &[Record], system: &str, settings: &str, figure: &str) -> Series {
+    let points = levels(records).into_iter().filter_map(|level| {
+        let all = values(records, system, figure, at(settings, level));
+        Some(Point {
+            x: level as f64,
+            y: median(&all)?,
+            interval: mean_interval(&all),
+        })
+    });
+    Series {
+        name: system.to_string(),
+        points: points.collect(),
+    }
+}
+
+/// The seconds of the first repetition at the largest number of connections, if there are enough for a line.
+fn timeline(records: &[Record], systems: &[String], settings: &str) -> Option<Chart> {
+    let level = *levels(records).last()?;
+    let series: Vec<Series> = systems
+        .iter()
+        .filter_map(|system| {
+            let record = records
+                .iter()
+                .find(|r| r.complete && r.cell.system == *system && at(settings, level)(&r.cell))?;
+            let seconds = record.measured.per_second.iter().enumerate();
+            let points = seconds.map(|(second, commits)| Point {
+                x: second as f64,
+                y: *commits as f64,
+                interval: None,
+            });
+            Some(Series {
+                name: system.clone(),
+                points: points.collect(),
+            })
+        })
+        .filter(|series: &Series| series.points.len() >= 3)
+        .collect();
+    (!series.is_empty()).then(|| Chart {
+        title: format!("inserts in each second, {level} connections, settings \"{settings}\""),
+        x: "second".to_string(),
+        y: "inserts".to_string(),
+        axis: Axis::Linear,
+        series,
+    })
+}
+
+pub fn tables(records: &[Record], systems: &[String]) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (settings, _) in SETTINGS {
+        for (figure, what, digits) in [
+            (RATE, "inserts/s", 0),
+            ("p95_ms", "95th percentile, ms", 2),
+            (
+                "server_cpu_ms_per_insert",
+                "processor time of all servers per insert, ms",
+                3,
+            ),
+            (
+                "client_cpu_ms_per_insert",
+                "processor time of the clients per insert, ms",
+                3,
+            ),
+        ] {
+            tables.push(Table {
+                title: format!("{what}, settings \"{settings}\""),
+                header: std::iter::once("connections".to_string())
+                    .chain(systems.iter().cloned())
+                    .collect(),
+                rows: levels(records)
+                    .into_iter()
+                    .map(|level| {
+                        let cells = systems.iter().map(|system| {
+                            shown(
+                                &values(records, system, figure, at(settings, level)),
+                                digits,
+                            )
+                        });
+                        std::iter::once(level.to_string()).chain(cells).collect()
+                    })
+                    .collect(),
+            });
+        }
+    }
+    tables
+}
+
+fn shown(values: &[f64], digits: usize) -> String {
+    let Some(middle) = median(values) else {
+        return "-".to_string();
+    };
+    match mean_interval(values) {
+        Some((low, high)) => format!("{middle:.digits$} [{low:.digits$}, {high:.digits$}]"),
+        None => format!("{middle:.digits$}"),
+    }
+}
+
+pub fn claims(records: &[Record]) -> Vec<Claim> {
+    let texts = [
+        "Synchronous replication by certification is faster than semi-synchronous replication at every concurrency (the \
+         article's settings).",
+        "Beyond the article: the same with a flush on the client's node (\"origin\").",
+        "Beyond the article: the same with a flush on every node that acknowledges (\"full\").",
+    ];
+    SETTINGS
+        .iter()
+        .zip(texts)
+        .map(|((settings, _), text)| {
+            let judge = |system| {
+                faster_everywhere(records, (system, RIVAL), RATE, "connections", |cell| {
+                    cell.level("settings") == *settings
+                })
+            };
+            let galera = match *settings {
+                "full" => Verdict {
+                    state: State::NotMeasured,
+                    evidence: "Galera has no setting by which other nodes flush before it answers"
+                        .to_string(),
+                },
+                _ => judge("galera"),
+            };
+            Claim {
+                text: text.to_string(),
+                galera,
+                trireme: judge("trireme"),
+            }
+        })
+        .collect()
+}
+
+fn at(settings: &str, connections: u64) -> impl Fn(&Cell) -> bool + '_ {
+    move |cell| cell.level("settings") == settings && cell.number("connections") == connections
+}
+
+fn levels(records: &[Record]) -> Vec<u64> {
+    let mut all: Vec<u64> = records
+        .iter()
+        .map(|record| record.cell.number("connections"))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
