@@ -189,7 +189,11 @@ impl Experiment for Inserts {
                 "--innodb-autoinc-lock-mode=2".to_string(),
                 doublewrite.to_string(),
             ],
-            generation: cell.repetition,
+            generation: match self.preset() {
+                Preset::Quick => 0,
+                // Fresh servers at each point, also when one system has no others to take turns with.
+                _ => cell.number("connections") as u32,
+            },
         }
     }
 
