@@ -268,7 +268,6 @@ impl Group {
             self.standing = Standing::Primary;
             self.resumed = false;
             self.is_copy = false;
-            self.gave_way = false;
             self.primary_heard_at = self.now;
             self.resend_own(0);
         }

@@ -316,6 +316,7 @@ impl Group {
             }
         }
         self.counters.installs += 1;
+        self.gave_way = false;
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.lost_views = true;
         self.forked = false;

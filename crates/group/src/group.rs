@@ -71,7 +71,7 @@ pub struct Group {
     pub(crate) forked_reminder: Reminder,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
-    /// Has given way to a primary component without the last own overrides, and asks it for admission.
+    /// Has given way to a primary component without the last own overrides, and has not got its log yet.
     pub(crate) gave_way: bool,
     /// The last one committed while this process looked on.
     pub(crate) fork: Option<Fork>,
@@ -342,11 +342,6 @@ impl Group {
     /// Bytes of the payloads at the log's end that are in memory. Counts them.
     pub fn payload_bytes(&self) -> usize {
         self.tail.payload_bytes()
-    }
-
-    /// Bytes of submissions that wait to be ordered, of that origin which has sent the most.
-    pub fn pending_bytes(&self) -> usize {
-        self.submissions.most_bytes()
     }
 
     /// Log end.

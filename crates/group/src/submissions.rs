@@ -168,12 +168,6 @@ impl Submissions {
         self.pending.get(&origin).map_or(0, |queue| queue.bytes)
     }
 
-    /// Bytes of waiting payloads of the origin that has most of them.
-    pub fn most_bytes(&self) -> usize {
-        let bytes = self.pending.values().map(|queue| queue.bytes);
-        bytes.max().unwrap_or(0)
-    }
-
     /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
@@ -236,7 +230,7 @@ mod tests {
         let quarter = Some(Bytes::from(vec![0; 100]));
         let come = |submissions: &mut Submissions, number, payload: &Option<Bytes>| {
             submissions.keep_within(MOST_BYTES, ORIGIN, number, payload.clone());
-            assert!(submissions.most_bytes() <= MOST_BYTES);
+            assert!(submissions.bytes_of(ORIGIN) <= MOST_BYTES);
             let kept = submissions.pending[&ORIGIN].payloads.keys();
             kept.copied().collect::<Vec<u64>>()
         };
@@ -257,7 +251,7 @@ mod tests {
         let mut submissions = Submissions::default();
         submissions.keep_within(400, ORIGIN, 2, Some(Bytes::from(vec![0; 100])));
         submissions.keep_within(400, ORIGIN, 1, Some(Bytes::from(vec![0; 500])));
-        assert_eq!(submissions.most_bytes(), 500);
+        assert_eq!(submissions.bytes_of(ORIGIN), 500);
     }
 
     #[test]

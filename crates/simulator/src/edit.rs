@@ -51,7 +51,7 @@ impl Edit {
     pub fn plan(&self) -> Result<Plan, String> {
         let profile = match &self.profile {
             Some(name) => profiles::named(name).ok_or_else(|| {
-                let all = profiles::ALL.iter();
+                let all = profiles::all();
                 let names: Vec<_> = all.map(|profile| profile.name).collect();
                 format!("no profile '{name}': there are {}", names.join(", "))
             })?,

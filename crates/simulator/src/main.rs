@@ -151,7 +151,7 @@ fn main() -> ExitCode {
         .run(),
         Command::Regressions => regressions::run_all(regressions::LIST),
         Command::Profiles => {
-            for profile in simulator::profiles::ALL {
+            for profile in simulator::profiles::all() {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());
             }
             Ok(true)

@@ -300,17 +300,11 @@ impl World {
                 continue;
             };
             let status = process.engine.replicator.status(&link.storage);
-            let group = &self.plan.scale.group;
             let nodes = self.machines.len() as u64;
             // A liar names lengths at will.
             let largest = match self.plan.liar {
                 Some(_) => u64::from(PAYLOAD_MAX),
                 None => MAX_PAYLOAD as u64,
-            };
-            // A leader that lies lets payloads be fetched from its log, and orders others.
-            let pending_bytes = match self.plan.liar {
-                Some(_) => 0,
-                None => link.group.pending_bytes() as u64,
             };
             let sizes = [
                 ("apply queue", status.local_recv_queue.now, 20_000),
@@ -329,13 +323,6 @@ impl World {
                     "bytes that wait to be applied",
                     process.engine.replicator.payload_bytes() as u64,
                     (self.plan.queue_bytes + self.plan.ist_chunk_bytes.max(MAX_PAYLOAD)) as u64,
-                ),
-                (
-                    "bytes that one origin has submitted",
-                    pending_bytes,
-                    (group.pending_bytes + MAX_PAYLOAD) as u64
-                        + group.logged_bytes
-                        + self.plan.parcels_bytes,
                 ),
                 (
                     "bytes of others' large payloads",
