@@ -48,6 +48,7 @@ impl Replicator {
         self.disputes.clear();
         self.presumed.clear();
         self.dummies.clear();
+        self.snapshot_at = -1;
         self.held.clear();
         self.spreads.clear();
         self.asking.forget(self.now_ms);

@@ -146,6 +146,8 @@ pub struct Replicator {
     /// What the log had as failed, in the state transfer of this connection: given to the server as a
     /// dummy. All else that has passed commit order was applied.
     pub(crate) dummies: BTreeSet<Seqno>,
+    /// Where the snapshot that this connection took ends; -1: it has taken none.
+    pub(crate) snapshot_at: Seqno,
     pub(crate) held: VecDeque<Held>,
     pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
@@ -219,6 +221,7 @@ impl Replicator {
             disputes: Disputes::default(),
             presumed: Presumed::default(),
             dummies: BTreeSet::new(),
+            snapshot_at: -1,
             held: VecDeque::new(),
             spreads: Spreads::default(),
             causal: Causal::default(),

@@ -394,6 +394,7 @@ impl Replicator {
         self.note_overrides();
         self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
         self.order = Order::new(seqno);
+        self.snapshot_at = seqno;
         self.server_running = true;
         let (sources, now_ms) = (self.ist_sources(None), self.now_ms);
         let Stage::Transfer(transfer) = &mut self.stage else {

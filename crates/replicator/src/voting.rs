@@ -9,6 +9,7 @@ use trireme_group::SubmissionId;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
+use crate::control::Control;
 use crate::event::{ConnId, Ticket};
 use crate::member_state::NodeState;
 use crate::message::Message;
@@ -166,9 +167,16 @@ impl Replicator {
             }
         }
         let was_known = self.end_presumed(seqno, winner) || self.end_dispute(seqno, Some(winner));
-        if !was_known && self.order.has_passed(seqno) {
+        if !was_known && self.order.has_passed(seqno) && !self.donor_has_heeded(seqno) {
             self.check_success(seqno);
         }
+    }
+
+    /// True of a decision that is ordered below the end of this node's snapshot, which includes `seqno`: the donor
+    /// was there when it was decided, and would have left if it had disagreed.
+    fn donor_has_heeded(&self, seqno: Seqno) -> bool {
+        let delivered = self.control.as_ref().map_or(-1, Control::seqno);
+        seqno <= self.snapshot_at && delivered < self.snapshot_at
     }
 
     /// This node has applied `seqno` without an error; did the cluster? A joiner, too, must know: the vote

@@ -7,7 +7,7 @@ use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
 use crate::votes::{Ballot, Votes, ballot};
 use crate::wire::Reader;
-use crate::{Action, Code, Event, Seqno};
+use crate::{Action, Code, Event, Gtid, Seqno};
 
 /// Applying the next seqno ends so on these nodes; an own total-order action takes it.
 fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
@@ -244,6 +244,34 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
         assert_eq!(cluster.comment(2), comment);
         cluster.assert_settled();
     }
+}
+
+/// A member takes a snapshot from one that is ahead: the vote over an action that failed, and is within the
+/// snapshot, comes to it later (found by the simulator: seed 1246 of profile parcels).
+#[test]
+fn who_got_a_failed_action_with_its_snapshot_stays() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    // Deliveries to the joiner are late from here on.
+    cluster.nodes[joiner].primary = false;
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+    for node in 0..2 {
+        let errors = &mut cluster.nodes[node].server.errors;
+        errors.insert(seqno, b"exists".to_vec());
+    }
+    cluster.toi(0, 5);
+    cluster.settle();
+    assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
+    cluster.certify(0, "later", KeyType::Exclusive);
+    cluster.settle();
+    cluster.snapshot_from(0, joiner);
+    cluster.nodes[joiner].primary = true;
+    cluster.settle();
+    assert_eq!(left(&cluster), []);
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
 }
 
 /// gcs.vote_policy: so many who applied it are enough, whatever the others say, and nobody is waited for.
