@@ -210,6 +210,23 @@ impl MemoryDisk {
         locked(&self.files).fail_reads
     }
 
+    /// What `look` finds when every read succeeds and there are descriptors: for an observer, whose reads are no part of
+    /// what is tested.
+    pub fn readable<T>(&self, look: impl FnOnce() -> T) -> T {
+        let set = |reads, descriptors| {
+            let mut files = locked(&self.files);
+            let reads = std::mem::replace(&mut files.fail_reads, reads);
+            (
+                reads,
+                std::mem::replace(&mut files.no_descriptors, descriptors),
+            )
+        };
+        let (reads, descriptors) = set(false, false);
+        let found = look();
+        set(reads, descriptors);
+        found
+    }
+
     /// The device takes nothing now.
     pub fn is_device_failed(&self) -> bool {
         locked(&self.files).device_failed

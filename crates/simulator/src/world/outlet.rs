@@ -5,7 +5,7 @@ use trireme_engine::{Channel, NotKept, Outside, StageJob, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
-use trireme_log::{FlushJob, Outcome};
+use trireme_log::{FlushJob, MemoryDisk, Outcome};
 use trireme_replicator::{Action, ControlDigest, Gtid, History, Replicator};
 
 use super::control::{see_kept, see_taken_in};
@@ -29,6 +29,7 @@ pub struct Outlet<'a> {
     pub votes_fail: bool,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub doom: &'a Doom,
+    pub disk: &'a MemoryDisk,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
     /// Position of the control state that was shown last.
     pub control_shown: &'a mut Position,
@@ -232,7 +233,8 @@ impl Outside for Outlet<'_> {
     }
 
     fn delivered_from_log(&mut self, first: Position, last: Position, log: &Storage) {
-        let found = log.read_back(first, last, usize::MAX);
+        // The disk may be failing: then the replicator hears nothing of this, but the group has delivered it.
+        let found = (self.disk).readable(|| log.read_back(first, last, usize::MAX));
         for (position, delivery) in found.into_iter().flatten() {
             self.delivered(position, &delivery);
         }

@@ -23,6 +23,7 @@ macro_rules! parts {
             saved,
             votes_fail,
             doom,
+            disk,
             ..
         } = &mut $world.machines[$node]
         else {
@@ -40,6 +41,7 @@ macro_rules! parts {
             votes_fail: *votes_fail,
             outbox: &mut $world.outbox,
             doom: &*doom,
+            disk: &*disk,
             configurations: &mut process.configurations,
             control_shown: &mut process.control_shown,
             views: &mut $world.views,
