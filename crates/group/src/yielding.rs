@@ -3,11 +3,12 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::Member;
+use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Standing, Status};
+use crate::peer::Peer;
 use crate::split::common;
 
 /// Their ids end like this.
@@ -82,12 +83,32 @@ impl Group {
         let Some(peer) = self.peers.get(&from) else {
             return false; // its status has come in
         };
-        let seats = |replica| self.committed.configuration.replica(replica).is_some();
-        if self.standing == Standing::Outside || !seats(self.my_replica()) {
+        let seats = |c: &Configuration, replica| c.replica(replica).is_some();
+        let committed = &self.committed.configuration;
+        if self.standing == Standing::Outside || !seats(committed, self.my_replica()) {
             return false; // it has no component of its own
         }
-        !seats(peer.replica)
+        // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
+        let may_be_without = !self.in_every_configuration(|c| seats(c, peer.replica))
+            && !self.is_deserted_for(&status.overrides);
+        !seats(committed, peer.replica)
+            || may_be_without
             || self.standing == Standing::Primary && self.has_majority_of_own_branch()
+    }
+
+    /// True if so many members are primary with these overrides that the others are no majority.
+    fn is_deserted_for(&self, overrides: &[Uuid]) -> bool {
+        let with_them = |peer: &Peer| {
+            let status = peer.status.as_ref().filter(|_| peer.up);
+            status.is_some_and(|status| {
+                status.standing == Standing::Primary && status.overrides.starts_with(overrides)
+            })
+        };
+        let went = |member: &Member| {
+            let mut peers = self.peers.values();
+            peers.any(|peer| peer.replica == member.replica && with_them(peer))
+        };
+        !self.in_every_configuration(|c| c.is_majority(c.weight_of(|member| !went(member))))
     }
 
     /// The same, of a peer by its last status.

@@ -61,6 +61,51 @@ fn who_is_not_primary_gives_way_to_them() {
     assert_eq!(cores.nodes[0].group.overrides_in_log().len(), 1);
 }
 
+/// Node 2 goes on alone. Node 0 has the view without it in its log and does not know that it is committed: it loses node 1
+/// as soon as `until` holds, with what is on its way along the slow `line`.
+fn view_without_it(line: (usize, usize), until: fn(&Cores) -> bool) -> Cores {
+    let mut cores = Cores::of(3);
+    cores.nodes[2].group.config_mut().ignore_quorum = true;
+    cores.part(&[2], &[0, 1]);
+    (cores.step_ms, cores.lines_ms) = (1, [(line, 10)].into());
+    while !until(&cores) {
+        cores.pass(1);
+    }
+    cores.part(&[0], &[1]);
+    (cores.step_ms, cores.lines_ms) = (50, Default::default());
+    cores.pass(12_000);
+    assert!(cores.members(0).len() == 3 && cores.nodes[0].group.latest().members.len() == 2);
+    assert!(all_primary(&cores, &[2]) && !all_primary(&cores, &[0]));
+    cores
+}
+
+#[test]
+fn a_view_without_them_that_may_be_in_force_counts() {
+    let mut cores = view_without_it((1, 0), |cores| cores.members(1).len() == 2);
+    cores.cut.remove(&(0, 2));
+    cores.cut.remove(&(2, 0));
+    cores.pass(10_000);
+    assert!(!all_primary(&cores, &[0]), "node 1 may have gone on");
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+    for node in &cores.nodes {
+        assert!(node.group.overrides_in_log().is_empty());
+    }
+}
+
+#[test]
+fn a_view_whose_majority_has_gone_with_them_does_not() {
+    let mut cores = view_without_it((0, 1), |c| c.nodes[0].group.latest().members.len() == 2);
+    cores.cut.remove(&(1, 2));
+    cores.cut.remove(&(2, 1));
+    cores.pass(10_000);
+    assert!(all_primary(&cores, &[1, 2]));
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+}
+
 #[test]
 fn they_give_way_to_what_an_operator_has_decided() {
     let mut cores = gone_on_alone(&[0, 1, 2]);
