@@ -10,6 +10,7 @@ use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
 use trireme_lab::sysbench::{self, Plan};
+use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages;
 use trireme_testbed::settings::{Settings, SstMethod, default_dir};
@@ -163,6 +164,7 @@ enum BenchCommand {
     // Described where their arguments are.
     Inserts(inserts::Plan),
     Latency(latency::Plan),
+    Tpcc(tpcc::Plan),
 }
 
 fn parse_nodes(text: &str) -> Result<usize, String> {
@@ -237,6 +239,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
+        Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench {
             systems,
             nodes,

@@ -22,15 +22,20 @@ pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
 
 /// The interval that holds the mean of the population with 95 % confidence, by Student's t; `None` below two values.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let deviation = standard_deviation(values)?;
     let n = values.len() as f64;
-    if values.len() < 2 {
-        return None;
-    }
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975);
-    let half = t * (variance / n).sqrt();
+    let half = t * deviation / n.sqrt();
     Some((mean - half, mean + half))
+}
+
+/// The standard deviation of a sample; `None` below two values.
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
 /// The geometric mean of positive values; `None` without values or if one is not positive.

@@ -1,4 +1,6 @@
-//! One SQL connection, as text: enough to drive and check a server, and no more.
+//! One SQL connection: statements as text or [`Prepared`]; enough to drive and check a server, and no more.
+
+mod prepared;
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -6,6 +8,11 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Value};
+
+pub use prepared::{FromRow, Params, Prepared};
+
+/// Statements that a connection may have prepared at once. The client closes the oldest beyond that.
+const PREPARED_STATEMENTS: usize = 128;
 
 /// A row as text; `None` is NULL.
 pub type Row = Vec<Option<String>>;
@@ -84,6 +91,7 @@ impl Sql {
             .prefer_socket(false)
             // A known value spares the query for it.
             .max_allowed_packet(Some(16 << 20))
+            .stmt_cache_size(Some(PREPARED_STATEMENTS))
             .read_timeout(Some(timeout))
             .write_timeout(Some(timeout));
         Ok(Self {
@@ -161,7 +169,7 @@ fn text(value: Value) -> Option<String> {
     match value {
         Value::NULL => None,
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        // The text protocol, the only one used here, sends strings.
+        // The text protocol, which queries without parameters use, sends strings.
         other => Some(other.as_sql(true)),
     }
 }

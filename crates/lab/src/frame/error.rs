@@ -24,13 +24,25 @@ pub enum LabError {
         /// The reason.
         source: SqlError,
     },
-    /// The table does not hold what was acknowledged.
-    #[error("{acknowledged} inserts were acknowledged, but the table has {found} rows")]
+    /// A table does not hold what was acknowledged.
+    #[error("{acknowledged} {what} were acknowledged, but the table has {found} rows")]
     Rows {
-        /// Inserts acknowledged to clients.
+        /// What a row stands for, in the plural.
+        what: &'static str,
+        /// Rows whose commit was acknowledged to clients, and rows of the load.
         acknowledged: u64,
         /// Rows found.
         found: u64,
+    },
+    /// The data contradict each other.
+    #[error("consistency condition {number} is violated: {violations} times not \"{text}\"")]
+    Inconsistent {
+        /// The condition's number in clause 3.3.2 of the standard.
+        number: u32,
+        /// What should hold.
+        text: &'static str,
+        /// Places where it does not.
+        violations: u64,
     },
     /// A client's thread broke.
     #[error("a client of the load ended without a result; that is a fault of this program")]

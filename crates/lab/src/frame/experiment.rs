@@ -1,11 +1,14 @@
 //! What an experiment is to the frame.
 
+use std::path::PathBuf;
+
 use trireme_testbed::systems::{Deployed, Durability};
 
 use super::chart::Chart;
 use super::claims::Claim;
 use super::error::LabError;
 use super::record::{Cell, Measured, Record};
+use crate::sysbench::empty_template;
 
 /// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,11 @@ pub trait Experiment {
     /// How a cell's servers are set up.
     fn setup(&self, cell: &Cell) -> Setup;
 
+    /// The data directory that a cell's servers start with: empty unless the experiment prepares one.
+    fn template(&self, _cell: &Cell) -> Result<PathBuf, LabError> {
+        Ok(empty_template()?)
+    }
+
     /// How long a cell takes without the start of its servers, roughly, in seconds.
     fn estimate_seconds(&self, cell: &Cell) -> f64;
 
@@ -62,8 +70,8 @@ pub trait Experiment {
         measured: &mut Measured,
     ) -> Result<(), LabError>;
 
-    /// The figure that progress shows.
-    fn headline(&self) -> &'static str;
+    /// The figure of a cell that progress shows.
+    fn headline(&self, cell: &Cell) -> &'static str;
 
     /// The report's plots.
     fn charts(&self, records: &[Record]) -> Vec<Chart>;

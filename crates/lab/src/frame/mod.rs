@@ -6,6 +6,7 @@
 
 mod chart;
 mod claims;
+mod compare;
 mod error;
 mod experiment;
 mod facts;
@@ -18,6 +19,7 @@ mod runner;
 
 pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere};
+pub use compare::{By, Comparison, Side, Wanted, judge};
 pub use error::LabError;
 pub use experiment::{Experiment, Setup, Table};
 pub use options::{FrameOptions, Preset};

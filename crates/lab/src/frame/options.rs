@@ -20,16 +20,9 @@ pub enum Preset {
 /// What the user chooses about any experiment.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct FrameOptions {
-    /// What to compare.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "plain,semisync,galera,trireme"
-    )]
+    /// What to compare [default: the article's systems and trireme].
+    #[arg(long, value_delimiter = ',')]
     pub systems: Vec<String>,
-    /// Servers of each system that replicates [default: the article's].
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=16))]
-    pub nodes: Option<u16>,
     /// A pass of minutes over everything; the same as --preset quick.
     #[arg(long, conflicts_with = "preset")]
     pub quick: bool,
@@ -43,7 +36,7 @@ pub struct FrameOptions {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with the run in this directory, with its own choices.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "nodes", "quick", "preset", "repetitions", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "out"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
     /// End after this time; --resume goes on.
@@ -62,6 +55,19 @@ impl FrameOptions {
             Preset::Quick
         } else {
             self.preset
+        }
+    }
+
+    /// Measurements of each system at each point.
+    pub fn repetitions(&self) -> u32 {
+        let preset = if self.preset() == Preset::Quick { 1 } else { 3 };
+        self.repetitions.unwrap_or(preset)
+    }
+
+    /// Fills in the systems of the article where the user chose none.
+    pub fn default_systems(&mut self, systems: &[&str]) {
+        if self.systems.is_empty() {
+            self.systems = systems.iter().map(|name| name.to_string()).collect();
         }
     }
 }

@@ -20,11 +20,20 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
                      (both), records.jsonl (in order of time).";
 
+/// A system that was asked for and cannot be set up on this machine.
+pub struct Absent {
+    /// Its name.
+    pub system: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// The report of what the notebook holds; `planned` is the number of cells of the whole run.
 pub fn page(
     experiment: &dyn Experiment,
     notebook: &Notebook,
     facts: &[(String, String)],
+    absent: &[Absent],
     planned: usize,
 ) -> String {
     let records = notebook.records();
@@ -51,6 +60,7 @@ pub fn page(
             |_, column| if column == 0 { "" } else { "n" },
         );
     }
+    out += &not_measured(absent);
     out += &format!("<p>{FILES}</p>\n<h2>Machine and programs</h2>\n");
     let rows: Vec<Vec<String>> = facts
         .iter()
@@ -93,6 +103,17 @@ fn warning(records: &[Record], planned: usize) -> String {
         );
     }
     text
+}
+
+/// A row for each system that is not to be had.
+fn not_measured(absent: &[Absent]) -> String {
+    if absent.is_empty() {
+        return String::new();
+    }
+    let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
+    let rows: Vec<Vec<String>> = absent.iter().map(row).collect();
+    let header = ["system", "why it was not measured"];
+    "<h3>Systems that are not to be had</h3>\n".to_string() + &table(&header, &rows, |_, _| "")
 }
 
 /// When, and from which commits, the cells were measured.

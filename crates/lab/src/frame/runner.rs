@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use trireme_testbed::cluster::make_private_dir;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
-use trireme_testbed::systems::{self, Deployed, System};
+use trireme_testbed::systems::{self, Deployed, System, SystemError};
 use trireme_testbed::{Cluster, Settings};
 
 use super::error::LabError;
@@ -18,9 +18,9 @@ use super::experiment::{Experiment, Setup};
 use super::facts;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
-use super::page::page;
+use super::page::{Absent, page};
 use super::record::{Cell, Measured, Record};
-use crate::sysbench::{empty_template, work_dir};
+use crate::sysbench::work_dir;
 
 /// Time for the servers of a cell to start, until it is known: a guess.
 const START_SECONDS: f64 = 8.0;
@@ -36,23 +36,23 @@ pub fn run(
     options: &FrameOptions,
     plan: &impl Serialize,
 ) -> Result<(), LabError> {
-    let found = options
-        .systems
-        .iter()
-        .map(|name| systems::find(name, options.provider.as_deref()));
-    let systems: Vec<Box<dyn System>> = found.collect::<Result<_, _>>()?;
+    let (systems, absent) = find(options)?;
     let mut runner = Runner::new(experiment, &systems, options.minutes)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
         (None, Some(dir)) => Notebook::create(dir, experiment.name(), plan)?,
         (None, None) => Notebook::create(&default_out(experiment), experiment.name(), plan)?,
     };
-    let cells = experiment.cells();
+    let mut cells = experiment.cells();
+    for Absent { system, reason } in &absent {
+        line(&format!("{system} is not measured: {reason}"));
+        cells.retain(|cell| cell.system != *system);
+    }
     let ended = runner.run_cells(&cells, &mut notebook);
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let report = page(experiment, &notebook, &runner.facts, cells.len());
+    let report = page(experiment, &notebook, &runner.facts, &absent, cells.len());
     let report = notebook.write("report.html", &report)?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
@@ -71,6 +71,29 @@ pub fn run(
             dir,
             logs: kept_logs,
         }),
+    }
+}
+
+/// The systems that were asked for: those at hand, and those that nobody can set up here. One that only has to be installed
+/// is an error, which names the remedy.
+fn find(options: &FrameOptions) -> Result<(Vec<Box<dyn System>>, Vec<Absent>), LabError> {
+    let mut systems = Vec::new();
+    let mut absent = Vec::new();
+    for name in &options.systems {
+        match systems::find(name, options.provider.as_deref()) {
+            Ok(system) => systems.push(system),
+            Err(error @ SystemError::CannotBeHad { .. }) => absent.push(Absent {
+                system: name.clone(),
+                reason: error.to_string(),
+            }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match (systems.is_empty(), absent.first()) {
+        (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
+            name: first.system.clone(),
+        })),
+        _ => Ok((systems, absent)),
     }
 }
 
@@ -145,7 +168,8 @@ impl<'a> Runner<'a> {
                     None => Err(LabError::Client),
                 }
             });
-            let headline = measured.figures.get(self.experiment.headline()).copied();
+            let headline = self.experiment.headline(cell);
+            let shown = measured.figures.get(headline).copied().unwrap_or(0.0);
             notebook.keep(Record {
                 cell: cell.clone(),
                 complete: result.is_ok(),
@@ -157,11 +181,9 @@ impl<'a> Runner<'a> {
             result?;
             progress.done(cell);
             line(&format!(
-                "[{}/{}] {cell}: {:.0} {}; {} left",
+                "[{}/{}] {cell}: {shown:.0} {headline}; {} left",
                 i + 1,
                 cells.len(),
-                headline.unwrap_or(0.0),
-                self.experiment.headline(),
                 progress.left()
             ));
         }
@@ -184,10 +206,10 @@ impl<'a> Runner<'a> {
             running.deployed.end()?;
         }
         let system = self.systems.iter().find(|s| s.name() == cell.system);
-        let system = system
-            .ok_or_else(|| LabError::System(systems::SystemError::Unknown(cell.system.clone())))?;
+        let system =
+            system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
-        settings.template = Some(empty_template()?);
+        settings.template = Some(self.experiment.template(cell)?);
         settings.mariadbd_args = setup.arguments.clone();
         let deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
         let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();

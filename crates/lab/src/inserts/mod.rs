@@ -9,9 +9,9 @@ mod report;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trireme_testbed::process;
 use trireme_testbed::systems::{Deployed, Durability};
 
+use crate::cpu::CpuTimes;
 use crate::frame::{
     self, Cell, Chart, Claim, Experiment, FrameOptions, LabError, Measured, Preset, Record, Setup,
     Table,
@@ -41,6 +41,9 @@ pub struct Plan {
     /// What any experiment has.
     #[command(flatten)]
     pub frame: FrameOptions,
+    /// Servers of each system that replicates [default: 2].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "resume")]
+    pub nodes: Option<u16>,
     /// Numbers of connections [default: 1,8,64,256; quick: 1,16,256; article: 1,8,16,32,64,128,256].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=280), conflicts_with = "resume")]
     pub connections: Vec<u16>,
@@ -54,7 +57,7 @@ pub struct Plan {
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let plan = match &plan.frame.resume {
+    let mut plan = match &plan.frame.resume {
         Some(dir) => {
             let mut earlier: Plan = frame::plan_of(dir, NAME)?;
             earlier.frame.resume = plan.frame.resume.clone();
@@ -63,11 +66,15 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
         }
         None => plan.clone(),
     };
+    plan.frame.default_systems(&SYSTEMS);
     let experiment = Inserts { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
 }
 
 const NAME: &str = "inserts";
+
+/// The systems of the article, and ours.
+const SYSTEMS: [&str; 4] = ["plain", "semisync", "galera", "trireme"];
 
 struct Inserts {
     plan: Plan,
@@ -105,13 +112,8 @@ impl Inserts {
         Duration::from_secs(self.plan.warmup_seconds.unwrap_or(preset))
     }
 
-    fn repetitions(&self) -> u32 {
-        let preset = if self.preset() == Preset::Quick { 1 } else { 3 };
-        self.plan.frame.repetitions.unwrap_or(preset)
-    }
-
     fn nodes(&self) -> usize {
-        usize::from(self.plan.frame.nodes.unwrap_or(2))
+        usize::from(self.plan.nodes.unwrap_or(2))
     }
 
     fn buffer_pool_mib(&self) -> u64 {
@@ -138,7 +140,7 @@ impl Experiment for Inserts {
 
     fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for repetition in 1..=self.repetitions() {
+        for repetition in 1..=self.plan.frame.repetitions() {
             for (settings, _) in SETTINGS {
                 let cell = |system: &String, connections: u16| Cell {
                     system: system.clone(),
@@ -232,14 +234,9 @@ impl Experiment for Inserts {
             deployed.settle()?;
         }
         load::new_table(deployed.first())?;
-        let servers = || -> u64 {
-            let pids = deployed.cluster().nodes().iter().filter_map(|n| n.pid());
-            pids.filter_map(process::cpu_ms).sum()
-        };
-        let own = || process::cpu_ms(std::process::id()).unwrap_or(0);
-        let before = (servers(), own());
+        let before = CpuTimes::of(deployed);
         let outcome = load::run(deployed.first(), connections, self.extent());
-        let after = (servers(), own());
+        let spent = CpuTimes::of(deployed).since(before);
         let counted = outcome.counted.max(1) as f64;
         let latency = |share: f64| outcome.latency_us.value_at_quantile(share) as f64 / 1000.0;
         let mut sorted: Vec<f64> = outcome.per_second.iter().map(|n| *n as f64).collect();
@@ -257,12 +254,9 @@ impl Experiment for Inserts {
             ("slowest_second", percentile(&sorted, 0.0).unwrap_or(0.0)),
             (
                 "server_cpu_ms_per_insert",
-                after.0.saturating_sub(before.0) as f64 / counted,
+                spent.servers_ms as f64 / counted,
             ),
-            (
-                "client_cpu_ms_per_insert",
-                after.1.saturating_sub(before.1) as f64 / counted,
-            ),
+            ("client_cpu_ms_per_insert", spent.client_ms as f64 / counted),
         ];
         measured
             .figures
@@ -275,6 +269,7 @@ impl Experiment for Inserts {
         let found = tables.iter().map(|table| table.rows).sum();
         if found != outcome.acknowledged {
             return Err(LabError::Rows {
+                what: "inserts",
                 acknowledged: outcome.acknowledged,
                 found,
             });
@@ -282,7 +277,7 @@ impl Experiment for Inserts {
         Ok(())
     }
 
-    fn headline(&self) -> &'static str {
+    fn headline(&self, _cell: &Cell) -> &'static str {
         RATE
     }
 
@@ -311,7 +306,8 @@ mod tests {
     }
 
     fn inserts(arguments: &[&str]) -> Inserts {
-        let plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        plan.frame.default_systems(&SYSTEMS);
         Inserts { plan }
     }
 
@@ -345,6 +341,6 @@ mod tests {
         let text = serde_json::to_string(&plan).unwrap();
         let again: Plan = serde_json::from_str(&text).unwrap();
         assert_eq!(again.frame.preset(), Preset::Article);
-        assert_eq!(again.frame.nodes, Some(3));
+        assert_eq!(again.nodes, Some(3));
     }
 }

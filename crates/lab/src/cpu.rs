@@ -1,0 +1,32 @@
+//! Processor time of a system's servers and of the load, which runs in this process.
+
+use trireme_testbed::process;
+use trireme_testbed::systems::Deployed;
+
+/// Processor time, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// Of all servers.
+    pub servers_ms: u64,
+    /// Of this process.
+    pub client_ms: u64,
+}
+
+impl CpuTimes {
+    /// What the servers and this process have taken since they started.
+    pub fn of(deployed: &Deployed) -> Self {
+        let pids = deployed.cluster().nodes().iter().filter_map(|n| n.pid());
+        Self {
+            servers_ms: pids.filter_map(process::cpu_ms).sum(),
+            client_ms: process::cpu_ms(std::process::id()).unwrap_or(0),
+        }
+    }
+
+    /// What they have taken since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            servers_ms: self.servers_ms.saturating_sub(earlier.servers_ms),
+            client_ms: self.client_ms.saturating_sub(earlier.client_ms),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The claims of the two articles, as predicates on the records.
+//!
+//! The first article gives each system its best number of connections; so do the predicates on its claims.
+
+use super::figures::{LOAD_S, NOTPM, TX_PER_S, of_kind};
+use super::input::Kind;
+use super::points::{RunPoint, best, is_load, loaded_nodes, points_of, warehouses};
+use crate::frame::{By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, judge};
+
+/// The reference of the first article.
+const PLAIN: &str = "plain";
+
+/// What one node keeps of the plain server's score in the first article.
+const ONE_NODE: f64 = 0.81;
+
+/// "Hardly": the load took 1.10 times as long on four nodes as on one in the first article.
+const HARDLY_LONGER: f64 = 1.15;
+
+/// "Hardly more" of the second article, which gives no figure.
+const HARDLY_LESS: f64 = 0.9;
+
+/// All claims, judged for Galera and for Trireme.
+pub fn claims(records: &[Record]) -> Vec<Claim> {
+    type Predicate = fn(&Judge) -> Verdict;
+    let all: [(&str, Predicate); 10] = [
+        (
+            "2008: one node reaches 0.81 of the plain server's New-Orders per minute.",
+            |j| j.against_plain(|nodes| nodes == 1, ONE_NODE),
+        ),
+        (
+            "2008: from two nodes on, the cluster is faster than the plain server (1.21, 1.41, 1.52).",
+            |j| j.against_plain(|nodes| nodes > 1, 1.0),
+        ),
+        ("2008: each further node adds throughput.", |j| {
+            j.node_steps(NOTPM, Wanted::Above(1.0))
+        }),
+        (
+            "2008: New-Orders get shorter with each further node.",
+            |j| j.node_steps(&of_kind(Kind::NewOrder, "mean_ms"), Wanted::Below(1.0)),
+        ),
+        (
+            "2008: the time of the load hardly depends on the number of nodes (at most 1.15 times that of the smallest).",
+            |j| j.load(),
+        ),
+        (
+            "2008: New-Order's rollbacks rise with the nodes (difference in percent points).",
+            |j| j.rollbacks_by_nodes(),
+        ),
+        (
+            "2008: New-Order's rollbacks fall with the warehouses (difference in percent points).",
+            |j| j.rollbacks_by_warehouses(),
+        ),
+        (
+            "2020: throughput grows with the connections (most / fewest).",
+            |j| j.connections(),
+        ),
+        (
+            "2020: five nodes cost hardly more than three (load to one node, at least 0.9 of the throughput).",
+            |j| j.five_to_three(),
+        ),
+        (
+            "2020: a better average and much less variance than Group Replication.",
+            |_| Verdict {
+                state: State::NotMeasured,
+                evidence: "Group Replication is not to be had".to_string(),
+            },
+        ),
+    ];
+    let verdict = |system, predicate: Predicate| predicate(&Judge { records, system });
+    all.into_iter()
+        .map(|(text, predicate)| Claim {
+            text: text.to_string(),
+            galera: verdict("galera", predicate),
+            trireme: verdict("trireme", predicate),
+        })
+        .collect()
+}
+
+type Part = (String, Option<Comparison>);
+
+/// The records, seen for one system.
+struct Judge<'a> {
+    records: &'a [Record],
+    system: &'a str,
+}
+
+impl Judge<'_> {
+    fn compare(
+        &self,
+        (first, second): (&RunPoint, (&str, &RunPoint)),
+        figure: &str,
+        by: By,
+    ) -> Option<Comparison> {
+        let (second_system, second) = second;
+        let first = Side {
+            system: self.system,
+            chosen: &|cell: &Cell| first.has(cell),
+        };
+        let second = Side {
+            system: second_system,
+            chosen: &|cell: &Cell| second.has(cell),
+        };
+        Comparison::of(self.records, (&first, &second), figure, by)
+    }
+
+    /// The best point with so many nodes, load to all of them.
+    fn best(&self, warehouses: u64, nodes: u64) -> Option<RunPoint> {
+        best(self.records, self.system, NOTPM, |p| {
+            p.warehouses == warehouses && p.nodes == nodes && p.is_to_all()
+        })
+    }
+
+    /// The numbers of nodes measured with so many warehouses, load to all.
+    fn nodes(&self, warehouses: u64) -> Vec<u64> {
+        let points = points_of(self.records, self.system).into_iter();
+        let mut nodes: Vec<u64> = points
+            .filter(|p| p.warehouses == warehouses && p.is_to_all())
+            .map(|p| p.nodes)
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    fn against_plain(&self, chosen: fn(u64) -> bool, bound: f64) -> Verdict {
+        let mut parts: Vec<Part> = Vec::new();
+        for w in warehouses(self.records) {
+            let Some(plain) = best(self.records, PLAIN, NOTPM, |p| p.warehouses == w) else {
+                continue;
+            };
+            for nodes in self.nodes(w).into_iter().filter(|n| chosen(*n)) {
+                let ratio = self
+                    .best(w, nodes)
+                    .and_then(|own| self.compare((&own, (PLAIN, &plain)), NOTPM, By::Ratio));
+                parts.push((format!("{nodes} nodes / plain, {w} warehouses"), ratio));
+            }
+        }
+        judge(&parts, Wanted::Above(bound))
+    }
+
+    /// Each size of cluster against the next smaller one.
+    fn node_steps(&self, figure: &str, wanted: Wanted) -> Verdict {
+        let mut parts: Vec<Part> = Vec::new();
+        for w in warehouses(self.records) {
+            for pair in self.nodes(w).windows(2) {
+                let (Some(less), Some(more)) = (self.best(w, pair[0]), self.best(w, pair[1]))
+                else {
+                    continue;
+                };
+                let name = format!("{} / {} nodes, {w} warehouses", pair[1], pair[0]);
+                let ratio = self.compare((&more, (self.system, &less)), figure, By::Ratio);
+                parts.push((name, ratio));
+            }
+        }
+        judge(&parts, wanted)
+    }
+
+    fn load(&self) -> Verdict {
+        let mut parts: Vec<Part> = Vec::new();
+        for w in warehouses(self.records) {
+            let measured = |nodes: &u64| {
+                self.records.iter().any(|r| {
+                    r.complete && r.cell.system == self.system && is_load(&r.cell, w, *nodes)
+                })
+            };
+            let nodes: Vec<u64> = loaded_nodes(self.records, w)
+                .into_iter()
+                .filter(measured)
+                .collect();
+            let (Some(&few), Some(&many)) = (nodes.first(), nodes.last()) else {
+                continue;
+            };
+            if few == many {
+                continue;
+            }
+            let side = |nodes: u64| move |cell: &Cell| is_load(cell, w, nodes);
+            let (first, second) = (side(many), side(few));
+            let first = Side {
+                system: self.system,
+                chosen: &first,
+            };
+            let second = Side {
+                system: self.system,
+                chosen: &second,
+            };
+            let ratio = Comparison::of(self.records, (&first, &second), LOAD_S, By::Ratio);
+            parts.push((format!("{many} / {few} nodes, {w} warehouses"), ratio));
+        }
+        judge(&parts, Wanted::Below(HARDLY_LONGER))
+    }
+
+    fn rollbacks_by_nodes(&self) -> Verdict {
+        let figure = of_kind(Kind::NewOrder, "conflict_percent");
+        let mut parts: Vec<Part> = Vec::new();
+        for w in warehouses(self.records) {
+            let nodes = self.nodes(w);
+            let (Some(&few), Some(&many)) = (nodes.first(), nodes.last()) else {
+                continue;
+            };
+            // The same number of connections: it decides the rollbacks too.
+            let Some(more) = self.best(w, many).filter(|_| few != many) else {
+                continue;
+            };
+            let less = points_of(self.records, self.system).into_iter().find(|p| {
+                p.nodes == few
+                    && p.is_to_all()
+                    && p.warehouses == w
+                    && p.connections == more.connections
+            });
+            let difference = less.and_then(|less| {
+                self.compare((&more, (self.system, &less)), &figure, By::Difference)
+            });
+            let c = more.connections;
+            let name = format!("{many} less {few} nodes, {c} connections, {w} warehouses");
+            parts.push((name, difference));
+        }
+        judge(&parts, Wanted::Above(0.0))
+    }
+
+    fn rollbacks_by_warehouses(&self) -> Verdict {
+        let figure = of_kind(Kind::NewOrder, "conflict_percent");
+        let all = warehouses(self.records);
+        let (Some(&few), Some(&many)) = (all.first(), all.last()) else {
+            return judge(&[], Wanted::Below(0.0));
+        };
+        let points = points_of(self.records, self.system);
+        let parts: Vec<Part> = points
+            .iter()
+            .filter(|p| p.warehouses == many && many != few && p.nodes > 1 && p.is_to_all())
+            .map(|more| {
+                let less = RunPoint {
+                    warehouses: few,
+                    ..more.clone()
+                };
+                let name = format!(
+                    "{many} less {few} warehouses, {} nodes, {} connections",
+                    more.nodes, more.connections
+                );
+                let side = (self.system, &less);
+                (name, self.compare((more, side), &figure, By::Difference))
+            })
+            .collect();
+        judge(&parts, Wanted::Below(0.0))
+    }
+
+    fn connections(&self) -> Verdict {
+        let points = points_of(self.records, self.system);
+        let connections = || points.iter().map(|p| p.connections);
+        let (Some(few), Some(many)) = (connections().min(), connections().max()) else {
+            return judge(&[], Wanted::Above(1.0));
+        };
+        let parts: Vec<Part> = points
+            .iter()
+            .filter(|p| p.connections == many && few != many)
+            .map(|more| {
+                let less = RunPoint {
+                    connections: few,
+                    ..more.clone()
+                };
+                let name = format!(
+                    "{many} / {few} connections, {} nodes, to {}, {} warehouses",
+                    more.nodes, more.to, more.warehouses
+                );
+                let side = (self.system, &less);
+                (name, self.compare((more, side), TX_PER_S, By::Ratio))
+            })
+            .collect();
+        judge(&parts, Wanted::Above(1.0))
+    }
+
+    fn five_to_three(&self) -> Verdict {
+        let points = points_of(self.records, self.system);
+        let parts: Vec<Part> = points
+            .iter()
+            .filter(|p| p.nodes == 5 && p.is_to_one())
+            .map(|five| {
+                let three = RunPoint {
+                    nodes: 3,
+                    ..five.clone()
+                };
+                let name = format!(
+                    "5 / 3 nodes, {} connections, {} warehouses",
+                    five.connections, five.warehouses
+                );
+                let side = (self.system, &three);
+                (name, self.compare((five, side), TX_PER_S, By::Ratio))
+            })
+            .collect();
+        judge(&parts, Wanted::Above(HARDLY_LESS))
+    }
+}

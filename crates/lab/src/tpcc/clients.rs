@@ -1,0 +1,192 @@
+//! Clients without keying or think time, each on a connection of its own.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trireme_testbed::sql::SqlError;
+use trireme_testbed::systems::Deployed;
+use trireme_testbed::{Node, interrupt};
+
+use super::input::{Input, Kind};
+use super::random::Random;
+use super::scale::Scale;
+use super::tally::Tally;
+use super::transactions::{Ended, Session};
+use crate::cpu::CpuTimes;
+use crate::frame::LabError;
+
+/// No statement takes longer, unless a server hangs: the lock wait timeout is 50 s.
+const STATEMENT: Duration = Duration::from_secs(60);
+
+/// The load of one measurement.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// Connections in all.
+    pub connections: usize,
+    /// Nodes that take them in turns: the first so many.
+    pub nodes: usize,
+    /// Load before the measurement.
+    pub warmup: Duration,
+    /// Whole seconds of the measurement.
+    pub seconds: u64,
+    /// As in `SET TRANSACTION ISOLATION LEVEL`.
+    pub isolation: &'static str,
+    /// The data.
+    pub scale: Scale,
+    /// Decides the input of all transactions.
+    pub seed: u64,
+}
+
+/// What the clients saw.
+pub struct Outcome {
+    /// The counts of all clients.
+    pub tally: Tally,
+    /// Processor time of the measurement.
+    pub cpu: CpuTimes,
+    /// Why it ended early.
+    pub failure: Option<LabError>,
+}
+
+/// Runs all clients to the end of the measurement.
+pub fn run(deployed: &Deployed, work: &Work) -> Outcome {
+    let nodes = &deployed.cluster().nodes()[..work.nodes];
+    let shared = Shared {
+        work,
+        stop: AtomicBool::new(false),
+        running: AtomicUsize::new(work.connections),
+        // The clients and this thread.
+        ready: Barrier::new(work.connections + 1),
+    };
+    thread::scope(|scope| {
+        let shared = &shared;
+        let clients: Vec<_> = (0..work.connections)
+            .map(|i| scope.spawn(move || client(&nodes[i % nodes.len()], i, shared)))
+            .collect();
+        shared.ready.wait();
+        shared.wait(work.warmup);
+        let before = CpuTimes::of(deployed);
+        shared.wait(Duration::from_secs(work.seconds));
+        let cpu = CpuTimes::of(deployed).since(before);
+        let mut outcome = Outcome {
+            tally: Tally::new(work.seconds as usize),
+            cpu,
+            failure: interrupt::check().err().map(LabError::from),
+        };
+        for client in clients {
+            let failure = match client.join() {
+                Ok((tally, failure)) => {
+                    outcome.tally.add(&tally);
+                    failure
+                }
+                Err(_) => Some(LabError::Client),
+            };
+            outcome.failure = outcome.failure.or(failure);
+        }
+        outcome
+    })
+}
+
+struct Shared<'a> {
+    work: &'a Work,
+    stop: AtomicBool,
+    running: AtomicUsize,
+    ready: Barrier,
+}
+
+impl Shared<'_> {
+    /// Waits for a time, or until all clients have ended; an interrupt ends them.
+    fn wait(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end && self.running.load(Ordering::Relaxed) > 0 {
+            if interrupt::check().is_err() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            thread::sleep(left.min(Duration::from_millis(20)));
+        }
+    }
+}
+
+fn client(node: &Node, number: usize, shared: &Shared) -> (Tally, Option<LabError>) {
+    let session = Session::open(&node.socket(), shared.work.isolation, STATEMENT);
+    shared.ready.wait();
+    let mut tally = Tally::new(shared.work.seconds as usize);
+    let done = session.and_then(|session| {
+        let mut client = Client {
+            session,
+            random: Random::new(shared.work.seed + number as u64),
+            shared,
+            began: Instant::now(),
+        };
+        client.work(&mut tally)
+    });
+    if done.is_err() {
+        shared.stop.store(true, Ordering::Relaxed);
+    }
+    shared.running.fetch_sub(1, Ordering::Relaxed);
+    let failure = done.err().map(|source| LabError::Load {
+        node: node.name.clone(),
+        source,
+    });
+    (tally, failure)
+}
+
+struct Client<'a> {
+    session: Session,
+    random: Random,
+    shared: &'a Shared<'a>,
+    /// When the warm-up began.
+    began: Instant,
+}
+
+impl Client<'_> {
+    fn work(&mut self, tally: &mut Tally) -> Result<(), SqlError> {
+        while !self.is_over() {
+            let input = Input::draw(&mut self.random, self.shared.work.scale);
+            let start = Instant::now();
+            if let Some(ended) = self.complete(&input, tally)? {
+                tally.ended(input.kind(), ended, self.measured(), start.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries a transaction until it meets no conflict; `None` if the time ends before that.
+    fn complete(&mut self, input: &Input, tally: &mut Tally) -> Result<Option<Ended>, SqlError> {
+        loop {
+            match self.session.run(input) {
+                Ok(ended) => return Ok(Some(ended)),
+                Err(error) if error.is_conflict() => self.conflict(input.kind(), tally)?,
+                Err(error) => return Err(error),
+            }
+            if self.is_over() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn conflict(&mut self, kind: Kind, tally: &mut Tally) -> Result<(), SqlError> {
+        if self.measured().is_some() {
+            tally.conflict(kind);
+        }
+        match self.session.roll_back() {
+            // The transaction has been rolled back already.
+            Err(error) if error.is_conflict() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// The time since the measurement began, within it.
+    fn measured(&self) -> Option<Duration> {
+        let at = self.began.elapsed().checked_sub(self.shared.work.warmup)?;
+        (at < Duration::from_secs(self.shared.work.seconds)).then_some(at)
+    }
+
+    fn is_over(&self) -> bool {
+        let work = self.shared.work;
+        let end = work.warmup + Duration::from_secs(work.seconds);
+        self.shared.stop.load(Ordering::Relaxed) || self.began.elapsed() >= end
+    }
+}

@@ -1,0 +1,91 @@
+//! The figures of a cell, by name. Each name ends with its unit, or counts.
+
+use super::clients::Outcome;
+use super::consistency::CONDITIONS;
+use super::input::Kind;
+use super::loader::Loaded;
+use crate::frame::Measured;
+use crate::stats::{percentile, standard_deviation};
+
+/// New orders committed per minute.
+pub const NOTPM: &str = "notpm";
+
+/// Transactions of all types committed per second.
+pub const TX_PER_S: &str = "tx_per_s";
+
+/// The time of a load, in seconds.
+pub const LOAD_S: &str = "load_s";
+
+/// The name of a figure of one type.
+pub fn of_kind(kind: Kind, figure: &str) -> String {
+    format!("{}_{figure}", kind.name())
+}
+
+/// The name of the figure that counts violations of a condition.
+pub fn of_condition(number: u32) -> String {
+    format!("condition_{number}_violations")
+}
+
+/// The figures of a load. `settle_s` is what the other nodes took to catch up.
+pub fn of_load(loaded: Loaded, settle_s: f64, measured: &mut Measured) {
+    put(measured, "generate_s", loaded.generate_s);
+    put(measured, LOAD_S, loaded.load_s);
+    put(measured, "settle_s", settle_s);
+}
+
+/// The violations of each condition.
+pub fn of_conditions(violations: &[u64], measured: &mut Measured) {
+    for (condition, n) in CONDITIONS.iter().zip(violations) {
+        put(measured, &of_condition(condition.number), *n as f64);
+    }
+}
+
+/// The figures of a measurement of so many seconds.
+pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
+    let tally = &outcome.tally;
+    let committed = tally.committed();
+    let new_orders = tally.kind(Kind::NewOrder);
+    let mut per_second: Vec<f64> = tally.per_second().iter().map(|n| *n as f64).collect();
+    per_second.sort_by(f64::total_cmp);
+    let minutes = seconds as f64 / 60.0;
+    let each = committed.max(1) as f64;
+    for (name, value) in [
+        (NOTPM, new_orders.committed as f64 / minutes),
+        (TX_PER_S, committed as f64 / seconds as f64),
+        (
+            "tx_per_s_sd",
+            standard_deviation(&per_second).unwrap_or(0.0),
+        ),
+        (
+            "slowest_second",
+            percentile(&per_second, 0.0).unwrap_or(0.0),
+        ),
+        (
+            "deliberate_rollback_percent",
+            new_orders.percent(new_orders.rolled_back),
+        ),
+        ("server_cpu_ms_per_tx", outcome.cpu.servers_ms as f64 / each),
+        ("client_cpu_ms_per_tx", outcome.cpu.client_ms as f64 / each),
+    ] {
+        put(measured, name, value);
+    }
+    for kind in Kind::ALL {
+        let t = tally.kind(kind);
+        for (figure, value) in [
+            ("committed", t.committed as f64),
+            ("conflicts", t.conflicts as f64),
+            ("conflict_percent", t.percent(t.conflicts)),
+            ("mean_ms", t.response_us.mean() / 1000.0),
+            ("p50_ms", t.response_ms(0.5)),
+            ("p95_ms", t.response_ms(0.95)),
+            ("p99_ms", t.response_ms(0.99)),
+        ] {
+            put(measured, &of_kind(kind, figure), value);
+        }
+    }
+    measured.per_second = tally.per_second().to_vec();
+}
+
+fn put(measured: &mut Measured, name: &str, value: f64) {
+    measured.figures.insert(name.to_string(), value);
+}

@@ -1,0 +1,132 @@
+//! Loads the tables: through a node of a running system, which is timed, or into a data directory that every run copies.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trireme_testbed::cluster::make_private_dir;
+use trireme_testbed::output::line;
+use trireme_testbed::sql::SqlError;
+use trireme_testbed::{Cluster, Node, Settings, Sql, interrupt};
+
+use super::rows::{Unit, units};
+use super::scale::Scale;
+use super::schema::{ANALYZE, DATABASE, STATEMENTS};
+use crate::frame::LabError;
+use crate::sysbench::work_dir;
+
+/// Connections that load at once.
+pub const CONNECTIONS: usize = 4;
+
+/// Differs between programs that load different rows or tables.
+const VERSION: u32 = 1;
+
+/// No statement of the load takes longer, unless a server hangs.
+const STATEMENT: Duration = Duration::from_secs(120);
+
+/// How long a load took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loaded {
+    /// Processor and waiting time of the making of rows, added up over the connections, in seconds.
+    pub generate_s: f64,
+    /// From the first statement to the end of the last one, in seconds.
+    pub load_s: f64,
+}
+
+/// Makes the tables anew through `node`, and fills them.
+pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
+    let failed = |source: SqlError| LabError::Load {
+        node: node.name.clone(),
+        source,
+    };
+    let began = Instant::now();
+    let mut sql = node.sql()?;
+    for statement in STATEMENTS {
+        sql.exec(statement).map_err(failed)?;
+    }
+    let units = units(scale);
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Duration, LabError> {
+        let mut sql = Sql::connect_socket(&node.socket(), STATEMENT).map_err(failed)?;
+        let mut generating = Duration::ZERO;
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let done = write(*unit, scale, &mut sql);
+            generating += done.inspect_err(|_| {
+                // The others need not go on.
+                next.store(units.len(), Ordering::Relaxed);
+            })?;
+        }
+        Ok(generating)
+    };
+    let times = thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|result| result.unwrap_or(Err(LabError::Client)))
+            .collect::<Result<Vec<Duration>, LabError>>()
+    })?;
+    Ok(Loaded {
+        generate_s: times.iter().sum::<Duration>().as_secs_f64(),
+        load_s: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Writes a unit; returns the time that its rows took to make.
+fn write(unit: Unit, scale: Scale, sql: &mut Sql) -> Result<Duration, LabError> {
+    let began = Instant::now();
+    let mut sending = Duration::ZERO;
+    unit.write(scale, &mut |statement: &str| -> Result<(), LabError> {
+        interrupt::check()?;
+        let began = Instant::now();
+        let done = sql.exec(statement);
+        sending += began.elapsed();
+        done.map(drop).map_err(|source| LabError::Load {
+            node: DATABASE.to_string(),
+            source,
+        })
+    })?;
+    Ok(began.elapsed() - sending)
+}
+
+/// A data directory with loaded tables, made once by a plain server and kept for later invocations.
+pub fn template(scale: Scale) -> Result<PathBuf, LabError> {
+    make_private_dir(&work_dir())?;
+    let name = format!("template-tpcc-{VERSION}-{}", scale.warehouses());
+    let template = work_dir().join(name);
+    if template.exists() {
+        return Ok(template);
+    }
+    line(&format!(
+        "loading {} warehouses into {}, which is kept for later runs",
+        scale.warehouses(),
+        template.display()
+    ));
+    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
+    let mut settings = Settings::new(dir, 1, None);
+    settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
+    let mut cluster = Cluster::create(settings, |_| {})?;
+    let made = fill(&mut cluster, scale).and_then(|()| {
+        fs::rename(cluster.node(0).datadir(), &template).map_err(|source| LabError::Io {
+            path: template.clone(),
+            source,
+        })
+    });
+    cluster.kill()?;
+    cluster.delete()?;
+    made.map(|()| template)
+}
+
+fn fill(cluster: &mut Cluster, scale: Scale) -> Result<(), LabError> {
+    cluster.start()?;
+    load(cluster.node(0), scale)?;
+    let mut sql = cluster.sql(0)?;
+    // The same statistics, and so the same plans, in every run.
+    sql.exec(ANALYZE).map_err(|source| LabError::Load {
+        node: cluster.node(0).name.clone(),
+        source,
+    })?;
+    drop(sql);
+    Ok(cluster.stop()?)
+}

@@ -1,0 +1,99 @@
+//! Which points were measured: the levels of the factors that the records have, and what picks a point's cells.
+
+use std::collections::BTreeSet;
+
+use super::plan::{LOAD, RUN};
+use crate::frame::{Cell, Record, values};
+use crate::stats::median;
+
+/// A point of the experiment at which transactions ran.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunPoint {
+    /// Warehouses.
+    pub warehouses: u64,
+    /// Nodes of the cluster; the reference has 1 whatever the point says.
+    pub nodes: u64,
+    /// Which nodes take the load.
+    pub to: String,
+    /// Connections in all.
+    pub connections: u64,
+}
+
+impl RunPoint {
+    /// The point of a cell; `None` if it loads the tables.
+    pub fn of(cell: &Cell) -> Option<Self> {
+        (cell.level("part") == RUN).then(|| Self {
+            warehouses: cell.number("warehouses"),
+            nodes: cell.number("nodes"),
+            to: cell.level("to").to_string(),
+            connections: cell.number("connections"),
+        })
+    }
+
+    /// Whether a cell is at this point.
+    pub fn has(&self, cell: &Cell) -> bool {
+        Self::of(cell).as_ref() == Some(self)
+    }
+
+    /// Load to all nodes, or to the only one.
+    pub fn is_to_all(&self) -> bool {
+        self.to == "all" || self.nodes == 1
+    }
+
+    /// Load to one node.
+    pub fn is_to_one(&self) -> bool {
+        self.to == "one"
+    }
+}
+
+/// All points at which a system was measured.
+pub fn points_of(records: &[Record], system: &str) -> Vec<RunPoint> {
+    let complete = records
+        .iter()
+        .filter(|r| r.complete && r.cell.system == system);
+    let points: BTreeSet<RunPoint> = complete
+        .filter_map(|record| RunPoint::of(&record.cell))
+        .collect();
+    points.into_iter().collect()
+}
+
+/// The point with the largest `figure` among those of a system that `chosen` picks.
+pub fn best(
+    records: &[Record],
+    system: &str,
+    figure: &str,
+    chosen: impl Fn(&RunPoint) -> bool,
+) -> Option<RunPoint> {
+    let value = |point: &RunPoint| {
+        let all = values(records, system, figure, |cell| point.has(cell));
+        median(&all).unwrap_or(0.0)
+    };
+    let points = points_of(records, system).into_iter().filter(chosen);
+    points.max_by(|a, b| value(a).total_cmp(&value(b)))
+}
+
+/// The different values that `level` gives for the records, in order.
+pub fn levels<T: Ord>(records: &[Record], level: impl Fn(&Cell) -> Option<T>) -> Vec<T> {
+    let all: BTreeSet<T> = records.iter().filter_map(|r| level(&r.cell)).collect();
+    all.into_iter().collect()
+}
+
+/// The numbers of warehouses.
+pub fn warehouses(records: &[Record]) -> Vec<u64> {
+    levels(records, |cell| Some(cell.number("warehouses")))
+}
+
+/// Whether a cell loads so many warehouses into a cluster of so many nodes.
+pub fn is_load(cell: &Cell, warehouses: u64, nodes: u64) -> bool {
+    cell.level("part") == LOAD
+        && cell.number("warehouses") == warehouses
+        && cell.number("nodes") == nodes
+}
+
+/// The sizes of the clusters into which a system was loaded.
+pub fn loaded_nodes(records: &[Record], warehouses: u64) -> Vec<u64> {
+    levels(records, |cell| {
+        let nodes = cell.number("nodes");
+        is_load(cell, warehouses, nodes).then_some(nodes)
+    })
+}

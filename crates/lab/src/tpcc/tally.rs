@@ -1,0 +1,170 @@
+//! What clients count: transactions by type, conflicts, response times, commits in each second.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::input::Kind;
+use super::transactions::Ended;
+
+/// The counts of one type of transactions.
+pub struct KindTally {
+    /// Committed.
+    pub committed: u64,
+    /// Rolled back because the input wants that.
+    pub rolled_back: u64,
+    /// Attempts that met a conflict; each was tried again with the same input.
+    pub conflicts: u64,
+    /// From the first attempt of a transaction to the commit of the last, in microseconds.
+    pub response_us: Histogram<u64>,
+}
+
+impl KindTally {
+    fn new() -> Self {
+        Self {
+            committed: 0,
+            rolled_back: 0,
+            conflicts: 0,
+            // From a microsecond to a minute, to 1 %.
+            response_us: Histogram::new_with_bounds(1, 60_000_000, 2)
+                .expect("the bounds are in order"),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.conflicts += other.conflicts;
+        // Both have the same bounds.
+        let _ = self.response_us.add(&other.response_us);
+    }
+
+    /// The share of `part` in all attempts, in percent.
+    pub fn percent(&self, part: u64) -> f64 {
+        let attempts = self.committed + self.rolled_back + self.conflicts;
+        100.0 * part as f64 / attempts.max(1) as f64
+    }
+
+    /// The response time that the share `share` (0 to 1) of the transactions did not exceed, in milliseconds.
+    pub fn response_ms(&self, share: f64) -> f64 {
+        self.response_us.value_at_quantile(share) as f64 / 1000.0
+    }
+}
+
+/// What one client saw, or all together. Counts are those of the measurement, without the warm-up.
+pub struct Tally {
+    kinds: [KindTally; 5],
+    per_second: Vec<u64>,
+    orders_in_all: u64,
+    payments_in_all: u64,
+}
+
+impl Tally {
+    /// Nothing seen yet, in a measurement of so many seconds.
+    pub fn new(seconds: usize) -> Self {
+        Self {
+            kinds: std::array::from_fn(|_| KindTally::new()),
+            per_second: vec![0; seconds],
+            orders_in_all: 0,
+            payments_in_all: 0,
+        }
+    }
+
+    /// A transaction ended after `response`. `at` is the time since the measurement began; `None` before and after it.
+    pub fn ended(&mut self, kind: Kind, ended: Ended, at: Option<Duration>, response: Duration) {
+        if ended == Ended::Committed {
+            match kind {
+                Kind::NewOrder => self.orders_in_all += 1,
+                Kind::Payment => self.payments_in_all += 1,
+                Kind::OrderStatus | Kind::Delivery | Kind::StockLevel => {}
+            }
+        }
+        let Some(at) = at else { return };
+        let tally = &mut self.kinds[kind.index()];
+        if ended == Ended::RolledBack {
+            tally.rolled_back += 1;
+            return;
+        }
+        tally.committed += 1;
+        tally
+            .response_us
+            .saturating_record(response.as_micros() as u64);
+        if let Some(second) = self.per_second.get_mut(at.as_secs() as usize) {
+            *second += 1;
+        }
+    }
+
+    /// An attempt met a conflict during the measurement.
+    pub fn conflict(&mut self, kind: Kind) {
+        self.kinds[kind.index()].conflicts += 1;
+    }
+
+    /// Adds what another client saw.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.add(theirs);
+        }
+        for (mine, theirs) in self.per_second.iter_mut().zip(&other.per_second) {
+            *mine += theirs;
+        }
+        self.orders_in_all += other.orders_in_all;
+        self.payments_in_all += other.payments_in_all;
+    }
+
+    /// The counts of a type.
+    pub fn kind(&self, kind: Kind) -> &KindTally {
+        &self.kinds[kind.index()]
+    }
+
+    /// Commits of all types.
+    pub fn committed(&self) -> u64 {
+        self.kinds.iter().map(|tally| tally.committed).sum()
+    }
+
+    /// Commits in each second.
+    pub fn per_second(&self) -> &[u64] {
+        &self.per_second
+    }
+
+    /// New orders and payments committed in all, warm-up included.
+    pub fn acknowledged(&self) -> (u64, u64) {
+        (self.orders_in_all, self.payments_in_all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn deliberate_rollbacks_are_apart_from_conflicts() {
+        let mut tally = Tally::new(2);
+        let at = Some(Duration::from_millis(1500));
+        for _ in 0..7 {
+            tally.ended(Kind::NewOrder, Ended::Committed, at, MS);
+        }
+        tally.ended(Kind::NewOrder, Ended::RolledBack, at, MS);
+        tally.conflict(Kind::NewOrder);
+        tally.conflict(Kind::NewOrder);
+        let orders = tally.kind(Kind::NewOrder);
+        assert_eq!(orders.percent(orders.conflicts), 20.0);
+        assert_eq!(orders.percent(orders.rolled_back), 10.0);
+        assert_eq!(tally.per_second(), [0, 7]);
+        assert_eq!(tally.committed(), 7);
+    }
+
+    #[test]
+    fn the_warm_up_counts_only_for_the_rows_that_must_be_there() {
+        let mut tally = Tally::new(1);
+        tally.ended(Kind::NewOrder, Ended::Committed, None, MS);
+        tally.ended(Kind::NewOrder, Ended::RolledBack, None, MS);
+        tally.ended(Kind::Payment, Ended::Committed, None, MS);
+        let mut all = Tally::new(1);
+        all.add(&tally);
+        all.add(&tally);
+        assert_eq!(all.acknowledged(), (2, 2));
+        assert_eq!(all.committed(), 0);
+    }
+}

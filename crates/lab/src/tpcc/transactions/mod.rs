@@ -1,0 +1,107 @@
+//! The five transactions of clause 2, as prepared statements on one connection.
+//!
+//! A transaction that fails leaves the connection within it; [`Session::roll_back`] ends it, and the same input can be tried
+//! again.
+
+mod customers;
+mod delivery;
+mod new_order;
+mod order_status;
+mod payment;
+mod stock_level;
+
+use std::path::Path;
+use std::time::Duration;
+
+use trireme_testbed::{Sql, SqlError};
+
+use super::input::Input;
+use delivery::Delivery;
+use new_order::NewOrder;
+use order_status::OrderStatus;
+use payment::Payment;
+use stock_level::StockLevel;
+
+/// How a transaction ended that met no conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It was committed.
+    Committed,
+    /// It was rolled back because its input wants that: an item does not exist.
+    RolledBack,
+}
+
+/// A client's connection.
+pub struct Session {
+    sql: Sql,
+    new_order: NewOrder,
+    payment: Payment,
+    order_status: OrderStatus,
+    delivery: Delivery,
+    stock_level: StockLevel,
+}
+
+impl Session {
+    /// Connects and prepares all statements. `isolation` is as in `SET TRANSACTION`. Each statement fails after `timeout`.
+    pub fn open(socket: &Path, isolation: &str, timeout: Duration) -> Result<Self, SqlError> {
+        let mut sql = Sql::connect_socket(socket, timeout)?;
+        sql.exec("USE tpcc")?;
+        sql.exec(&format!(
+            "SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"
+        ))?;
+        // Spares a statement at the beginning of each transaction.
+        sql.exec("SET SESSION autocommit=0")?;
+        Ok(Self {
+            new_order: NewOrder::prepare(&mut sql)?,
+            payment: Payment::prepare(&mut sql)?,
+            order_status: OrderStatus::prepare(&mut sql)?,
+            delivery: Delivery::prepare(&mut sql)?,
+            stock_level: StockLevel::prepare(&mut sql)?,
+            sql,
+        })
+    }
+
+    /// Runs a transaction to its end.
+    pub fn run(&mut self, input: &Input) -> Result<Ended, SqlError> {
+        let sql = &mut self.sql;
+        let ended = match input {
+            Input::NewOrder {
+                warehouse,
+                district,
+                customer,
+                lines,
+            } => self
+                .new_order
+                .run(sql, (*warehouse, *district, *customer), lines)?,
+            Input::Payment {
+                warehouse,
+                district,
+                customer,
+                cents,
+            } => self
+                .payment
+                .run(sql, (*warehouse, *district), customer, *cents)?,
+            Input::OrderStatus(customer) => self.order_status.run(sql, customer)?,
+            Input::Delivery { warehouse, carrier } => {
+                self.delivery.run(sql, *warehouse, *carrier)?
+            }
+            Input::StockLevel {
+                warehouse,
+                district,
+                threshold,
+            } => self
+                .stock_level
+                .run(sql, (*warehouse, *district), *threshold)?,
+        };
+        match ended {
+            Ended::Committed => self.sql.exec("COMMIT")?,
+            Ended::RolledBack => self.sql.exec("ROLLBACK")?,
+        };
+        Ok(ended)
+    }
+
+    /// Ends a transaction that failed.
+    pub fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.sql.exec("ROLLBACK").map(drop)
+    }
+}
