@@ -47,7 +47,7 @@ crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (AR
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme crash $(ARGS)
 
-bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..."; more: trireme bench inserts, latency)
+bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..."; more: trireme bench inserts, tpcc, latency)
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme bench sysbench $(ARGS)

@@ -46,6 +46,9 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
+/// A line of at most so many points has a dot at each.
+const FEW_POINTS: usize = 10;
+
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (620, 380);
 
@@ -115,8 +118,8 @@ impl Chart {
                 .legend(move |(x, y)| {
                     PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3))
                 });
-            // Dots would hide a line of seconds.
-            if self.axis == Axis::Doubling {
+            // Dots would hide a line of seconds; a single point has no line.
+            if self.axis == Axis::Doubling || series.points.len() <= FEW_POINTS {
                 chart.draw_series(line.map(|at| Circle::new(at, 3, color.filled())))?;
             }
             let bars = series.points.iter().filter_map(|p| {

@@ -13,7 +13,7 @@ use trireme_testbed::{Cluster, Node, Settings, Sql, interrupt};
 
 use super::rows::{Unit, units};
 use super::scale::Scale;
-use super::schema::{ANALYZE, DATABASE, STATEMENTS};
+use super::schema::{ANALYZE, STATEMENTS};
 use crate::frame::LabError;
 use crate::sysbench::work_dir;
 
@@ -52,7 +52,7 @@ pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
         let mut sql = Sql::connect_socket(&node.socket(), STATEMENT).map_err(failed)?;
         let mut generating = Duration::ZERO;
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let done = write(*unit, scale, &mut sql);
+            let done = write(*unit, scale, |text| sql.exec(text).map_err(failed));
             generating += done.inspect_err(|_| {
                 // The others need not go on.
                 next.store(units.len(), Ordering::Relaxed);
@@ -73,19 +73,20 @@ pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
     })
 }
 
-/// Writes a unit; returns the time that its rows took to make.
-fn write(unit: Unit, scale: Scale, sql: &mut Sql) -> Result<Duration, LabError> {
+/// Writes a unit by `execute`; returns the time that its rows took to make.
+fn write(
+    unit: Unit,
+    scale: Scale,
+    mut execute: impl FnMut(&str) -> Result<u64, LabError>,
+) -> Result<Duration, LabError> {
     let began = Instant::now();
     let mut sending = Duration::ZERO;
     unit.write(scale, &mut |statement: &str| -> Result<(), LabError> {
         interrupt::check()?;
         let began = Instant::now();
-        let done = sql.exec(statement);
+        let done = execute(statement);
         sending += began.elapsed();
-        done.map(drop).map_err(|source| LabError::Load {
-            node: DATABASE.to_string(),
-            source,
-        })
+        done.map(drop)
     })?;
     Ok(began.elapsed() - sending)
 }
@@ -99,7 +100,7 @@ pub fn template(scale: Scale) -> Result<PathBuf, LabError> {
         return Ok(template);
     }
     line(&format!(
-        "loading {} warehouses into {}, which is kept for later runs",
+        "loading tables for the runs (warehouses: {}); they stay in {}",
         scale.warehouses(),
         template.display()
     ));
