@@ -36,7 +36,7 @@ pub fn run(
     options: &FrameOptions,
     plan: &impl Serialize,
 ) -> Result<(), LabError> {
-    let (systems, absent) = find(options)?;
+    let Found { systems, absent } = find(options)?;
     let mut runner = Runner::new(experiment, &systems, options.minutes)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
@@ -74,9 +74,16 @@ pub fn run(
     }
 }
 
-/// The systems that were asked for: those at hand, and those that nobody can set up here. One that only has to be installed
-/// is an error, which names the remedy.
-fn find(options: &FrameOptions) -> Result<(Vec<Box<dyn System>>, Vec<Absent>), LabError> {
+/// The systems that were asked for.
+struct Found {
+    /// Those at hand.
+    systems: Vec<Box<dyn System>>,
+    /// Those that nobody can set up here.
+    absent: Vec<Absent>,
+}
+
+/// Finds the systems. One that only has to be installed is an error, which names the remedy.
+fn find(options: &FrameOptions) -> Result<Found, LabError> {
     let mut systems = Vec::new();
     let mut absent = Vec::new();
     for name in &options.systems {
@@ -93,7 +100,7 @@ fn find(options: &FrameOptions) -> Result<(Vec<Box<dyn System>>, Vec<Absent>), L
         (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
             name: first.system.clone(),
         })),
-        _ => Ok((systems, absent)),
+        _ => Ok(Found { systems, absent }),
     }
 }
 

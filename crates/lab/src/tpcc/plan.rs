@@ -87,7 +87,7 @@ pub struct Plan {
     /// What any experiment has.
     #[command(flatten)]
     pub frame: FrameOptions,
-    /// Cluster sizes [default: 1,3,5; quick: 3; article: 1,2,3,4,5].
+    /// Cluster sizes [default: 1,3,5; quick: 1,3; article: 1,2,3,4,5].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "resume")]
     pub nodes: Vec<u16>,
     /// Numbers of connections in all [default: 4,16,64; quick: 8; article: 1,2,4,8,16,32,64,128,256].
@@ -96,7 +96,7 @@ pub struct Plan {
     /// Sizes of the database in warehouses, 110 MB each [default: 10; quick: 2; article: 15].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "resume")]
     pub warehouses: Vec<u32>,
-    /// Which nodes take the load [default: both].
+    /// Which nodes take the load [default: both; quick: all].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub to: Vec<Target>,
     /// How far transactions see each other.
@@ -125,7 +125,7 @@ impl Plan {
 
     pub(super) fn nodes(&self) -> Vec<u16> {
         match (self.nodes.as_slice(), self.preset()) {
-            ([], Preset::Quick) => vec![3],
+            ([], Preset::Quick) => vec![1, 3],
             ([], Preset::Box) => vec![1, 3, 5],
             ([], Preset::Article) => vec![1, 2, 3, 4, 5],
             (chosen, _) => sorted(chosen),
@@ -151,9 +151,10 @@ impl Plan {
     }
 
     fn targets(&self) -> Vec<Target> {
-        match self.to.as_slice() {
-            [] => vec![Target::One, Target::All],
-            chosen => chosen.to_vec(),
+        match (self.to.as_slice(), self.preset()) {
+            ([], Preset::Quick) => vec![Target::All],
+            ([], Preset::Box | Preset::Article) => vec![Target::One, Target::All],
+            (chosen, _) => chosen.to_vec(),
         }
     }
 
