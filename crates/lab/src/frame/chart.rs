@@ -153,7 +153,8 @@ pub fn number(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 || v == 0.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        v if v >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
     }
 }
 
@@ -199,6 +200,14 @@ mod tests {
         let svg = chart(&[(1.0, 10.0), (256.0, 900.0)]).svg().unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("a &lt; b") && svg.contains("trireme"));
         assert!(!svg.contains("NaN") && !svg.contains("href"));
+    }
+
+    #[test]
+    fn small_numbers_keep_digits_that_tell_them_apart() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(0.0125), "0.0125");
+        assert_eq!(number(0.5), "0.50");
+        assert_eq!(number(2500.4), "2500");
     }
 
     #[test]

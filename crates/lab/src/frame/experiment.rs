@@ -8,6 +8,7 @@ use super::chart::Chart;
 use super::claims::Claim;
 use super::error::LabError;
 use super::record::{Cell, Measured, Record};
+use crate::stats::{mean_interval, median};
 use crate::sysbench::empty_template;
 
 /// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
@@ -32,6 +33,17 @@ pub struct Table {
     pub header: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
+}
+
+/// A figure in a table: the median of the repetitions with the 95 % interval of their mean.
+pub fn shown(values: &[f64], digits: usize) -> String {
+    let Some(middle) = median(values) else {
+        return "-".to_string();
+    };
+    match mean_interval(values) {
+        Some((low, high)) => format!("{middle:.digits$} [{low:.digits$}, {high:.digits$}]"),
+        None => format!("{middle:.digits$}"),
+    }
 }
 
 /// An experiment of the field's literature.

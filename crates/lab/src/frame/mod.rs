@@ -21,7 +21,7 @@ pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere};
 pub use compare::{By, Comparison, Side, Wanted, judge};
 pub use error::LabError;
-pub use experiment::{Experiment, Setup, Table};
+pub use experiment::{Experiment, Setup, Table, shown};
 pub use options::{FrameOptions, Preset};
 pub use record::{Cell, Measured, Record, values};
 pub use runner::{plan_of, run};

@@ -4,7 +4,7 @@ use super::load::Extent;
 use super::{Plan, RATE, SETTINGS};
 use crate::frame::{
     Axis, Cell, Chart, Claim, Point, Record, Series, State, Table, Verdict, faster_everywhere,
-    values,
+    shown, values,
 };
 use crate::stats::{mean_interval, median};
 
@@ -147,16 +147,6 @@ pub fn tables(records: &[Record], systems: &[String]) -> Vec<Table> {
         }
     }
     tables
-}
-
-fn shown(values: &[f64], digits: usize) -> String {
-    let Some(middle) = median(values) else {
-        return "-".to_string();
-    };
-    match mean_interval(values) {
-        Some((low, high)) => format!("{middle:.digits$} [{low:.digits$}, {high:.digits$}]"),
-        None => format!("{middle:.digits$}"),
-    }
 }
 
 pub fn claims(records: &[Record]) -> Vec<Claim> {

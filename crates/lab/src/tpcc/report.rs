@@ -6,8 +6,8 @@ use super::input::Kind;
 use super::loader;
 use super::plan::Plan;
 use super::points::{RunPoint, best, is_load, levels, loaded_nodes, points_of, warehouses};
-use crate::frame::{Cell, Record, Table, values};
-use crate::stats::{mean_interval, median};
+use crate::frame::{Cell, Record, Table, shown, values};
+use crate::stats::median;
 
 /// The paragraphs above the results.
 pub fn description(plan: &Plan) -> Vec<String> {
@@ -257,15 +257,5 @@ fn title(kind: Kind) -> &'static str {
         Kind::OrderStatus => "Order-Status",
         Kind::Delivery => "Delivery",
         Kind::StockLevel => "Stock-Level",
-    }
-}
-
-fn shown(values: &[f64], digits: usize) -> String {
-    let Some(middle) = median(values) else {
-        return "-".to_string();
-    };
-    match mean_interval(values) {
-        Some((low, high)) => format!("{middle:.digits$} [{low:.digits$}, {high:.digits$}]"),
-        None => format!("{middle:.digits$}"),
     }
 }
