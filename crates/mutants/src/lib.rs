@@ -186,6 +186,8 @@ mutants! {
         abandoned_fragment_applied: AbandonedFragmentApplied,
         joins_before_donated: JoinsBeforeDonated,
         repeated_view_hidden: RepeatedViewHidden,
+        script_before_probe: ScriptBeforeProbe,
+        view_of_tables_believed: ViewOfTablesBelieved,
         closed_stream_goes_on: ClosedStreamGoesOn,
         undecided_commit_fails: UndecidedCommitFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,

@@ -13,6 +13,7 @@ mod flusher;
 #[doc(hidden)]
 pub mod fuzzing;
 mod grastate;
+mod gtid_mode;
 mod logging;
 mod node;
 mod outlet;

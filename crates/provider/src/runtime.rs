@@ -138,6 +138,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
+        script_before_ist: crate::gtid_mode::is_on(),
         ..NodeOptions::default()
     }
 }

@@ -18,7 +18,7 @@ impl Replicator {
             }
             Some(upto) => self.causal.wait(ticket, upto.seqno),
             // The order that counts may be of another branch than what this database still applies.
-            None if !self.primary || self.leaving || self.is_in_snapshot() => {
+            None if !self.primary || self.leaving || self.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
             None => {

@@ -62,6 +62,7 @@ impl Replicator {
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
         (self.interrupted, self.course) = (None, None);
+        self.script = crate::ist_script::Script::NotRun;
         (self.delivered_to, self.committed_to) = (0, 0);
         self.home = None;
         self.keep_home();

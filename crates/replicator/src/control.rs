@@ -175,13 +175,15 @@ impl Control {
             Message::WriteSet(write_set) => self.write_set(id, write_set),
             Message::StateRequest {
                 request,
+                local,
                 preference,
-                ..
+                bypass,
             } => Effect::StateRequest {
                 id,
-                donor: self.state_requested(from, state, &preference),
+                donor: self.state_requested(from, state, &preference, bypass),
                 request,
                 preference,
+                bypass: bypass.then_some(local),
             },
             Message::Donated { rcode } => Effect::Donated {
                 id,

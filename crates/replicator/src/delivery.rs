@@ -120,8 +120,9 @@ impl Replicator {
                 donor,
                 request,
                 preference,
+                bypass,
             } => {
-                self.state_requested(id, donor, request, &preference);
+                self.state_requested(id, donor, (request, bypass), &preference);
             }
             Effect::Donated { id, joiner, rcode } => self.donor_done(id, joiner, rcode),
             Effect::Member {
@@ -289,7 +290,7 @@ impl Replicator {
             }
             self.begin_founded(seqno);
         }
-        let replaced = matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot());
+        let replaced = self.awaits_snapshot();
         match configuration.override_id {
             Some(_) if replaced => self.overridden_in_transfer(),
             Some(_) => self.note_overrides(),

@@ -96,8 +96,8 @@ impl Replicator {
     }
 
     /// This node was chosen: its server is asked to send, with everything up to here applied and
-    /// nothing above committed until the callback has returned.
-    pub(crate) fn begin_donation(&mut self, request: Bytes) {
+    /// nothing above committed until the callback has returned; or (`bypass`) only to pass this position on.
+    pub(crate) fn begin_donation(&mut self, request: Bytes, bypass: Option<Gtid>) {
         if self.leaving {
             return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
         }
@@ -105,14 +105,14 @@ impl Replicator {
         let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
             return; // who was chosen by the order has its state
         };
-        if !planted(Mutant::DonorStateMoves) {
+        if bypass.is_none() && !planted(Mutant::DonorStateMoves) {
             self.order.hold(gtid.seqno);
         }
         self.push_task(
             Task::Donate {
                 request,
-                gtid,
-                bypass: false,
+                gtid: bypass.unwrap_or(gtid),
+                bypass: bypass.is_some(),
             },
             None,
             Payload::None,

@@ -114,7 +114,7 @@ impl Replicator {
                 }
             }
         }
-        !self.doubt.is_open && matches!(&self.stage, Stage::Transfer(t) if !t.awaits_snapshot())
+        !self.doubt.is_open && matches!(self.stage, Stage::Transfer(_)) && !self.awaits_snapshot()
     }
 
     fn go_on_in_doubt(&mut self) {

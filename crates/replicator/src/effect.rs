@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno};
 use trireme_group::{Incarnation, SubmissionId};
 
+use crate::gtid::Gtid;
 use crate::message::Message;
 use crate::votes::Ballot;
 use crate::writeset::WriteSet;
@@ -30,6 +31,8 @@ pub(crate) enum Effect {
         donor: Option<Incarnation>,
         request: Bytes,
         preference: String,
+        /// Not for a snapshot: for a script that passes this position on.
+        bypass: Option<Gtid>,
     },
     /// A donor is done.
     Donated {

@@ -10,6 +10,7 @@ use crate::action::{Action, Level};
 use crate::direct::Direct;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::ist_partial::Partial;
+use crate::ist_script::Script;
 use crate::joiner::{Transfer, TransferPhase, never_received};
 use crate::message::Message;
 use crate::payload::Payload;
@@ -181,6 +182,10 @@ impl Replicator {
             self.pull(seqno);
             return false;
         }
+        if self.owes_script() {
+            self.request_script();
+            return false;
+        }
         // A view that is remembered need not be pulled.
         if let Some(configuration) = self
             .control
@@ -213,6 +218,7 @@ impl Replicator {
 
     /// Finds the first entry that this node lacks behind some that it has.
     fn begin_probe(&mut self, history: &dyn History) {
+        let owes_script = self.owes_script() && !planted(Mutant::ScriptBeforeProbe);
         let views = self.control.as_ref().map(|c| &c.views);
         let Stage::Transfer(Transfer {
             upto,
@@ -226,8 +232,8 @@ impl Replicator {
             ist.own_log && history.has(*seqno) || views.is_some_and(|v| v.with(*seqno).is_some())
         };
         let lacking = (ist.next..=*upto).find(|seqno| !is_here(seqno));
-        // The first of all is asked for before anything is handed over, and kept.
-        let asks = lacking.filter(|seqno| !ist.begun && *seqno > ist.next);
+        // The first of all is asked for before anything is handed over, and kept; but before a script nothing is.
+        let asks = lacking.filter(|seqno| !ist.begun && (owes_script || *seqno > ist.next));
         ist.probe = asks.map_or(Probe::Done, Probe::Asks);
     }
 
@@ -277,12 +283,16 @@ impl Replicator {
         if std::mem::replace(&mut ist.begun, true) {
             return;
         }
+        // After a script the server is in the last view that its tables know of, which may lie above the database's
+        // position: a crash may have come between the two.
+        let is_elsewhere = self.script == Script::Over && !planted(Mutant::ViewOfTablesBelieved);
         let unprepared = planted(Mutant::MissedFragmentsUnprepared);
-        if self.server_running && (unprepared || matches!(first, Task::View(_))) {
+        let is_view = matches!(first, Task::View(_));
+        if self.server_running && (unprepared || is_view && !is_elsewhere) {
             return;
         }
         let at = ist.first - 1;
-        if at == 0 && matches!(first, Task::View(_)) {
+        if at == 0 && is_view {
             // The database of who has founded the history: it has seen no view before the first.
             self.server_running = true;
             return;
@@ -298,7 +308,7 @@ impl Replicator {
         let mut shown = here.clone();
         if self.server_running {
             for incarnation in [self.me, self.me_before] {
-                if shown.index_of(incarnation).is_none() {
+                if shown.index_of(incarnation).is_none() && !incarnation.0.is_nil() {
                     let named = self.my_member.clone();
                     let named = Member {
                         incarnation,
@@ -469,7 +479,7 @@ impl Replicator {
             transfer.phase = TransferPhase::GivenUp;
             return self.fatal(text);
         }
-        if ist.begun {
+        if ist.begun || self.script == Script::Over {
             return self.needs_restart();
         }
         // Nothing was applied on top of it: the database makes room for a snapshot.

@@ -73,7 +73,7 @@ pub(crate) enum TransferPhase {
 
 impl Transfer {
     /// From sst_request to sst_received.
-    pub(crate) fn awaits_snapshot(&self) -> bool {
+    pub(crate) fn is_with_scripts(&self) -> bool {
         !matches!(self.phase, TransferPhase::Ist(_))
     }
 
@@ -126,6 +126,7 @@ impl Replicator {
         if let Some(component) = self.backlog.take_non_primary() {
             self.show_non_primary(component);
         }
+        self.distrust_log_after_script();
         self.backlog.clear();
         self.positions.clear();
         self.marks.clear();
@@ -135,7 +136,7 @@ impl Replicator {
             .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));
         let before = std::mem::replace(&mut self.stage, Stage::Admission(SnapshotPull::default()));
         if let Stage::Transfer(transfer) = before {
-            self.interrupted = transfer.awaits_snapshot().then_some(transfer.phase);
+            self.interrupted = transfer.is_with_scripts().then_some(transfer.phase);
         }
     }
 

@@ -40,7 +40,7 @@ impl Replicator {
         if matches!(self.stage, Stage::Closed | Stage::Final) {
             return;
         }
-        if self.is_in_snapshot() && !self.leaving {
+        if self.is_with_scripts() && !self.leaving {
             // The server waits for nothing else, and has no database yet to go on with.
             return self.fatal("the node has to leave while its server waits for a state transfer");
         }

@@ -41,6 +41,7 @@ mod history;
 mod isolation;
 mod ist;
 mod ist_partial;
+mod ist_script;
 mod joiner;
 mod last_action;
 mod leaving;

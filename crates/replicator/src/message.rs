@@ -22,6 +22,7 @@ const KIND_VOTE: u8 = 9;
 const KIND_LEAVE_OUT: u8 = 10;
 const KIND_CAUGHT_UP: u8 = 11;
 const KIND_DOUBT: u8 = 12;
+const KIND_SCRIPT_REQUEST: u8 = 13;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,7 @@ pub(crate) enum MessageError {
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
     WriteSet(WriteSet),
-    /// A joiner asks for a snapshot.
+    /// A joiner asks for a snapshot, or for a script that passes its own position on.
     StateRequest {
         /// The server's request, for the donor's server.
         request: Bytes,
@@ -58,6 +59,8 @@ pub(crate) enum Message {
         local: Gtid,
         /// `wsrep_sst_donor`.
         preference: String,
+        /// The joiner has all that it needs, or will by IST, but for what the donor's script says of `local`.
+        bypass: bool,
     },
     /// A joiner has its state.
     Joined,
@@ -97,8 +100,12 @@ impl Message {
                 request,
                 local,
                 preference,
+                bypass,
             } => {
-                out.push(KIND_STATE_REQUEST);
+                out.push(match bypass {
+                    true => KIND_SCRIPT_REQUEST,
+                    false => KIND_STATE_REQUEST,
+                });
                 out.extend_from_slice(&local.uuid.0);
                 out.extend_from_slice(&local.seqno.to_le_bytes());
                 put_bytes(&mut out, preference.as_bytes());
@@ -161,7 +168,7 @@ impl Message {
         }
         let message = match reader.u8()? {
             KIND_WRITE_SET => return WriteSet::parse(payload).map(Message::WriteSet),
-            KIND_STATE_REQUEST => {
+            kind @ (KIND_STATE_REQUEST | KIND_SCRIPT_REQUEST) => {
                 let uuid: Uuid = reader.uuid()?;
                 let local = Gtid {
                     uuid,
@@ -172,6 +179,7 @@ impl Message {
                     request: reader.bytes()?,
                     local,
                     preference,
+                    bypass: kind == KIND_SCRIPT_REQUEST,
                 }
             }
             KIND_JOINED => Message::Joined,

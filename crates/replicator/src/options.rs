@@ -22,6 +22,9 @@ pub struct Options {
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
     pub sst_donor: String,
+    /// The server learns from the script of a state transfer what no write-set tells it (its GTID domain, with
+    /// `wsrep_gtid_mode`): the script runs before an IST, too.
+    pub script_before_ist: bool,
     /// A write-set above this size is handed to a majority before it is submitted (rule 8): what the group
     /// calls large.
     pub large_bytes: usize,
@@ -46,6 +49,7 @@ impl Default for Options {
             vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),
+            script_before_ist: false,
             large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,
             ist_part_bytes: 1 << 20,

@@ -28,7 +28,7 @@ impl Replicator {
         let database = match &self.stage {
             _ if self.is_arbitrator() || self.inconsistent => DatabaseProof::Nothing,
             Stage::Active => up_to(self.order.top()),
-            Stage::Transfer(transfer) if transfer.awaits_snapshot() => DatabaseProof::Nothing,
+            Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
             Stage::Transfer(_) if follows => up_to(self.order.top()),
             _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
             _ => self.proof_of_database(control),

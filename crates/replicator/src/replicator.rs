@@ -134,6 +134,8 @@ pub struct Replicator {
     pub(crate) works: Works,
     /// The group's log began anew in the middle of a snapshot transfer, which was this far.
     pub(crate) interrupted: Option<TransferPhase>,
+    /// Of an IST.
+    pub(crate) script: crate::ist_script::Script,
     /// As a joiner, this node has joined when everything up to here is applied.
     pub(crate) joined_at: Seqno,
 
@@ -238,6 +240,7 @@ impl Replicator {
             donation_result: None,
             joined_told: None,
             interrupted: None,
+            script: crate::ist_script::Script::NotRun,
             delivered_to: 0,
             committed_to: 0,
         }

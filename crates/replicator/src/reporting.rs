@@ -200,7 +200,7 @@ impl Replicator {
     pub fn database_follows(&self) -> bool {
         match &self.stage {
             Stage::Active => true,
-            Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
+            Stage::Transfer(_) => !self.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
         }
     }

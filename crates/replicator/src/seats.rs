@@ -51,6 +51,7 @@ impl Control {
         from: Incarnation,
         state: NodeState,
         preference: &str,
+        bypass: bool,
     ) -> Option<Incarnation> {
         let is_asked = || self.members.values().any(|m| m.donates_to == Some(from));
         if state != NodeState::Joiner || is_asked() {
@@ -61,7 +62,7 @@ impl Control {
             seat.enter(NodeState::Donor);
             seat.donates_to = Some(from);
             self.failed.retain(|joiner| *joiner != from);
-        } else {
+        } else if !bypass {
             self.doubts(from, -1);
         }
         donor
@@ -164,6 +165,18 @@ impl Control {
 
     /// The donor for a joiner: the first of its preferred names that can; else, if it left the
     /// choice open, somebody of its segment, else anybody (contract 3.6).
+    /// True if a member other than this one may be chosen as donor, now or when it is done with what it is at.
+    pub(crate) fn has_donor_for(&self, joiner: Incarnation) -> bool {
+        let has_state = |m: &&Member| {
+            let state = self.state_of(m.incarnation);
+            state.is_some_and(|state| state != NodeState::Joiner)
+        };
+        let mut able = (self.configuration.data_members())
+            .filter(|m| m.incarnation != joiner && !m.never_donor)
+            .filter(has_state);
+        able.next().is_some()
+    }
+
     fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
         let has_state = |m: &Member| match m.arbitrator {

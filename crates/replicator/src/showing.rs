@@ -96,7 +96,7 @@ impl Replicator {
         // it is primary again is known already, and would not be shown after this one.
         let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
         let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
-        let is_shown = self.connected && has_place && !self.is_in_snapshot() && !behind;
+        let is_shown = self.connected && has_place && !self.is_with_scripts() && !behind;
         let waits = self.pauses > 0 || !self.backlog.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
             let position = self.delivered_to;
@@ -116,7 +116,7 @@ impl Replicator {
         // An older view may have said so since.
         self.synced_told = false;
         self.forget_desyncs();
-        if !self.is_in_snapshot() {
+        if !self.is_with_scripts() {
             self.push_non_primary_view(component);
         }
     }
@@ -144,8 +144,8 @@ impl Replicator {
     }
 
     /// Between sst_request and sst_received: no view callback (rule 19).
-    pub(crate) fn is_in_snapshot(&self) -> bool {
+    pub(crate) fn is_with_scripts(&self) -> bool {
         self.interrupted.is_some()
-            || matches!(&self.stage, Stage::Transfer(t) if t.awaits_snapshot())
+            || matches!(&self.stage, Stage::Transfer(t) if t.is_with_scripts())
     }
 }

@@ -45,6 +45,7 @@ impl Replicator {
     }
 
     fn prepared(&mut self, request: Option<Bytes>) {
+        let is_script = self.awaits_script();
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -52,23 +53,27 @@ impl Replicator {
             return;
         }
         let upto = transfer.upto;
+        // Whoever set wsrep_sst_method=skip says that the database is right as it is.
+        let is_trivial = |request: &Bytes| request.starts_with(b"trivial\0");
         match request {
+            Some(request) if is_script && (request.is_empty() || is_trivial(&request)) => {
+                self.script_is_not_wanted()
+            }
             None => self.give_up_snapshot(
                 "The server could not prepare for a state transfer: its own messages say why.",
             ),
             Some(request) if request.is_empty() => self.needs_restart(),
-            // Whoever set wsrep_sst_method=skip says that the database is right as it is.
-            Some(request) if request.starts_with(b"trivial\0") => {
-                self.snapshot_is_here(upto - 1, upto)
-            }
+            Some(request) if is_trivial(&request) => self.snapshot_is_here(upto - 1, upto),
             Some(request) => {
                 transfer.phase = TransferPhase::Retry {
                     request,
                     at_ms: self.now_ms,
                     given_up: false,
                 };
-                self.forget_action();
-                self.out.push(Action::MarkUnsafe);
+                if !is_script {
+                    self.forget_action();
+                    self.out.push(Action::MarkUnsafe);
+                }
             }
         }
     }
@@ -76,6 +81,7 @@ impl Replicator {
     pub(crate) fn retry_state_request(&mut self) {
         let (local, preference) = (self.local, self.options.sst_donor.clone());
         let (primary, now_ms) = (self.primary && !self.leaving, self.now_ms);
+        let bypass = self.awaits_script();
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -95,6 +101,7 @@ impl Replicator {
                 request,
                 local,
                 preference,
+                bypass,
             },
         );
     }
@@ -138,7 +145,7 @@ impl Replicator {
         &mut self,
         id: SubmissionId,
         donor: Option<Incarnation>,
-        request: Bytes,
+        (request, bypass): (Bytes, Option<Gtid>),
         preference: &str,
     ) {
         let joiner = self.name_of(id.incarnation);
@@ -159,19 +166,24 @@ impl Replicator {
             ),
         }
         if donor == Some(self.me) {
-            self.begin_donation(request);
+            self.begin_donation(request, bypass);
         }
         if id.incarnation != self.me {
             return;
         }
         self.submissions.take(id.number);
         match donor {
+            None if self.awaits_script() && !self.has_donor() => self.give_up_snapshot(
+                "No member is left that could run a donor's script before the IST. Start this node again.",
+            ),
             None => {
                 self.state_request_failed(false);
                 let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
                             Will keep retrying every 1 second(s)";
                 self.log(Level::Info, text);
-                self.tell_nobody_has_database();
+                if !self.awaits_script() {
+                    self.tell_nobody_has_database();
+                }
             }
             Some(_) => {
                 if let Stage::Transfer(transfer) = &mut self.stage {
@@ -280,6 +292,9 @@ impl Replicator {
         let Stage::Transfer(transfer) = &self.stage else {
             return;
         };
+        if self.awaits_script() {
+            return self.script_has_told(gtid);
+        }
         let upto = transfer.upto;
         self.out.push(Action::MarkUncorrupt);
         self.out.push(Action::MarkSafe);

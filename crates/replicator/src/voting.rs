@@ -186,7 +186,7 @@ impl Replicator {
         let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
         let follows = match &self.stage {
             Stage::Active => !self.is_arbitrator(),
-            Stage::Transfer(transfer) => !transfer.awaits_snapshot(),
+            Stage::Transfer(_) => !self.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
         };
         let is_unknown = self.doubt.hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);

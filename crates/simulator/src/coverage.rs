@@ -60,6 +60,7 @@ counters! {
     read_back: "write-sets read back to be applied",
     transfers: "snapshots",
     transfers_broken: "snapshots broken off",
+    bypasses: "scripts before an incremental transfer",
     ists: "incremental transfers",
     deaths_within: "deaths within a pump",
     fatals: "aborts by themselves",

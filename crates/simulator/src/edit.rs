@@ -35,6 +35,9 @@ pub struct Edit {
     /// With the constants that are shipped: as schedules were before they were scaled down.
     #[arg(long)]
     pub as_shipped: bool,
+    /// No server wants a script before an IST: as schedules were before some did.
+    #[arg(long)]
+    pub ist_alone: bool,
 }
 
 impl Edit {
@@ -74,6 +77,7 @@ impl Edit {
             plan.faults.retain(|(at, _)| *at < plan.calm_us);
         }
         plan.office_moves &= !self.office_stays;
+        plan.scripts_before_ist &= !self.ist_alone;
         for node in &mut plan.nodes {
             let load = &mut node.server.load;
             load.clients = load.clients.min(self.clients.unwrap_or(usize::MAX));
@@ -110,6 +114,9 @@ impl Edit {
         }
         if self.as_shipped {
             words.push("--as-shipped".to_owned());
+        }
+        if self.ist_alone {
+            words.push("--ist-alone".to_owned());
         }
         if self.no_faults || self.faults.as_ref().is_some_and(Vec::is_empty) {
             words.push("--no-faults".to_owned());

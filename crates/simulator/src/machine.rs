@@ -12,7 +12,7 @@ use crate::mark::MemoryMark;
 use crate::network::{ConnectionId, Parcel};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, TimeUs};
-use crate::server::{Datadir, Server, Snapshot, ThreadId};
+use crate::server::{Cargo, Datadir, Server, ThreadId};
 
 /// A machine with one data directory.
 pub struct Machine {
@@ -108,7 +108,7 @@ pub enum Input {
     /// A thread of the server goes on, if it still is to at this time.
     Step(ThreadId, TimeUs),
     /// What the joiner waits for is here, or will never be.
-    SnapshotEnded(Option<Box<Snapshot>>),
+    ScriptEnded(Option<Cargo>),
     /// The donor's part is done, which this thread has waited for.
     DonationEnded(ThreadId, bool),
     /// disconnect() is called.
@@ -323,7 +323,7 @@ impl Input {
             | Input::OwnFlush
             | Input::Staged(_)
             | Input::Leave => true,
-            Input::Step(..) | Input::SnapshotEnded(_) | Input::DonationEnded(..) => false,
+            Input::Step(..) | Input::ScriptEnded(_) | Input::DonationEnded(..) => false,
         }
     }
 
@@ -337,7 +337,7 @@ impl Input {
             | Input::OwnFlush
             | Input::Staged(_) => true,
             Input::Step(..)
-            | Input::SnapshotEnded(_)
+            | Input::ScriptEnded(_)
             | Input::DonationEnded(..)
             | Input::Flushed(_)
             | Input::Leave => false,

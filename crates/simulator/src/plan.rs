@@ -74,6 +74,8 @@ pub struct Plan {
     pub unrecovered_percent: u64,
     /// `wsrep_sst_donor`, of all nodes.
     pub sst_donor: &'static str,
+    /// Servers want the script of a state transfer before an IST, too (`wsrep_gtid_mode`).
+    pub scripts_before_ist: bool,
     /// Faults, by the time at which they begin.
     pub faults: Vec<(TimeUs, Fault)>,
     /// From here on everything works.
@@ -138,6 +140,7 @@ impl Plan {
     pub fn new(profile: &'static Profile, seed: u64) -> Plan {
         let mut plan = Plan::as_shipped(profile, seed);
         plan.scale_down(profile, &mut Random::new(seed, 11));
+        plan.scripts_before_ist = Random::new(seed, 15).percent(20);
         plan
     }
 
@@ -204,6 +207,7 @@ impl Plan {
             marks: true,
             unrecovered_percent: 10,
             sst_donor: "",
+            scripts_before_ist: false,
             faults,
             calm_us,
             office_moves: true,

@@ -45,6 +45,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         plain_load: true,
         office_stays: true,
         as_shipped: true,
+        ist_alone: true,
         no_faults: false,
     };
     let arguments = format!("simulator {}", edit.arguments());

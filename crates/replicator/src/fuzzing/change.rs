@@ -196,15 +196,18 @@ fn ordered(dice: &mut Dice, message: Message) -> Message {
             request,
             mut local,
             preference,
+            mut bypass,
         } => {
-            match dice.below(2) {
-                0 => local.uuid = dice.uuid(),
+            match dice.below(3) {
+                0 => bypass = !bypass,
+                1 => local.uuid = dice.uuid(),
                 _ => local.seqno = seqno(dice, local.seqno),
             }
             Message::StateRequest {
                 request,
                 local,
                 preference,
+                bypass,
             }
         }
         Message::Donated { rcode } => Message::Donated {

@@ -194,6 +194,7 @@ pub fn kinds(cluster: &Cluster, node: usize) -> Vec<String> {
             Happened::Synced => "synced".into(),
             Happened::SstRequest => "sst_request".into(),
             Happened::Donate(gtid) => format!("donate {}", gtid.seqno),
+            Happened::PassOn(gtid) => format!("pass {} on", gtid.seqno),
             Happened::Exit(code) => format!("exit {code:?}"),
         })
         .collect()

@@ -209,6 +209,7 @@ impl World<'_> {
                     seqno: self.seqno(),
                 },
                 preference: "node0,node1,".into(),
+                bypass: self.dice.below(3) == 0,
             },
             10 => Message::Joined,
             11 => Message::Synced,

@@ -27,6 +27,8 @@ mod fragments;
 #[cfg(test)]
 mod ist_parts;
 #[cfg(test)]
+mod ist_script;
+#[cfg(test)]
 mod joining;
 #[cfg(test)]
 mod large;

@@ -56,6 +56,8 @@ pub enum Happened {
     Synced,
     SstRequest,
     Donate(Gtid),
+    /// sst_donate() with bypass.
+    PassOn(Gtid),
     Exit(Code),
 }
 
@@ -132,12 +134,15 @@ impl Server {
                         },
                     )
                 }
-                Task::Donate { gtid, .. } => {
-                    assert_eq!(
-                        gtid.seqno, last_committed,
+                Task::Donate { gtid, bypass, .. } => {
+                    assert!(
+                        *bypass || gtid.seqno == last_committed,
                         "the donor's state is not the one it names"
                     );
-                    self.happened.push(Happened::Donate(*gtid));
+                    self.happened.push(match bypass {
+                        true => Happened::PassOn(*gtid),
+                        false => Happened::Donate(*gtid),
+                    });
                     (
                         None,
                         Event::Donated {

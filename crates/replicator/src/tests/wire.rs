@@ -75,6 +75,13 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         request: Bytes::from_static(b"rsync"),
         local,
         preference: "a,b,".into(),
+        bypass: false,
+    };
+    let script_request = Message::StateRequest {
+        request: Bytes::from_static(b"rsync"),
+        local,
+        preference: String::new(),
+        bypass: true,
     };
     let part = Bytes::from_static(b"part");
     vec![
@@ -99,6 +106,7 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ("leave out", Message::LeaveOut(incarnation(3)).encode()),
         ("caught up", Message::CaughtUp.encode()),
         ("doubt", Message::Doubt(78).encode()),
+        ("script request", script_request.encode()),
         (
             "snapshot request",
             Direct::SnapshotRequest {
@@ -178,14 +186,14 @@ fn what_was_written_is_read() {
         (42, 3, 11, 12)
     );
     assert_eq!((&read.data[..], read.keys().len()), (&b"data"[..], 4));
-    for (name, bytes) in messages().into_iter().skip(12) {
+    for (name, bytes) in messages().into_iter().skip(13) {
         assert_eq!(
             Direct::decode(bytes.clone()).unwrap().encode(),
             bytes,
             "{name}"
         );
     }
-    for (name, bytes) in messages().into_iter().skip(1).take(10) {
+    for (name, bytes) in messages().into_iter().skip(1).take(12) {
         assert_eq!(Message::decode(&bytes).unwrap().encode(), bytes, "{name}");
     }
     let mut cluster = Cluster::of(2);

@@ -32,7 +32,7 @@ impl Server {
                 Stage::Answering
             }
             Task::SstRequest => {
-                self.in_snapshot = true;
+                self.is_with_scripts = true;
                 Stage::Requesting
             }
             Task::Donate {
@@ -54,7 +54,7 @@ impl Server {
         let (primary, seqno) = (view.primary, view.gtid.seqno);
         let last_words = !primary && (self.leaving || view.members.is_empty());
         assert!(
-            !self.in_snapshot || last_words,
+            !self.is_with_scripts || last_words,
             "a view between sst_request and sst_received: the only applier would wait for ever"
         );
         if primary {
@@ -122,7 +122,7 @@ impl Server {
             Stage::Requesting => {
                 // A running server cannot take a snapshot under itself (contract 3.1).
                 let request = if self.initialized {
-                    self.in_snapshot = false;
+                    self.is_with_scripts = false;
                     Vec::new()
                 } else {
                     request(self.node, self.start)
@@ -169,17 +169,17 @@ impl Server {
         ctx: &mut Ctx,
     ) {
         let at = self.db.ordered();
+        let is_there = self.db.stands_at(gtid.seqno) && self.db.queued() == 0;
         assert!(
-            at.uuid == gtid.uuid && self.db.stands_at(gtid.seqno) && self.db.queued() == 0,
+            at.uuid == gtid.uuid && (bypass || is_there),
             "asked to donate its state at {gtid}, which is at {at}"
         );
-        assert!(!bypass, "a donor is asked for nothing but its position");
         assert!(
             self.transfers.iter().all(|thread| !thread.is_busy()),
             "asked to donate while a script sends"
         );
         self.state = State::Donor;
-        let (to, to_start) = read_request(request);
-        self.prepare_donation(a, to, to_start, ctx);
+        let to = read_request(request);
+        self.prepare_donation(a, to, bypass.then_some(gtid), ctx);
     }
 }

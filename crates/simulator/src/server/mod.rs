@@ -37,8 +37,8 @@ mod transfer;
 mod writeset;
 
 pub use ctx::{Ctx, Next, ThreadId};
-pub use datadir::{Datadir, Snapshot};
+pub use datadir::Datadir;
 pub use errand::Errand;
 pub use plan::{AdminPlan, Flush, ServerPlan, Span, Speed, Workload};
 pub use server::Server;
-pub use transfer::Transfer;
+pub use transfer::{Cargo, Transfer};

@@ -77,7 +77,7 @@ pub struct Server {
     /// The storage engine is up.
     pub(super) initialized: bool,
     /// Between sst_request and sst_received.
-    pub(super) in_snapshot: bool,
+    pub(super) is_with_scripts: bool,
     /// The last primary view's number.
     pub(super) last_view: i64,
     /// Clients and DDL between the first step of a commit and the last.
@@ -133,7 +133,7 @@ impl Server {
             leaving: false,
             ready: false,
             initialized: false,
-            in_snapshot: false,
+            is_with_scripts: false,
             last_view: -1,
             committing: 0,
             pauser: None,

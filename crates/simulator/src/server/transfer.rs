@@ -22,11 +22,20 @@ pub struct Transfer {
     /// Which process of it asked.
     pub to_start: u64,
     /// What is sent.
-    pub snapshot: Snapshot,
+    pub cargo: Cargo,
     /// How long it takes.
     pub takes_us: TimeUs,
     /// To be handed to [`Server::donation_ended`].
     pub thread: ThreadId,
+}
+
+/// What a script brings to a joiner.
+#[derive(Debug)]
+pub enum Cargo {
+    /// What takes the place of its database.
+    Database(Box<Snapshot>),
+    /// Where its database stands (bypass).
+    Position,
 }
 
 /// How a donor sends.
@@ -38,6 +47,8 @@ enum Method {
     HoldAtEnd,
     /// As mysqldump: sent within the callback.
     Within,
+    /// With bypass: nothing is copied.
+    PassOn,
 }
 
 #[derive(Debug, Default)]
@@ -52,9 +63,9 @@ enum Stage {
     Sending(Option<Pause>),
     /// Donor: it is over, well or not.
     Sent(Option<Pause>, bool),
-    /// Joiner: the snapshot is here; the storage engine starts on it.
-    Starting(Box<Snapshot>),
-    Started(Box<Snapshot>),
+    /// Joiner: what was asked for is here; the storage engine starts on it.
+    Starting(Cargo),
+    Started(Cargo),
     /// Joiner: what was asked for will not come.
     Broken,
 }
@@ -94,9 +105,7 @@ impl TransferThread {
     pub fn describe(&self) -> String {
         match &self.stage {
             Stage::Off => "off".to_owned(),
-            Stage::Starting(_) | Stage::Started(_) => {
-                "starts the storage engine on the snapshot".to_owned()
-            }
+            Stage::Starting(_) | Stage::Started(_) => "starts the storage engine".to_owned(),
             Stage::Broken => "gives up".to_owned(),
             Stage::Streaming => format!("streams to n{}#{}", self.to, self.to_start),
             Stage::Pausing(pause) => {
@@ -133,12 +142,12 @@ impl Server {
     // --- the joiner
 
     /// What this server asked for has arrived; None: the donor, or the connection to it, died.
-    pub fn snapshot_ended(&mut self, snapshot: Option<Snapshot>) {
-        if !self.in_snapshot {
+    pub fn script_ended(&mut self, cargo: Option<Cargo>) {
+        if !self.is_with_scripts {
             return;
         }
-        self.transfers[0].stage = match snapshot {
-            Some(snapshot) => Stage::Starting(Box::new(snapshot)),
+        self.transfers[0].stage = match cargo {
+            Some(cargo) => Stage::Starting(cargo),
             None => Stage::Broken,
         };
         self.runnable.push(self.first_transfer());
@@ -150,15 +159,18 @@ impl Server {
     pub(super) fn prepare_donation(
         &mut self,
         a: ThreadId,
-        to: NodeId,
-        to_start: u64,
+        (to, to_start): (NodeId, u64),
+        bypass: Option<Gtid>,
         ctx: &mut Ctx,
     ) {
         let Some(t) = self.transfers.iter().position(|thread| !thread.is_busy()) else {
             return;
         };
         let methods = [Method::HoldAll, Method::HoldAtEnd, Method::Within];
-        let method = ctx.random.pick(&methods);
+        let method = match bypass {
+            Some(_) => Method::PassOn,
+            None => ctx.random.pick(&methods),
+        };
         let thread = self.first_transfer() + t;
         self.transfers[t] = TransferThread {
             stage: Stage::Streaming,
@@ -166,13 +178,12 @@ impl Server {
             to,
             to_start,
             applier: a,
-            sent: Gtid::UNDEFINED,
+            sent: bypass.unwrap_or(Gtid::UNDEFINED),
         };
-        if method == Method::Within {
-            let stage = self.send(t, None, ctx);
-            self.transfers[t].stage = stage;
-        } else {
-            self.runnable.push(thread);
+        match method {
+            Method::Within => self.transfers[t].stage = self.send(t, None, ctx),
+            Method::PassOn => self.transfers[t].stage = self.pass_on(t, ctx),
+            Method::HoldAll | Method::HoldAtEnd => self.runnable.push(thread),
         }
     }
 
@@ -206,24 +217,35 @@ impl Server {
     /// Copies the database and hands it to the world. The scripts have the engine's log flushed first.
     fn send(&mut self, t: usize, pause: Option<Pause>, ctx: &mut Ctx) -> Stage {
         self.db.datadir.flush();
-        let thread = self.first_transfer() + t;
         let snapshot = self.db.datadir.snapshot();
         let span = self.plan.speed.transfer_us;
         let takes_us = match self.transfers[t].method {
             Method::HoldAtEnd => self.plan.speed.stage_us.draw(ctx.random),
-            Method::HoldAll | Method::Within => span.draw(ctx.random),
+            Method::HoldAll | Method::Within | Method::PassOn => span.draw(ctx.random),
         };
-        let donation = &mut self.transfers[t];
-        donation.sent = snapshot.position;
+        self.transfers[t].sent = snapshot.position;
+        self.hand_over(t, Cargo::Database(Box::new(snapshot)), takes_us, ctx);
+        Stage::Sending(pause)
+    }
+
+    /// Tells the joiner where it stands.
+    fn pass_on(&mut self, t: usize, ctx: &mut Ctx) -> Stage {
+        let takes_us = self.plan.speed.stage_us.draw(ctx.random);
+        self.hand_over(t, Cargo::Position, takes_us, ctx);
+        Stage::Sending(None)
+    }
+
+    fn hand_over(&mut self, t: usize, cargo: Cargo, takes_us: TimeUs, ctx: &mut Ctx) {
+        let thread = self.first_transfer() + t;
+        let donation = &self.transfers[t];
         ctx.transfers.push(Transfer {
             to: donation.to,
             to_start: donation.to_start,
-            snapshot,
+            cargo,
             takes_us,
             thread,
         });
         self.threads[thread].waits = Some(Waits::Server("for the joiner to have everything"));
-        Stage::Sending(pause)
     }
 
     pub(super) fn step_transfer(&mut self, who: ThreadId, ctx: &mut Ctx) -> Next {
@@ -241,7 +263,7 @@ impl Server {
             Stage::Streaming => {
                 let span = match self.transfers[t].method {
                     Method::HoldAtEnd => self.plan.speed.transfer_us,
-                    Method::HoldAll | Method::Within => self.plan.speed.stage_us,
+                    Method::HoldAll | Method::Within | Method::PassOn => self.plan.speed.stage_us,
                 };
                 self.transfers[t].stage = Stage::Pausing(Pause::of(Pauser::Donor));
                 ctx.sleep(span)
@@ -286,17 +308,19 @@ impl Server {
                 }
                 GO_ON
             }
-            Stage::Starting(snapshot) => {
-                self.transfers[t].stage = Stage::Started(snapshot);
+            Stage::Starting(cargo) => {
+                self.transfers[t].stage = Stage::Started(cargo);
                 ctx.sleep(self.plan.speed.start_us)
             }
-            Stage::Started(snapshot) => {
-                self.db.replace(*snapshot, ctx);
+            Stage::Started(cargo) => {
+                if let Cargo::Database(snapshot) = cargo {
+                    self.db.replace(*snapshot, ctx);
+                }
                 self.last_members = self.db.datadir.members().map(<[_]>::to_vec);
                 self.forget_streams();
                 self.recover_streams();
                 let gtid = self.db.position();
-                self.in_snapshot = false;
+                self.is_with_scripts = false;
                 self.tell(ctx, |ticket| Event::SstReceived {
                     ticket,
                     gtid,
@@ -306,7 +330,7 @@ impl Server {
                 GO_ON
             }
             Stage::Broken => {
-                self.in_snapshot = false;
+                self.is_with_scripts = false;
                 self.tell(ctx, |ticket| Event::SstReceived {
                     ticket,
                     gtid: Gtid::UNDEFINED,

@@ -6,7 +6,7 @@ use super::{Happening, World};
 use crate::machine::Input;
 use crate::network::ConnectionId;
 use crate::seen::NodeId;
-use crate::server::Transfer;
+use crate::server::{Cargo, Transfer};
 
 impl World {
     /// The two try to connect, and will try again until they are.
@@ -172,9 +172,19 @@ impl World {
 
     /// A donor starts to send a snapshot.
     pub(crate) fn begin_transfer(&mut self, donor: NodeId, transfer: Transfer) {
-        self.coverage.transfers += 1;
-        let joiner = transfer.to;
-        self.tell(|| format!("n{} sends its database to n{}", donor + 1, joiner + 1));
+        let (joiner, is_bypass) = (transfer.to, matches!(transfer.cargo, Cargo::Position));
+        match is_bypass {
+            true => self.coverage.bypasses += 1,
+            false => self.coverage.transfers += 1,
+        }
+        self.tell(|| {
+            let what = if is_bypass {
+                "word of its position"
+            } else {
+                "its database"
+            };
+            format!("n{} sends {what} to n{}", donor + 1, joiner + 1)
+        });
         let at = self.now_us + transfer.takes_us.max(1);
         let start = self.machines[donor].starts();
         let happening = Happening::TransferEnds(donor, start, Box::new(transfer));
@@ -189,7 +199,7 @@ impl World {
         let Transfer {
             to,
             to_start,
-            snapshot,
+            cargo,
             thread,
             ..
         } = transfer;
@@ -198,9 +208,8 @@ impl World {
         let ok = alive && !cut && self.machines[to].alive(to_start).is_some();
         self.coverage.transfers_broken += u64::from(!ok);
         let result = if ok { "has arrived" } else { "broke off" };
-        self.tell(|| format!("the database of n{} for n{} {result}", donor + 1, to + 1));
-        let snapshot = ok.then(|| Box::new(snapshot));
+        self.tell(|| format!("what n{} sends to n{} {result}", donor + 1, to + 1));
         self.input(donor, start, Input::DonationEnded(thread, ok));
-        self.input(to, to_start, Input::SnapshotEnded(snapshot));
+        self.input(to, to_start, Input::ScriptEnded(ok.then_some(cargo)));
     }
 }

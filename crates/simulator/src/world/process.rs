@@ -165,9 +165,9 @@ impl World {
             Input::LinkDown(other, connection) => self.link_down(node, other, connection),
             Input::Group(event) => self.group(node, *event),
             Input::Step(thread, at) => self.step(node, thread, at),
-            Input::SnapshotEnded(snapshot) => {
+            Input::ScriptEnded(cargo) => {
                 if let Some(process) = &mut self.machines[node].process {
-                    process.server.snapshot_ended(snapshot.map(|s| *s));
+                    process.server.script_ended(cargo);
                 }
             }
             Input::DonationEnded(thread, ok) => {

@@ -1,0 +1,148 @@
+//! The script of a state transfer before an IST, for a server that learns its GTID domain from it.
+
+use trireme_certification::KeyType;
+
+use super::driver::{Cluster, incarnation};
+use super::server::Happened;
+use super::transfer::copy;
+use crate::{Action, Code, Event, Gtid, Options};
+
+/// Two members; a third, whose server wants the script, lacks two write-sets.
+fn joining() -> (Cluster, usize, Gtid) {
+    let mut cluster = Cluster::of(2);
+    let (joiner, behind) = copy(&mut cluster);
+    for key in ["a", "b"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+        cluster.settle();
+    }
+    let options = Options {
+        script_before_ist: true,
+        ..Options::default()
+    };
+    cluster.event(joiner, Event::SetOptions(options));
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    (cluster, joiner, behind)
+}
+
+fn happened(cluster: &Cluster, node: usize, wanted: &Happened) -> usize {
+    let all = cluster.nodes[node].server.happened.iter();
+    all.filter(|h| *h == wanted).count()
+}
+
+fn script_ends(cluster: &mut Cluster, donor: usize, joiner: usize, gtid: Gtid) {
+    let rcode = 0;
+    cluster.call(donor, |ticket| Event::SstSent {
+        ticket,
+        gtid,
+        rcode,
+    });
+    cluster.call(joiner, |ticket| Event::SstReceived {
+        ticket,
+        gtid,
+        rcode,
+    });
+    cluster.settle();
+}
+
+fn is_whole(cluster: &Cluster, joiner: usize) {
+    assert_eq!(cluster.comment(joiner), "Synced");
+    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+    cluster.assert_settled();
+}
+
+#[test]
+fn the_donor_passes_the_joiners_position_on_and_the_entries_follow() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
+    assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 1);
+    let applied = cluster.nodes[joiner].replicator.last_committed();
+    assert_eq!(applied, behind, "nothing before the script is over");
+    // What it has counts meanwhile, and nobody's writes wait for the donor.
+    assert!(cluster.nodes[joiner].replicator.database_follows());
+    let trx = cluster.certify(0, "c", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(cluster.outcome(0, trx), Code::Ok);
+    script_ends(&mut cluster, 0, joiner, behind);
+    is_whole(&cluster, joiner);
+    // The server may know of a later view than its database has come to: it is shown the one of its database first.
+    let mut views = (cluster.nodes[joiner].server.happened.iter()).filter_map(|h| match h {
+        Happened::View(view, _) if view.primary => Some(view),
+        _ => None,
+    });
+    let first = views.next().unwrap();
+    assert_eq!(first.gtid, behind);
+    assert_eq!(first.members.len(), 3, "not as in the view before or after");
+}
+
+/// A second connection of one process: its server runs.
+#[test]
+fn a_server_that_runs_knows_its_domain() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, true);
+    cluster.settle();
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 0);
+    is_whole(&cluster, joiner);
+}
+
+#[test]
+fn a_server_that_wants_no_script_gets_the_entries_at_once() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.nodes[joiner].server.sst_request = Some(b"trivial\0".to_vec());
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 0);
+    is_whole(&cluster, joiner);
+}
+
+#[test]
+fn where_nobody_can_run_the_donors_script_the_entries_come_without() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.reconfigure(|c| c.members.iter_mut().for_each(|m| m.never_donor = true));
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 0);
+    is_whole(&cluster, joiner);
+}
+
+/// The server can be asked once only.
+#[test]
+fn who_loses_the_last_donor_within_the_script_starts_again() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
+    cluster.settle();
+    let fatal = cluster.nodes[joiner].fatal.as_deref().expect("it ends");
+    assert!(fatal.contains("is no longer in the group"), "{fatal}");
+    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+}
+
+#[test]
+fn who_finds_no_donor_any_more_starts_again() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.nodes[joiner].threads = 0;
+    cluster.join(joiner, behind, false);
+    cluster.nodes[joiner].threads = 0;
+    cluster.settle();
+    cluster.reconfigure(|c| c.members.iter_mut().for_each(|m| m.never_donor = true));
+    cluster.settle();
+    cluster.nodes[joiner].threads = 1;
+    cluster.settle();
+    let fatal = cluster.nodes[joiner].fatal.as_deref().expect("it ends");
+    assert!(fatal.contains("No member is left"), "{fatal}");
+}
+
+#[test]
+fn the_script_goes_on_when_the_log_begins_anew() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    cluster.reset(joiner);
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    script_ends(&mut cluster, 0, joiner, behind);
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
+    is_whole(&cluster, joiner);
+}
