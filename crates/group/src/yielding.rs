@@ -85,14 +85,13 @@ impl Group {
         };
         let seats = |c: &Configuration, replica| c.replica(replica).is_some();
         let committed = &self.committed.configuration;
-        if self.standing == Standing::Outside || !seats(committed, self.my_replica()) {
+        if self.standing == Standing::Outside || committed.members.is_empty() {
             return false; // it has no component of its own
         }
         // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
-        let may_be_without = !self.in_every_configuration(|c| seats(c, peer.replica))
-            && !self.is_deserted_for(&status.overrides);
-        !seats(committed, peer.replica)
-            || may_be_without
+        let is_without = !self.in_every_configuration(|c| seats(c, peer.replica));
+        let is_bound = seats(committed, self.my_replica()) && !seats(committed, peer.replica);
+        is_without && (is_bound || !self.is_deserted_for(&status.overrides))
             || self.standing == Standing::Primary && self.has_majority_of_own_branch()
     }
 

@@ -63,7 +63,7 @@ fn one_knows_first() -> Cores {
 }
 
 /// What node 0 begins with when it is started again.
-fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered) {
+pub(super) fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered) {
     let again = Member {
         incarnation: Incarnation(Uuid([50; 16])),
         ..member(0)

@@ -1,5 +1,6 @@
 //! Overrides of `pc.ignore_quorum` and `pc.ignore_sb` give way to a primary component without them (rule 11).
 
+use super::branches::comes_back;
 use super::cores::Cores;
 use crate::event::Event;
 use crate::ids::Uuid;
@@ -92,6 +93,25 @@ fn a_view_without_them_that_may_be_in_force_counts() {
     for node in &cores.nodes {
         assert!(node.group.overrides_in_log().is_empty());
     }
+}
+
+/// It has left, and knows of the view without it, which those who stay have.
+#[test]
+fn who_has_left_those_who_went_on_waits_for_them() {
+    let mut cores = gone_on_alone(&[]);
+    cores.event(0, Event::Leave);
+    cores.pass(1_000);
+    assert_eq!(cores.members(0), ["node1", "node2"]);
+    let (again, recovered) = comes_back(&cores, cores.nodes[0].group.commit());
+    cores.kill(0);
+    let again = cores.start(again, recovered);
+    cores.cut.clear();
+    cores.part(&[1, 2], &[3, 4, again]);
+    cores.pass(10_000);
+    assert!(!all_primary(&cores, &[again]));
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[1, 2, 3, 4, again]));
 }
 
 #[test]
