@@ -310,27 +310,32 @@ impl Group {
         if forced.is_none() && self.is_overridden() {
             return self.give_up();
         }
-        let required = promises.required_configurations();
         let enough = match forced {
             Some(_) => {
                 let waited = self.now >= candidacy.started_at + FORCED_WAIT_MS;
                 let promised = |e: &Incarnation| promises.giver(self.peers[e].replica).is_some();
                 waited || self.electors().iter().all(promised)
             }
-            None => promises.elect(&required),
+            None => promises.elect(&promises.required_configurations()),
         };
         if !enough {
             return self.go_on_by_evidence();
         }
-        // The own promise is among them, and the log has not changed since.
-        let own = (self.tail.end_ballot(), self.tail.end());
-        let best = promises.best(&required).filter(|(_, log)| *log > own);
+        let promises = match forced {
+            Some(_) => promises.usable(),
+            None => promises.clone(),
+        };
+        let required = promises.required_configurations();
+        // The own promise is among them if this log can be gone on with, which has not changed since.
+        let is_usable = promises.giver(self.my_replica()).is_some();
+        let own = is_usable.then(|| (self.tail.end_ballot(), self.tail.end()));
+        let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
             let number = candidacy.ballot.number + 1;
             return self.leave_office_to(owner, number, forced);
         }
-        self.win(required, forced);
+        self.win(promises, required, forced);
     }
 
     /// True if a view that may be in force has this name in the replica's seat. Nothing is ordered under other names
@@ -359,12 +364,15 @@ impl Group {
         self.send(owner, Message::TakeOffice { number, forced });
     }
 
-    pub(crate) fn win(&mut self, required: Vec<(Position, Configuration)>, forced: Option<Uuid>) {
+    /// By these of the promises.
+    pub(crate) fn win(
+        &mut self,
+        promises: Promises,
+        required: Vec<(Position, Configuration)>,
+        forced: Option<Uuid>,
+    ) {
         let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
             return; // `count_promises` has just seen it
-        };
-        let Some(promises) = &candidacy.promises else {
-            return; // the same
         };
         let commit = promises.commit().max(self.committed.position);
         let withdrawn = promises.withdrawn(|replica, name| self.is_seated(replica, name));
@@ -406,7 +414,7 @@ impl Group {
             }
         }
         if let Some(override_id) = forced {
-            self.put_override(override_id, promises, commit);
+            self.put_override(override_id, &promises, commit);
         } else if self.standing == Standing::NonPrimary {
             self.wish_reform();
         }

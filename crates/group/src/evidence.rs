@@ -106,13 +106,14 @@ impl Promises {
             return Some(Best::Database(owner, reached));
         }
         // Of the logs that hold all that is known to be committed, the best.
-        let commit = self.commit();
-        let ballot = self.all().find_map(|(_, _, p)| {
+        let logs = self.usable();
+        let commit = logs.commit();
+        let ballot = logs.all().find_map(|(_, _, p)| {
             let knows = p.summary.commit == commit;
             knows.then(|| p.summary.ballot_at(commit)).flatten()
         })?;
-        let holds = self.all().filter(|(_, _, p)| p.summary.has(commit, ballot));
-        let required = self.required_configurations();
+        let holds = logs.all().filter(|(_, _, p)| p.summary.has(commit, ballot));
+        let required = logs.required_configurations();
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
         let best = holds.max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
@@ -192,9 +193,9 @@ impl Group {
             let number = candidacy.ballot.number + 1;
             return self.leave_office_to(owner, number, None);
         }
-        let required = promises.required_configurations();
         let text = self.tell_evidence(promises, best);
         let heard = promises.all().map(|(_, giver, _)| giver).collect();
+        let logs = promises.usable();
         if !self.has_room_for_override() {
             return;
         }
@@ -210,7 +211,8 @@ impl Group {
             true => self.role = Role::Follower,
             false => {
                 let is_override = !planted(Mutant::ReformsAsElected);
-                self.win(required, is_override.then_some(override_id));
+                let required = logs.required_configurations();
+                self.win(logs, required, is_override.then_some(override_id));
             }
         }
     }

@@ -40,6 +40,26 @@ impl Promises {
         (others.len() < self.0.len()).then_some(Promises(others))
     }
 
+    /// Without the logs that nobody can go on with: their owners lack the cluster's state, and nobody who has it reaches where
+    /// they begin. All of them if nobody has it.
+    pub fn usable(&self) -> Promises {
+        let has_state = |p: &Promise| p.proof.known > 0;
+        let reaches = |p: &Promise, first, ballot| {
+            has_state(p) && (p.summary.commit >= first || p.summary.has(first, ballot))
+        };
+        let is_usable = |p: &Promise| {
+            let Some((ballot, first, _)) = p.summary.runs.first() else {
+                return true; // there is no log
+            };
+            has_state(p) || self.promises().any(|p| reaches(p, *first, *ballot))
+        };
+        let mut usable = self.0.clone();
+        if self.promises().any(has_state) {
+            usable.retain(|_, (_, promise)| is_usable(promise));
+        }
+        Promises(usable)
+    }
+
     fn promises(&self) -> impl Iterator<Item = &Promise> + Clone {
         self.0.values().map(|(_, promise)| promise)
     }

@@ -16,5 +16,6 @@ mod restarts;
 mod staging;
 mod strangers;
 mod twins;
+mod useless_logs;
 mod withdrawn;
 mod yielding;
