@@ -97,7 +97,7 @@ pub struct Link {
     pub(crate) log_told: bool,
     /// The history that this node founds, if the others support it.
     pub(crate) to_found: Option<Uuid>,
-    /// It has founded, and the state beside the log is not flushed yet.
+    /// It has founded or continued the history, and the state beside the log is not flushed yet.
     pub(crate) just_founded: bool,
     /// Of a log that grows because a member's lags behind.
     pub(crate) laggard_told: Told,
@@ -277,7 +277,7 @@ impl Engine {
             history_told: false,
             log_told: false,
             to_found: expect.map(|expected| expected.history),
-            just_founded: false,
+            just_founded: matches!(first, Some(group::Event::Bootstrap { .. })),
             laggard_told: Told::default(),
             undelivered: Undelivered::new(start.options.queue_bytes, &start.thresholds),
         });
