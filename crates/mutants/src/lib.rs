@@ -174,6 +174,7 @@ mutants! {
         done_is_an_error: DoneIsAnError,
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
+        other_branchs_state_taken: OtherBranchsStateTaken,
         donor_loss_ignored: DonorLossIgnored,
         arbitrator_donates: ArbitratorDonates,
         arbitrator_votes: ArbitratorVotes,

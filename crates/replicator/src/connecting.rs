@@ -32,7 +32,7 @@ impl Replicator {
         self.my_member = connect.me;
         self.server_running = connect.server_running;
         self.overrides = connect.overrides;
-        self.last_override = None;
+        self.overrides_below_log = None;
         self.founding = connect.bootstrap.is_some();
         (self.connected, self.primary, self.leaving) = (false, false, false);
         (self.excluded, self.disconnects) = (false, false);

@@ -117,7 +117,7 @@ impl Replicator {
         self.primary = false;
         self.joined_told = None;
         self.delivered_to = checkpoint.position;
-        self.last_override = checkpoint.overrides.last().copied();
+        self.overrides_below_log = Some(checkpoint.overrides.clone());
         self.synced_told = false;
         if let Some(control) = self.control.take() {
             self.forks_before_reset = control.forks;

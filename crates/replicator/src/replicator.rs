@@ -87,8 +87,8 @@ pub struct Replicator {
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
     pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
-    /// The last override below the point where the group's log began anew.
-    pub(crate) last_override: Option<trireme_group::Uuid>,
+    /// The overrides below the point where the group's log began anew; None: it has not since connect().
+    pub(crate) overrides_below_log: Option<Vec<trireme_group::Uuid>>,
     /// Those that the group knew before its log began anew here.
     pub(crate) forks_before_reset: Vec<(trireme_group::Uuid, Seqno)>,
     /// The server got its connected() callback.
@@ -193,7 +193,7 @@ impl Replicator {
             server_running: false,
             complaints: Default::default(),
             overrides: Vec::new(),
-            last_override: None,
+            overrides_below_log: None,
             forks_before_reset: Vec::new(),
             connected: false,
             primary: false,

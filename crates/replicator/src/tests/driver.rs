@@ -234,9 +234,19 @@ impl Cluster {
         self.nodes[node].next = self.order.len();
         self.event(node, Event::LogEnds);
         self.nodes[node].records.log.clear();
+        let overrides = self
+            .order
+            .iter()
+            .filter_map(|(_, delivery)| match delivery {
+                Delivery::Configuration(configuration) => configuration.override_id,
+                Delivery::Submission { .. } => None,
+            });
+        let mut overrides: Vec<Uuid> = overrides.collect();
+        overrides.dedup();
         let checkpoint = Checkpoint {
             position: base,
             history: HISTORY,
+            overrides,
             ..Checkpoint::default()
         };
         self.event(node, Event::Reset(Box::new(checkpoint)));
