@@ -3,7 +3,8 @@
 # (conformance/pass-galera-SERIES.txt, SERIES as in 10.11; with --big-test also pass-galera-SERIES-big.txt).
 # Options are passed on to scripts/mtr.sh. Exit code 1 if a test of those lists is lost.
 #
-# --baseline   runs the suites with packaged Galera instead, and writes its list.
+# --baseline   runs the suites with packaged Galera instead, and writes its list; with --big-test only the tests that the
+#              list without --big-test does not name.
 # --minutes N  starts no further tests after N minutes: the next call goes on with the rest (exit code 2: tests are left).
 #              A run that was broken off is resumed as well. Verdicts on other sources, or with other options, are not mixed in.
 # A run of the whole suites, without further options, puts its row into docs/conformance.md.
@@ -47,10 +48,11 @@ touch "$verdicts"
 
 # So many tests are one run of mtr: what a break costs at most, and how late a run ends.
 at_once=25
-# run: all tests that have no verdict yet, as far as the time goes; then $results has them all.
+# run [KNOWN]: all tests that have no verdict yet, and are not named in the file KNOWN, as far as the time goes; then $results
+# has them all.
 run() {
     local all left
-    all=$(scripts/mtr.sh --names "$suites")
+    all=$(comm -23 <(scripts/mtr.sh --names "$suites" | sort) <(cut -d' ' -f1 "${1:-/dev/null}" | sort -u))
     [ -n "$all" ] || die "the suites have no tests"
     while true; do
         left=$(comm -23 <(sort <<<"$all") <(cut -d' ' -f2 "$verdicts" | sort -u) | grep . || true)
@@ -76,12 +78,13 @@ lists=("$list")
 [ "$big" = no ] || lists+=("conformance/pass-galera-$series-big.txt")
 
 if [ "$baseline" = yes ]; then
-    run
-    passed=$(sed -n 's/^pass //p' "$results" | sort)
     if [ "$big" = yes ]; then
         [ -r "$list" ] || die "$list is missing: make it first, without --big-test"
-        passed=$(comm -23 <(echo "$passed") <(sort "$list"))
+        run "$list"
+    else
+        run
     fi
+    passed=$(sed -n 's/^pass //p' "$results" | sort)
     echo "$passed" > "${lists[-1]}"
     echo "conformance: Galera passes $(lines "$passed"): ${lists[-1]}"
     exit
