@@ -57,8 +57,9 @@ pub trait Experiment {
     /// Paragraphs of the report: what the article did, what is done here, and how the two differ.
     fn description(&self) -> Vec<String>;
 
-    /// All cells, in the order in which they shall run: systems in turns.
-    fn cells(&self) -> Vec<Cell>;
+    /// All cells that are known, in the order in which they shall run: systems in turns. The frame asks again when these are
+    /// done, so that cells may follow from `records`, those of this run so far; a cell that was named stays.
+    fn cells(&self, records: &[Record]) -> Vec<Cell>;
 
     /// How a cell's servers are set up.
     fn setup(&self, cell: &Cell) -> Setup;

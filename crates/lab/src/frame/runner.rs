@@ -43,16 +43,15 @@ pub fn run(
         (None, Some(dir)) => Notebook::create(dir, experiment.name(), plan)?,
         (None, None) => Notebook::create(&default_out(experiment), experiment.name(), plan)?,
     };
-    let mut cells = experiment.cells();
     for Absent { system, reason } in &absent {
         line(&format!("{system} is not measured: {reason}"));
-        cells.retain(|cell| cell.system != *system);
     }
-    let ended = runner.run_cells(&cells, &mut notebook);
+    let ended = runner.run_all(&mut notebook);
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let report = page(experiment, &notebook, &runner.facts, &absent, cells.len());
+    let planned = runner.cells(&notebook).len();
+    let report = page(experiment, &notebook, &runner.facts, &absent, planned);
     let report = notebook.write("report.html", &report)?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
@@ -115,6 +114,15 @@ fn default_out(experiment: &dyn Experiment) -> PathBuf {
     .into()
 }
 
+/// How a pass over the known cells ended.
+#[derive(PartialEq, Eq)]
+enum Pass {
+    /// All of them are measured.
+    Done,
+    /// The minutes of this invocation are over.
+    TimeIsUp,
+}
+
 /// Servers that run, and what they were started for.
 struct Running<'a> {
     deployed: Deployed<'a>,
@@ -152,7 +160,28 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<(), LabError> {
+    /// The cells that are known now, of the systems at hand.
+    fn cells(&self, notebook: &Notebook) -> Vec<Cell> {
+        let mut cells = self.experiment.cells(notebook.records());
+        cells.retain(|cell| self.systems.iter().any(|s| s.name() == cell.system));
+        cells
+    }
+
+    /// Measures until the experiment knows of no further cell, or the minutes are over.
+    fn run_all(&mut self, notebook: &mut Notebook) -> Result<(), LabError> {
+        loop {
+            let cells = self.cells(notebook);
+            if cells.iter().all(|cell| notebook.has(cell)) {
+                return Ok(());
+            }
+            if self.run_cells(&cells, notebook)? == Pass::TimeIsUp {
+                line("the minutes are over; --resume goes on");
+                return Ok(());
+            }
+        }
+    }
+
+    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<Pass, LabError> {
         let mut progress = Progress::new(self.experiment, cells, notebook);
         for (i, cell) in cells.iter().enumerate() {
             if notebook.has(cell) {
@@ -160,8 +189,7 @@ impl<'a> Runner<'a> {
             }
             interrupt::check()?;
             if self.stop_at.is_some_and(|end| Instant::now() > end) {
-                line("the minutes are over; --resume goes on");
-                return Ok(());
+                return Ok(Pass::TimeIsUp);
             }
             let setup = self.experiment.setup(cell);
             let mut measured = Measured::default();
@@ -194,7 +222,7 @@ impl<'a> Runner<'a> {
                 progress.left()
             ));
         }
-        Ok(())
+        Ok(Pass::Done)
     }
 
     /// Has the servers of a cell running.
