@@ -14,8 +14,10 @@ mod html;
 mod notebook;
 mod options;
 mod page;
+mod progress;
 mod record;
 mod runner;
+mod shares;
 
 pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere};
