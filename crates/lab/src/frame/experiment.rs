@@ -57,9 +57,14 @@ pub trait Experiment {
     /// Paragraphs of the report: what the article did, what is done here, and how the two differ.
     fn description(&self) -> Vec<String>;
 
-    /// All cells that are known, in the order in which they shall run: systems in turns. The frame asks again when these are
-    /// done, so that cells may follow from `records`, those of this run so far; a cell that was named stays.
-    fn cells(&self, records: &[Record]) -> Vec<Cell>;
+    /// All cells, in the order in which they shall run: systems in turns.
+    fn cells(&self) -> Vec<Cell>;
+
+    /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning, and whenever it
+    /// has measured all cells that it knows. More records may add cells at the end, and change none.
+    fn further_cells(&self, _records: &[Record]) -> Vec<Cell> {
+        Vec::new()
+    }
 
     /// How a cell's servers are set up.
     fn setup(&self, cell: &Cell) -> Setup;

@@ -45,11 +45,11 @@ pub fn run(
     for Absent { system, reason } in &absent {
         line(&format!("{system} is not measured: {reason}"));
     }
-    let ended = runner.run_all(&mut notebook);
+    let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let planned = runner.cells(&notebook).len();
+    let planned = known_cells(experiment, &absent, &notebook).len();
     let report = page(experiment, &notebook, &runner.facts, &absent, planned);
     let report = notebook.write("report.html", &report)?;
     line(&format!("report: {}", report.display()));
@@ -102,6 +102,14 @@ fn find(options: &FrameOptions) -> Result<Found, LabError> {
     }
 }
 
+/// The cells that are known by now, but those of systems that are not to be had.
+fn known_cells(experiment: &dyn Experiment, absent: &[Absent], notebook: &Notebook) -> Vec<Cell> {
+    let mut cells = experiment.cells();
+    cells.extend(experiment.further_cells(notebook.records()));
+    cells.retain(|cell| absent.iter().all(|absent| absent.system != cell.system));
+    cells
+}
+
 /// Where results go when nothing is said.
 fn default_out(experiment: &dyn Experiment) -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -111,15 +119,6 @@ fn default_out(experiment: &dyn Experiment) -> PathBuf {
         date.replace(':', "")
     )
     .into()
-}
-
-/// How a pass over the known cells ended.
-#[derive(PartialEq, Eq)]
-enum Pass {
-    /// All of them are measured.
-    Done,
-    /// The minutes of this invocation are over.
-    TimeIsUp,
 }
 
 /// Servers that run, and what they were started for.
@@ -191,23 +190,21 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// The cells that are known now, of the systems at hand.
-    fn cells(&self, notebook: &Notebook) -> Vec<Cell> {
-        let mut cells = self.experiment.cells(notebook.records());
-        cells.retain(|cell| self.systems.iter().any(|s| s.name() == cell.system));
-        cells
-    }
-
-    /// Measures until the experiment knows of no further cell, or the minutes are over.
-    fn run_all(&mut self, notebook: &mut Notebook) -> Result<(), LabError> {
+    /// Runs all cells, those included that follow from the records of others.
+    fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
+        let mut known = 0;
         loop {
-            let cells = self.cells(notebook);
+            let cells = known_cells(self.experiment, absent, notebook);
             if cells.iter().all(|cell| notebook.has(cell)) {
                 return Ok(());
             }
+            if known > 0 {
+                let further = cells.len() - known;
+                line(&format!("{further} further measurements follow from these"));
+            }
+            known = cells.len();
             self.check_shares(&cells)?;
-            if self.run_cells(&cells, notebook)? == Pass::TimeIsUp {
-                line("the minutes are over; --resume goes on");
+            if !self.run_cells(&cells, notebook)? {
                 return Ok(());
             }
         }
@@ -226,7 +223,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<Pass, LabError> {
+    /// Runs the cells that have not been measured yet; false if the minutes are over before.
+    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
         let mut progress = Progress::new(self.experiment, cells, notebook);
         for (i, cell) in cells.iter().enumerate() {
             if notebook.has(cell) {
@@ -234,7 +232,8 @@ impl<'a> Runner<'a> {
             }
             interrupt::check()?;
             if self.stop_at.is_some_and(|end| Instant::now() > end) {
-                return Ok(Pass::TimeIsUp);
+                line("the minutes are over; --resume goes on");
+                return Ok(false);
             }
             let setup = self.experiment.setup(cell);
             let mut measured = Measured::default();
@@ -264,7 +263,7 @@ impl<'a> Runner<'a> {
                 progress.left()
             ));
         }
-        Ok(Pass::Done)
+        Ok(true)
     }
 
     /// Has the servers of a cell running.

@@ -138,7 +138,7 @@ impl Experiment for Inserts {
         report::description(&self.plan, self.extent(), self.nodes())
     }
 
-    fn cells(&self, _records: &[Record]) -> Vec<Cell> {
+    fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for repetition in 1..=self.plan.frame.repetitions() {
             for (settings, _) in SETTINGS {
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn systems_take_turns_at_each_point() {
-        let cells = inserts(&["--connections", "1,8"]).cells(&[]);
+        let cells = inserts(&["--connections", "1,8"]).cells();
         let systems: Vec<&str> = cells[..5].iter().map(|c| c.system.as_str()).collect();
         assert_eq!(systems, ["plain", "semisync", "galera", "trireme", "plain"]);
         // Galera has no full durability.
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_quick_pass_fits_five_minutes() {
         let quick = inserts(&["--quick"]);
-        let cells = quick.cells(&[]);
+        let cells = quick.cells();
         let loads: f64 = cells.iter().map(|c| quick.estimate_seconds(c)).sum();
         let mut setups: Vec<(&str, Setup)> = cells
             .iter()

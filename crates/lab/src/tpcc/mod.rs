@@ -157,7 +157,7 @@ impl Experiment for Tpcc {
         report::description(&self.plan)
     }
 
-    fn cells(&self, _records: &[Record]) -> Vec<Cell> {
+    fn cells(&self) -> Vec<Cell> {
         self.plan.cells()
     }
 
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn systems_take_turns_at_each_point() {
         let plan = tpcc(&["--systems", "plain,galera,trireme", "--nodes", "1,3"]);
-        let cells = plan.cells(&[]);
+        let cells = plan.cells();
         let expected = ["plain", "galera", "trireme", "galera", "trireme"];
         assert_eq!(systems(&cells[..5]), expected);
         let run = &cells[5..12];
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_single_server_is_measured_beside_larger_clusters() {
-        let cells = tpcc(&["--systems", "plain,trireme", "--nodes", "3"]).cells(&[]);
+        let cells = tpcc(&["--systems", "plain,trireme", "--nodes", "3"]).cells();
         assert!(cells.iter().any(|c| c.system == "plain"));
         let single = |c: &&Cell| c.level("nodes") == "1";
         assert!(cells.iter().filter(single).all(|c| c.system == "plain"));
@@ -283,7 +283,7 @@ mod tests {
     fn no_two_cells_share_servers() {
         let plan = tpcc(&["--systems", "trireme", "--repetitions", "2"]);
         let mut setups: Vec<u32> = plan
-            .cells(&[])
+            .cells()
             .iter()
             .map(|cell| plan.setup(cell).generation)
             .collect();
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn galera_has_no_full_durability() {
-        let cells = tpcc(&["--durability", "full"]).cells(&[]);
+        let cells = tpcc(&["--durability", "full"]).cells();
         assert!(!systems(&cells).contains(&"galera"));
     }
 
@@ -306,7 +306,7 @@ mod tests {
             .frame
             .systems
             .retain(|s| s != "group-replication");
-        let cells = quick.cells(&[]);
+        let cells = quick.cells();
         let loads: f64 = cells.iter().map(|c| quick.estimate_seconds(c)).sum();
         // Servers start within 8 s on a machine that does nothing else.
         let all = loads + 8.0 * cells.len() as f64;
