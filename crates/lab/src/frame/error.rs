@@ -8,6 +8,8 @@ use trireme_testbed::interrupt::Interrupted;
 use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
 
+use crate::oltp::OltpError;
+
 /// Why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -25,6 +27,9 @@ pub enum LabError {
         /// The reason.
         source: SqlError,
     },
+    /// sysbench failed.
+    #[error(transparent)]
+    Oltp(#[from] OltpError),
     /// A table does not hold what was acknowledged.
     #[error("{acknowledged} {what} were acknowledged, but the table has {found} rows")]
     Rows {

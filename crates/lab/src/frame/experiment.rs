@@ -9,7 +9,7 @@ use super::claims::Claim;
 use super::error::LabError;
 use super::record::{Cell, Measured, Record};
 use crate::stats::{mean_interval, median};
-use crate::sysbench::empty_template;
+use crate::work_dir::empty_template;
 
 /// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
 #[derive(Debug, Clone, PartialEq, Eq)]

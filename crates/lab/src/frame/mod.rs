@@ -21,7 +21,7 @@ mod shares;
 
 pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere};
-pub use compare::{By, Comparison, Side, Wanted, judge};
+pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
 pub use experiment::{Experiment, Setup, Table, shown};
 pub use options::{FrameOptions, Preset};

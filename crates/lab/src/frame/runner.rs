@@ -22,7 +22,7 @@ use super::page::{Absent, page};
 use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
 use super::shares::{InForce, Shares};
-use crate::sysbench::work_dir;
+use crate::work_dir::work_dir;
 
 /// The choices of the run of an experiment in `dir`.
 pub fn plan_of<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {

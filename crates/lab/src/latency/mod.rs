@@ -21,13 +21,14 @@ mod slow;
 mod slow_disk;
 mod strace;
 mod trace;
+mod windows;
 
 use std::io;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::sysbench::BenchError;
+use super::oltp::OltpError;
 use failover::Victim;
 use fault::Fault;
 use network::NetworkError;
@@ -154,7 +155,7 @@ pub enum LatencyError {
     SlowDisk(#[from] PreloadError),
     /// sysbench's part failed.
     #[error(transparent)]
-    Sysbench(#[from] BenchError),
+    Sysbench(#[from] OltpError),
     /// mariabackup failed.
     #[error("mariabackup failed: {0}")]
     Backup(String),
