@@ -47,10 +47,10 @@ crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (AR
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme crash $(ARGS)
 
-bench:  ## sysbench against Galera on the same machine (ARGS="--nodes 3 ..."; more: trireme bench inserts, tpcc, latency)
+bench:  ## a quick pass of sysbench beside Galera (ARGS="--preset box ..."; more: trireme bench inserts, tpcc, latency)
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
-	$(BIN)/trireme bench sysbench $(ARGS)
+	$(BIN)/trireme bench sysbench $(or $(ARGS),--quick)
 
 sim:  ## one schedule of the simulator after the other (ARGS="--seeds 0..1000 --profile churn")
 	cargo run --release --package simulator -- run $(or $(ARGS),--seeds 0..1000)

@@ -9,12 +9,11 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
-use trireme_lab::sysbench::{self, Plan};
+use trireme_lab::sysbench;
 use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages;
 use trireme_testbed::settings::{Settings, SstMethod, default_dir};
-use trireme_testbed::systems::Wsrep;
 use trireme_trials::crash;
 use trireme_trials::demo::{self, DemoOptions};
 use trireme_trials::soak::{self, SoakOptions};
@@ -130,40 +129,10 @@ struct UpArgs {
 
 #[derive(Subcommand)]
 enum BenchCommand {
-    /// sysbench oltp_read_write on all nodes at once, system against system, in turns.
-    Sysbench {
-        /// What to compare: trireme, galera, plain (one server without replication) or NAME=PROVIDER_PATH. Ratios are
-        /// against the last.
-        #[arg(long, value_delimiter = ',', default_value = "trireme,galera")]
-        systems: Vec<String>,
-        /// Cluster sizes.
-        #[arg(long, value_delimiter = ',', default_value = "1,2,3,4", value_parser = parse_nodes)]
-        nodes: Vec<usize>,
-        /// Table sizes.
-        #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
-        rows: Vec<usize>,
-        /// Client threads per node.
-        #[arg(long, default_value_t = 6)]
-        threads_per_node: usize,
-        /// Length of a measurement.
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
-        seconds: u64,
-        /// Load before each measurement, not counted.
-        #[arg(long, default_value_t = 3)]
-        warmup_seconds: u64,
-        /// Measurements of each system at each point.
-        #[arg(long, default_value_t = 5)]
-        pairs: usize,
-        /// Write each measurement to this CSV file.
-        #[arg(long, value_name = "FILE")]
-        out: Option<PathBuf>,
-        /// The provider called trireme [default: libtrireme.so beside this program].
-        #[arg(long, value_name = "PATH")]
-        provider: Option<PathBuf>,
-    },
     // Described where their arguments are.
     Inserts(inserts::Plan),
     Latency(latency::Plan),
+    Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
 
@@ -240,34 +209,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
-        Command::Bench(BenchCommand::Sysbench {
-            systems,
-            nodes,
-            rows,
-            threads_per_node,
-            seconds,
-            warmup_seconds,
-            pairs,
-            out,
-            provider,
-        }) => {
-            let systems = systems
-                .iter()
-                .map(|text| Wsrep::parse(text, provider.as_deref()));
-            let systems = systems.collect::<Result<_, _>>()?;
-            let plan = Plan {
-                systems,
-                nodes,
-                rows,
-                threads_per_node,
-                seconds,
-                warmup_seconds,
-                pairs,
-                out,
-            };
-            sysbench::run(&plan)?;
-            Ok(())
-        }
+        Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Processor time of a system's servers and of the load, which runs in this process.
+//! Processor time of a system's servers and of the load, which runs in this process or in children that have ended.
 
 use trireme_testbed::process;
 use trireme_testbed::systems::Deployed;
@@ -8,7 +8,7 @@ use trireme_testbed::systems::Deployed;
 pub struct CpuTimes {
     /// Of all servers.
     pub servers_ms: u64,
-    /// Of this process.
+    /// Of this process and of its children that have ended.
     pub client_ms: u64,
 }
 
@@ -18,7 +18,8 @@ impl CpuTimes {
         let pids = deployed.cluster().nodes().iter().filter_map(|n| n.pid());
         Self {
             servers_ms: pids.filter_map(process::cpu_ms).sum(),
-            client_ms: process::cpu_ms(std::process::id()).unwrap_or(0),
+            client_ms: process::cpu_ms(std::process::id()).unwrap_or(0)
+                + process::ended_children_cpu_ms().unwrap_or(0),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
-//! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`] and
-//! [`tpcc`] are within it.
-//! [`sysbench`] and [`latency`] are older and stand beside it.
+//! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
+//! [`sysbench`] and [`tpcc`] are within it.
+//! [`latency`] is older and stands beside it.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,8 @@ mod cpu;
 pub mod frame;
 pub mod inserts;
 pub mod latency;
-pub mod measurement;
+pub mod oltp;
 pub mod stats;
 pub mod sysbench;
 pub mod tpcc;
+mod work_dir;

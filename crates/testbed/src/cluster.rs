@@ -168,6 +168,13 @@ impl Cluster {
         self.nodes[i].set_environment(name, value.into());
     }
 
+    /// From now on each node's server, also after a restart, gets `processors` (0.25: a quarter of one) in each period. Needs
+    /// root.
+    pub fn limit_cpu(&mut self, processors: f64, period: Duration) -> Result<(), ClusterError> {
+        let mut nodes = self.nodes.iter_mut();
+        Ok(nodes.try_for_each(|node| node.limit_cpu(processors, period))?)
+    }
+
     /// Starts all nodes: bootstraps the one that left last (a new cluster: the first), then joins the others one by one.
     /// When none claims to have left last, as after a crash of all, all start with their ordinary configuration and must
     /// find the longest history themselves.

@@ -12,6 +12,7 @@ pub mod cluster;
 mod cluster_error;
 mod cluster_file;
 pub mod config;
+pub mod cpu_share;
 pub mod datadir;
 pub mod interrupt;
 pub mod node;

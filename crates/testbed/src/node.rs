@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_share::{CpuShare, CpuShareError, Throttling};
 use crate::interrupt;
 use crate::node_error::{NodeError, telling_lines};
 use crate::packages;
@@ -60,6 +61,9 @@ pub struct Node {
     /// Further variables of its environment.
     #[serde(skip)]
     environment: Vec<(String, OsString)>,
+    /// Its share of the processors, if that is limited.
+    #[serde(skip)]
+    cpu_share: Option<CpuShare>,
 }
 
 impl Node {
@@ -72,6 +76,7 @@ impl Node {
             launched: false,
             child: None,
             environment: Vec::new(),
+            cpu_share: None,
         }
     }
 
@@ -175,7 +180,36 @@ impl Node {
         self.pid = Some(child.id());
         self.child = Some(child);
         self.launched = true;
-        Ok(())
+        self.join_cpu_share()
+    }
+
+    /// From now on the server, also after a restart, gets `processors` (0.25: a quarter of one) in each period.
+    pub(crate) fn limit_cpu(&mut self, processors: f64, period: Duration) -> Result<(), NodeError> {
+        let share = CpuShare::new(&self.name).map_err(|e| self.cpu_share_error(e))?;
+        let limited = share.limit(processors, period);
+        limited.map_err(|e| self.cpu_share_error(e))?;
+        self.cpu_share = Some(share);
+        self.join_cpu_share()
+    }
+
+    /// How often the server had to wait for its share; `None` if that is not limited.
+    pub fn throttling(&self) -> Option<Throttling> {
+        self.cpu_share.as_ref().map(CpuShare::throttling)
+    }
+
+    fn join_cpu_share(&self) -> Result<(), NodeError> {
+        let joined = match (&self.cpu_share, self.pid()) {
+            (Some(share), Some(pid)) => share.add(pid),
+            _ => Ok(()),
+        };
+        joined.map_err(|e| self.cpu_share_error(e))
+    }
+
+    fn cpu_share_error(&self, source: CpuShareError) -> NodeError {
+        NodeError::CpuShare {
+            node: self.name.clone(),
+            source: Box::new(source),
+        }
     }
 
     /// Runs `mariadbd --wsrep-recover` on the stopped node. Repairs the database as any start after a crash does.

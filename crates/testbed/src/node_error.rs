@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::cpu_share::CpuShareError;
 use crate::interrupt::Interrupted;
 use crate::packages::PackageError;
 use crate::sql::SqlError;
@@ -62,6 +63,14 @@ pub enum NodeError {
         node: String,
         /// Whether it runs.
         running: bool,
+    },
+    /// Its processor time cannot be limited.
+    #[error("{node}: {source}")]
+    CpuShare {
+        /// The node's name.
+        node: String,
+        /// The reason, with the remedy.
+        source: Box<CpuShareError>,
     },
     /// SQL failed.
     #[error("{node}: {source}")]

@@ -54,7 +54,17 @@ pub fn rss_bytes(pid: u32) -> Option<u64> {
 /// User and system time that process `pid` has used, in milliseconds; `None` when it is gone.
 pub fn cpu_ms(pid: u32) -> Option<u64> {
     // The kernel reports USER_HZ ticks, which is 100 per second on every Linux this runs on.
-    parse_cpu_ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| ticks * 10)
+    cpu_ticks(
+        &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
+        OWN_TICKS,
+    )
+    .map(|ticks| ticks * 10)
+}
+
+/// The same of the children of this process that have ended, in milliseconds.
+pub fn ended_children_cpu_ms() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    cpu_ticks(&stat, CHILDRENS_TICKS).map(|ticks| ticks * 10)
 }
 
 /// The last `lines` lines of a text file; empty when it cannot be read.
@@ -76,12 +86,18 @@ fn parse_rss_bytes(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-fn parse_cpu_ticks(stat: &str) -> Option<u64> {
+/// Where `utime` and `stime` lie: proc(5) calls them fields 14 and 15; the first after the name is field 3.
+const OWN_TICKS: usize = 11;
+
+/// Where `cutime` and `cstime` lie.
+const CHILDRENS_TICKS: usize = 13;
+
+/// User and system time, which begin at the field `first` after the name.
+fn cpu_ticks(stat: &str, first: usize) -> Option<u64> {
     // The second field, the name in brackets, may itself hold blanks and brackets.
     let after_name = &stat[stat.rfind(')')? + 1..];
     let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // proc(5): utime and stime are fields 14 and 15; the first here is field 3.
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+    Some(fields.get(first)?.parse::<u64>().ok()? + fields.get(first + 1)?.parse::<u64>().ok()?)
 }
 
 #[cfg(test)]
@@ -119,9 +135,10 @@ mod tests {
 
     #[test]
     fn processor_time_survives_odd_names() {
-        let stat = "7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 20 22 0 0 20";
-        assert_eq!(parse_cpu_ticks(stat), Some(42));
-        assert_eq!(parse_cpu_ticks("7 (a) S 1"), None);
+        let stat = "7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 20 22 0 1 20";
+        assert_eq!(cpu_ticks(stat, OWN_TICKS), Some(42));
+        assert_eq!(cpu_ticks(stat, CHILDRENS_TICKS), Some(1));
+        assert_eq!(cpu_ticks("7 (a) S 1", OWN_TICKS), None);
     }
 
     #[test]

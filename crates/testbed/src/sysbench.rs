@@ -1,6 +1,8 @@
 //! Runs sysbench against a node.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -10,11 +12,17 @@ use std::time::Duration;
 
 use crate::node::Node;
 use crate::packages::{self, PackageError};
-use crate::sysbench_report::{IntervalReport, Summary, parse_interval, parse_summary};
+use crate::sysbench_report::{
+    IntervalReport, Statistics, Summary, parse_interval, parse_restarts, parse_statistics,
+    parse_summary,
+};
 
 /// Errors that a client of a multi-primary cluster answers by trying again: deadlock or failed certification, record
 /// changed since last read, lock wait timeout, and the duplicate key of two nodes that delete and insert the same row.
 const CONFLICT_CODES: &str = "1213,1020,1205,1062";
+
+/// `oltp_read_write` with the errors counted by their numbers.
+const COUNTED: &str = include_str!("oltp_read_write_counted.lua");
 
 /// Why a run gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +87,8 @@ impl Load {
             .map_err(|e| failed(e.to_string()))?
             .exec(&create)
             .map_err(|e| failed(e.to_string()))?;
-        let output = self.command(node)?.arg("prepare").output()?;
+        let mut command = self.command(OsStr::new(self.script), std::slice::from_ref(node))?;
+        let output = command.arg("prepare").output()?;
         if output.status.success() {
             return Ok(());
         }
@@ -98,8 +107,35 @@ impl Load {
         duration: Option<Duration>,
         seed: u32,
     ) -> Result<Sysbench, SysbenchError> {
+        let nodes = std::slice::from_ref(node);
+        self.spawn(OsStr::new(self.script), nodes, duration, seed)
+    }
+
+    /// Starts `oltp_read_write` in one process whose threads connect to `nodes` in turns, with its errors counted by their
+    /// numbers (see [`Whole`]).
+    ///
+    /// # Panics
+    /// If there are no nodes.
+    pub fn start_counted(
+        &self,
+        nodes: &[Node],
+        duration: Duration,
+        seed: u32,
+    ) -> Result<Sysbench, SysbenchError> {
+        let script = nodes[0].dir.join("oltp_read_write_counted.lua");
+        fs::write(&script, COUNTED)?;
+        self.spawn(script.as_os_str(), nodes, Some(duration), seed)
+    }
+
+    fn spawn(
+        &self,
+        script: &OsStr,
+        nodes: &[Node],
+        duration: Option<Duration>,
+        seed: u32,
+    ) -> Result<Sysbench, SysbenchError> {
         let mut child = self
-            .command(node)?
+            .command(script, nodes)?
             .arg(format!("--time={}", duration.map_or(0, |d| d.as_secs())))
             .arg(format!("--rand-seed={}", seed.clamp(1, i32::MAX as u32)))
             .args(["--report-interval=1", "run"])
@@ -120,20 +156,22 @@ impl Load {
         ];
         let readers = readers.into_iter().flatten().collect();
         Ok(Sysbench {
-            node: node.name.clone(),
+            node: names(nodes),
             child,
             output,
             readers,
         })
     }
 
-    fn command(&self, node: &Node) -> Result<Command, SysbenchError> {
+    fn command(&self, script: &OsStr, nodes: &[Node]) -> Result<Command, SysbenchError> {
+        let sockets = nodes.iter().map(|node| node.socket().display().to_string());
+        let sockets: Vec<String> = sockets.collect();
         let mut command = Command::new(packages::sysbench()?);
         command
-            .arg(self.script)
+            .arg(script)
             .arg("--db-driver=mysql")
             .arg("--mysql-user=root")
-            .arg(format!("--mysql-socket={}", node.socket().display()))
+            .arg(format!("--mysql-socket={}", sockets.join(",")))
             .arg(format!("--mysql-db={}", self.database))
             .arg(format!("--mysql-ignore-errors={CONFLICT_CODES}"))
             .arg(format!("--tables={}", self.tables))
@@ -156,10 +194,23 @@ impl Load {
 #[derive(Default)]
 struct Output {
     text: VecDeque<String>,
-    newest: Option<IntervalReport>,
+    /// Those that nobody has taken yet.
+    intervals: Vec<IntervalReport>,
+    restarts: BTreeMap<u16, u64>,
 }
 
-/// Lines kept: the summary has about 40. The intervals of a long run must not fill the memory.
+/// All that a run of [`Load::start_counted`] gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Whole {
+    /// The report at its end.
+    pub statistics: Statistics,
+    /// The seconds that nobody has taken before.
+    pub intervals: Vec<IntervalReport>,
+    /// How often threads began a transaction again after an error, by the error's number.
+    pub restarts: BTreeMap<u16, u64>,
+}
+
+/// Lines kept: the summary has about 40. A long run that repeats an error must not fill the memory.
 const MAX_LINES: usize = 200;
 
 /// A running sysbench. Dropping it kills the process.
@@ -174,7 +225,12 @@ pub struct Sysbench {
 impl Sysbench {
     /// The newest report, once: `None` if no line came since the last call.
     pub fn take_report(&self) -> Option<IntervalReport> {
-        lock(&self.output).newest.take()
+        self.take_reports().pop()
+    }
+
+    /// All reports since the last call, in order.
+    pub fn take_reports(&self) -> Vec<IntervalReport> {
+        std::mem::take(&mut lock(&self.output).intervals)
     }
 
     /// Whether the process has ended, by itself or with its server.
@@ -200,14 +256,29 @@ impl Sysbench {
 
     /// Waits until its time is over, and returns the summary.
     pub fn finish(mut self) -> Result<Summary, SysbenchError> {
+        self.parsed(parse_summary)
+    }
+
+    /// Waits until its time is over, and returns all that it gave.
+    pub fn finish_whole(mut self) -> Result<Whole, SysbenchError> {
+        let statistics = self.parsed(parse_statistics)?;
+        let mut output = lock(&self.output);
+        Ok(Whole {
+            statistics,
+            intervals: std::mem::take(&mut output.intervals),
+            restarts: std::mem::take(&mut output.restarts),
+        })
+    }
+
+    fn parsed<T>(&mut self, parse: fn(&str) -> Option<T>) -> Result<T, SysbenchError> {
         let status = self.child.wait()?;
         self.join_readers();
         let text = lock(&self.output)
             .text
             .iter()
             .fold(String::new(), |all, line| all + line + "\n");
-        match parse_summary(&text) {
-            Some(summary) if status.success() => Ok(summary),
+        match parse(&text) {
+            Some(parsed) if status.success() => Ok(parsed),
             _ => Err(self.failure()),
         }
     }
@@ -245,7 +316,13 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
             let mut output = lock(&output);
             if let Some(report) = parse_interval(&line) {
-                output.newest = Some(report);
+                output.intervals.push(report);
+                continue;
+            }
+            if let Some(restarts) = parse_restarts(&line) {
+                for (error, count) in restarts {
+                    *output.restarts.entry(error).or_default() += count;
+                }
                 continue;
             }
             if output.text.len() == MAX_LINES {
@@ -254,6 +331,12 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
             output.text.push_back(line);
         }
     })
+}
+
+/// The names of nodes, as in a sentence.
+fn names(nodes: &[Node]) -> String {
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// The first telling line of its output: it repeats the same one per thread.

@@ -28,6 +28,42 @@ pub struct Summary {
     pub p95_ms: f64,
 }
 
+/// Mean and standard deviation over the threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub sd: f64,
+}
+
+/// The whole report at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Statistics {
+    /// Its part that is most asked for.
+    pub summary: Summary,
+    /// Reading queries.
+    pub reads: u64,
+    /// Writing queries.
+    pub writes: u64,
+    /// Others: BEGIN and COMMIT.
+    pub others: u64,
+    /// All queries.
+    pub queries: u64,
+    /// Connections that broke and were made again.
+    pub reconnects: u64,
+    /// Events: transactions that ended by themselves.
+    pub events: u64,
+    /// Shortest latency of a transaction.
+    pub min_ms: f64,
+    /// Longest latency of a transaction.
+    pub max_ms: f64,
+    /// Fairness: events of a thread.
+    pub events_per_thread: Spread,
+    /// Fairness: time that a thread spent within events.
+    pub execution_s_per_thread: Spread,
+}
+
 /// Reads a line such as
 /// `[ 3s ] thds: 6 tps: 392.00 qps: 7840.0 (r/w/o: 5488.0/1568.0/784.0) lat (ms,95%): 23.10 err/s: 1.00 reconn/s: 0.00`;
 /// `None` for any other line.
@@ -57,6 +93,46 @@ pub fn parse_summary(output: &str) -> Option<Summary> {
         mean_ms: value("avg:")?,
         p95_ms: value("95th percentile:")?,
     })
+}
+
+/// Reads the whole report; `None` if it is not complete.
+pub fn parse_statistics(output: &str) -> Option<Statistics> {
+    let rest = |label: &str| {
+        let mut lines = output.lines();
+        lines.find_map(|line| line.trim_start().strip_prefix(label))
+    };
+    let value = |label: &str| number_after(rest(label)?, "");
+    let spread = |label: &str| {
+        let (mean, sd) = rest(label)?.split_once('/')?;
+        Some(Spread {
+            mean: mean.trim().parse().ok()?,
+            sd: sd.trim().parse().ok()?,
+        })
+    };
+    Some(Statistics {
+        summary: parse_summary(output)?,
+        reads: value("read:")? as u64,
+        writes: value("write:")? as u64,
+        others: value("other:")? as u64,
+        queries: value("total:")? as u64,
+        reconnects: value("reconnects:")? as u64,
+        events: value("total number of events:")? as u64,
+        min_ms: value("min:")?,
+        max_ms: value("max:")?,
+        events_per_thread: spread("events (avg/stddev):")?,
+        execution_s_per_thread: spread("execution time (avg/stddev):")?,
+    })
+}
+
+/// Reads the line that a thread of `oltp_read_write_counted.lua` prints at its end, such as `restarts: 1213=17 1062=1`: how
+/// often it began a transaction again, by the error's number; `None` for any other line.
+pub fn parse_restarts(line: &str) -> Option<Vec<(u16, u64)>> {
+    let rest = line.trim().strip_prefix("restarts:")?;
+    let pairs = rest.split_whitespace().map(|pair| {
+        let (error, count) = pair.split_once('=')?;
+        Some((error.parse().ok()?, count.parse().ok()?))
+    });
+    pairs.collect()
 }
 
 /// The number that follows `label` in `text`, whatever comes after it.
@@ -93,9 +169,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_summary_is_read() {
-        let output = "SQL statistics:
+    /// What sysbench 1.0.20 printed.
+    const OUTPUT: &str = "SQL statistics:
     queries performed:
         read:                            61600
         write:                           17514
@@ -116,7 +191,14 @@ Latency (ms):
          max:                                   41.90
          95th percentile:                       12.98
          sum:                                29983.30
+
+Threads fairness:
+    events (avg/stddev):           726.1667/3.58
+    execution time (avg/stddev):   4.9972/0.01
 ";
+
+    #[test]
+    fn a_summary_is_read() {
         let expected = Summary {
             transactions: 4357,
             conflicts: 43,
@@ -124,8 +206,44 @@ Latency (ms):
             mean_ms: 6.88,
             p95_ms: 12.98,
         };
-        assert_eq!(parse_summary(output), Some(expected));
-        assert_eq!(parse_summary(&output[..output.len() / 2]), None);
+        assert_eq!(parse_summary(OUTPUT), Some(expected));
+        assert_eq!(parse_summary(&OUTPUT[..OUTPUT.len() / 2]), None);
+    }
+
+    #[test]
+    fn the_whole_report_is_read() {
+        let expected = Statistics {
+            summary: parse_summary(OUTPUT).unwrap(),
+            reads: 61_600,
+            writes: 17_514,
+            others: 8_757,
+            queries: 87_871,
+            reconnects: 0,
+            events: 4_357,
+            min_ms: 2.6,
+            max_ms: 41.9,
+            events_per_thread: Spread {
+                mean: 726.1667,
+                sd: 3.58,
+            },
+            execution_s_per_thread: Spread {
+                mean: 4.9972,
+                sd: 0.01,
+            },
+        };
+        assert_eq!(parse_statistics(OUTPUT), Some(expected));
+        let cut = OUTPUT.find("execution time").unwrap();
+        assert_eq!(parse_statistics(&OUTPUT[..cut]), None);
+    }
+
+    #[test]
+    fn restarts_are_counted_by_error() {
+        let line = "restarts: 1213=17 1062=1";
+        assert_eq!(parse_restarts(line), Some(vec![(1213, 17), (1062, 1)]));
+        assert_eq!(parse_restarts("restarts:"), Some(Vec::new()));
+        for other in ["", "restarts: x=1", "restarts: 1213", "reads: 1=1"] {
+            assert_eq!(parse_restarts(other), None, "{other}");
+        }
     }
 
     proptest! {
@@ -134,6 +252,8 @@ Latency (ms):
             let _ = parse_interval(&text);
             let _ = parse_interval(&format!("[ 1s ] tps: {text}"));
             let _ = parse_summary(&text);
+            let _ = parse_statistics(&text);
+            let _ = parse_restarts(&format!("restarts: {text}"));
         }
     }
 }

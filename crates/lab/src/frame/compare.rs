@@ -5,12 +5,14 @@ use super::record::{Cell, Record, values};
 use crate::stats::{geometric_mean, mean_interval};
 
 /// How two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum By {
     /// The first divided by the second; both are positive.
     Ratio,
     /// The first less the second.
     Difference,
+    /// The first less so much of the second. Unlike a ratio it takes zeros.
+    LessPart(f64),
 }
 
 /// What a claim says of a comparison.
@@ -30,6 +32,21 @@ pub struct Side<'a> {
     pub chosen: &'a dyn Fn(&Cell) -> bool,
 }
 
+/// The values of `figure` on both sides, in each repetition that both have.
+pub fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Vec<(f64, f64)> {
+    let mut repetitions: Vec<u32> = records.iter().map(|r| r.cell.repetition).collect();
+    repetitions.sort_unstable();
+    repetitions.dedup();
+    let value = |side: &Side, n: u32| {
+        let here = |cell: &Cell| (side.chosen)(cell) && cell.repetition == n;
+        values(records, side.system, figure, here).first().copied()
+    };
+    repetitions
+        .into_iter()
+        .filter_map(|n| Some((value(first, n)?, value(second, n)?)))
+        .collect()
+}
+
 /// A comparison over the repetitions that both sides have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
@@ -41,30 +58,19 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares `figure` of one side with that of the other; `None` without a repetition that both have.
-    pub fn of(
-        records: &[Record],
-        (first, second): (&Side, &Side),
-        figure: &str,
-        by: By,
-    ) -> Option<Self> {
-        let mut repetitions: Vec<u32> = records.iter().map(|r| r.cell.repetition).collect();
-        repetitions.sort_unstable();
-        repetitions.dedup();
-        let value = |side: &Side, n: u32| {
-            let here = |cell: &Cell| (side.chosen)(cell) && cell.repetition == n;
-            values(records, side.system, figure, here).first().copied()
+    pub fn of(records: &[Record], sides: (&Side, &Side), figure: &str, by: By) -> Option<Self> {
+        let pairs = pairs(records, sides, figure);
+        let difference = |part: f64| {
+            let all: Vec<f64> = pairs.iter().map(|(a, b)| a - part * b).collect();
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            (!all.is_empty()).then(|| Self::new(mean, mean_interval(&all), all.len()))
         };
-        let pairs = repetitions
-            .into_iter()
-            .filter_map(|n| Some((value(first, n)?, value(second, n)?)));
         match by {
-            By::Difference => {
-                let all: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
-                let mean = all.iter().sum::<f64>() / all.len() as f64;
-                (!all.is_empty()).then(|| Self::new(mean, mean_interval(&all), all.len()))
-            }
+            By::Difference => difference(1.0),
+            By::LessPart(part) => difference(part),
             By::Ratio => {
                 let all: Vec<f64> = pairs
+                    .iter()
                     .filter(|(_, b)| *b > 0.0)
                     .map(|(a, b)| a / b)
                     .collect();

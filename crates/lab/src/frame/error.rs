@@ -3,9 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use trireme_testbed::cpu_share::CpuShareError;
 use trireme_testbed::interrupt::Interrupted;
 use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
+
+use crate::oltp::OltpError;
 
 /// Why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +27,9 @@ pub enum LabError {
         /// The reason.
         source: SqlError,
     },
+    /// sysbench failed.
+    #[error(transparent)]
+    Oltp(#[from] OltpError),
     /// A table does not hold what was acknowledged.
     #[error("{acknowledged} {what} were acknowledged, but the table has {found} rows")]
     Rows {
@@ -58,6 +64,21 @@ pub enum LabError {
         free_mib: u64,
         /// What to do.
         remedy: &'static str,
+    },
+    /// Processor time cannot be limited.
+    #[error("--cpu-per-node: {0}")]
+    CpuShare(#[from] CpuShareError),
+    /// The nodes' shares use the machine up.
+    #[error(
+        "--cpu-per-node {per_node}: {nodes} nodes leave too little of {processors} processors to the clients; give a smaller --cpu-per-node or fewer nodes"
+    )]
+    NothingLeft {
+        /// Processors for each node.
+        per_node: f64,
+        /// How many nodes.
+        nodes: usize,
+        /// What this machine has.
+        processors: usize,
     },
     /// A file made trouble.
     #[error("cannot use {path}: {source}; choose another directory with --out", path = path.display())]

@@ -9,7 +9,7 @@ use super::claims::Claim;
 use super::error::LabError;
 use super::record::{Cell, Measured, Record};
 use crate::stats::{mean_interval, median};
-use crate::sysbench::empty_template;
+use crate::work_dir::empty_template;
 
 /// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,12 @@ pub trait Experiment {
 
     /// All cells, in the order in which they shall run: systems in turns.
     fn cells(&self) -> Vec<Cell>;
+
+    /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning, and whenever it
+    /// has measured all cells that it knows. More records may add cells at the end, and change none.
+    fn further_cells(&self, _records: &[Record]) -> Vec<Cell> {
+        Vec::new()
+    }
 
     /// How a cell's servers are set up.
     fn setup(&self, cell: &Cell) -> Setup;

@@ -14,12 +14,14 @@ mod html;
 mod notebook;
 mod options;
 mod page;
+mod progress;
 mod record;
 mod runner;
+mod shares;
 
 pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere};
-pub use compare::{By, Comparison, Side, Wanted, judge};
+pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
 pub use experiment::{Experiment, Setup, Table, shown};
 pub use options::{FrameOptions, Preset};

@@ -30,13 +30,18 @@ pub struct FrameOptions {
     #[arg(long, value_enum, default_value = "box")]
     pub preset: Preset,
     /// Measurements of each system at each point [default: the preset's].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, alias = "pairs", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
+    /// Processors for each node, in a control group of its own; the clients have what is left (needs root) [default: no
+    /// limit].
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    #[serde(default)]
+    pub cpu_per_node: Option<f64>,
     /// Where results go [default: trireme-bench-EXPERIMENT-DATE].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with the run in this directory, with its own choices.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
     /// End after this time; --resume goes on.
@@ -69,5 +74,44 @@ impl FrameOptions {
         if self.systems.is_empty() {
             self.systems = systems.iter().map(|name| name.to_string()).collect();
         }
+    }
+}
+
+/// A share of the processors: the kernel gives no less than 1 ms of a period of 5.
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.2..=64.0).contains(&share) => Ok(share),
+        _ => Err("give a number of processors, at least 0.2".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: FrameOptions,
+    }
+
+    #[test]
+    fn shares_are_numbers_that_the_kernel_takes() {
+        let parse = |share: &str| Cli::try_parse_from(["x", "--cpu-per-node", share]);
+        assert_eq!(parse("0.25").unwrap().options.cpu_per_node, Some(0.25));
+        for bad in ["0.1", "NaN", "half", "inf"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_plan_of_earlier_has_no_shares() {
+        let options = Cli::parse_from(["x", "--pairs", "5"]).options;
+        assert_eq!(options.repetitions(), 5);
+        let mut text = serde_json::to_value(options).unwrap();
+        text.as_object_mut().unwrap().remove("cpu_per_node");
+        let again: FrameOptions = serde_json::from_value(text).unwrap();
+        assert_eq!(again.cpu_per_node, None);
     }
 }

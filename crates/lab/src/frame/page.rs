@@ -7,6 +7,7 @@ use super::experiment::Experiment;
 use super::html::{escape, table};
 use super::notebook::Notebook;
 use super::record::Record;
+use super::shares;
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:1500px;margin:2em auto;padding:0 1em;color:#222}\
 h1{font-size:1.6em}h2{font-size:1.25em;margin-top:2em;border-bottom:1px solid #ddd}\
@@ -60,6 +61,7 @@ pub fn page(
             |_, column| if column == 0 { "" } else { "n" },
         );
     }
+    out += &cpu_shares(records);
     out += &not_measured(absent);
     out += &format!("<p>{FILES}</p>\n<h2>Machine and programs</h2>\n");
     let rows: Vec<Vec<String>> = facts
@@ -103,6 +105,22 @@ fn warning(records: &[Record], planned: usize) -> String {
         );
     }
     text
+}
+
+/// Each cell's shares of the processors, folded away, if there were any.
+fn cpu_shares(records: &[Record]) -> String {
+    let Some(t) = shares::table(records) else {
+        return String::new();
+    };
+    let header: Vec<&str> = t.header.iter().map(String::as_str).collect();
+    let yes = t.rows.iter().filter(|row| row[3] == "yes").count();
+    let class = |_, column| if column == 0 { "" } else { "n" };
+    format!(
+        "<h3>{}</h3>\n<details><summary>A node was throttled in {yes} of {} cells (warm-up and checks included).</summary>{}</details>\n",
+        escape(&t.title),
+        t.rows.len(),
+        table(&header, &t.rows, class)
+    )
 }
 
 /// A row for each system that is not to be had.

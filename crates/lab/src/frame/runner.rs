@@ -19,11 +19,10 @@ use super::facts;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
 use super::page::{Absent, page};
+use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
-use crate::sysbench::work_dir;
-
-/// Time for the servers of a cell to start, until it is known: a guess.
-const START_SECONDS: f64 = 8.0;
+use super::shares::{InForce, Shares};
+use crate::work_dir::work_dir;
 
 /// The choices of the run of an experiment in `dir`.
 pub fn plan_of<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {
@@ -37,22 +36,21 @@ pub fn run(
     plan: &impl Serialize,
 ) -> Result<(), LabError> {
     let Found { systems, absent } = find(options)?;
-    let mut runner = Runner::new(experiment, &systems, options.minutes)?;
+    let mut runner = Runner::new(experiment, &systems, options)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
         (None, Some(dir)) => Notebook::create(dir, experiment.name(), plan)?,
         (None, None) => Notebook::create(&default_out(experiment), experiment.name(), plan)?,
     };
-    let mut cells = experiment.cells();
     for Absent { system, reason } in &absent {
         line(&format!("{system} is not measured: {reason}"));
-        cells.retain(|cell| cell.system != *system);
     }
-    let ended = runner.run_cells(&cells, &mut notebook);
+    let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let report = page(experiment, &notebook, &runner.facts, &absent, cells.len());
+    let planned = known_cells(experiment, &absent, &notebook).len();
+    let report = page(experiment, &notebook, &runner.facts, &absent, planned);
     let report = notebook.write("report.html", &report)?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
@@ -104,6 +102,14 @@ fn find(options: &FrameOptions) -> Result<Found, LabError> {
     }
 }
 
+/// The cells that are known by now, but those of systems that are not to be had.
+fn known_cells(experiment: &dyn Experiment, absent: &[Absent], notebook: &Notebook) -> Vec<Cell> {
+    let mut cells = experiment.cells();
+    cells.extend(experiment.further_cells(notebook.records()));
+    cells.retain(|cell| absent.iter().all(|absent| absent.system != cell.system));
+    cells
+}
+
 /// Where results go when nothing is said.
 fn default_out(experiment: &dyn Experiment) -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -119,12 +125,35 @@ fn default_out(experiment: &dyn Experiment) -> PathBuf {
 struct Running<'a> {
     deployed: Deployed<'a>,
     setup: Setup,
+    in_force: Option<InForce>,
+}
+
+impl Running<'_> {
+    /// Measures a cell, and notes how often the groups of processes had to wait meanwhile.
+    fn measure(
+        &mut self,
+        experiment: &dyn Experiment,
+        cell: &Cell,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        let waited = |running: &Self| {
+            let in_force = running.in_force.as_ref();
+            in_force.map(|in_force| in_force.throttling(&running.deployed))
+        };
+        let before = waited(self);
+        let result = experiment.measure(cell, &mut self.deployed, measured);
+        if let (Some(in_force), Some(before)) = (&self.in_force, before) {
+            in_force.note(&self.deployed, &before, measured);
+        }
+        result
+    }
 }
 
 struct Runner<'a> {
     experiment: &'a dyn Experiment,
     systems: &'a [Box<dyn System>],
     facts: Vec<(String, String)>,
+    shares: Option<Shares>,
     running: Option<Running<'a>>,
     stop_at: Option<Instant>,
     dir: PathBuf,
@@ -135,24 +164,67 @@ impl<'a> Runner<'a> {
     fn new(
         experiment: &'a dyn Experiment,
         systems: &'a [Box<dyn System>],
-        minutes: Option<u64>,
+        options: &FrameOptions,
     ) -> Result<Self, LabError> {
         let lock = lock()?;
         let dir = work_dir().join("lab");
         Cluster::clear(&dir)?;
         enough(experiment)?;
+        let shares = options.cpu_per_node.map(Shares::new);
+        let mut facts = facts::machine();
+        if let Some(shares) = &shares {
+            shares.check()?;
+            facts.push(("processor time of a node".to_string(), shares.text()));
+        }
         Ok(Self {
             experiment,
             systems,
-            facts: facts::machine(),
+            facts,
+            shares,
             running: None,
-            stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
+            stop_at: options
+                .minutes
+                .map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
             dir,
             _lock: lock,
         })
     }
 
-    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<(), LabError> {
+    /// Runs all cells, those included that follow from the records of others.
+    fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
+        let mut known = 0;
+        loop {
+            let cells = known_cells(self.experiment, absent, notebook);
+            if cells.iter().all(|cell| notebook.has(cell)) {
+                return Ok(());
+            }
+            if known > 0 {
+                let further = cells.len() - known;
+                line(&format!("{further} further measurements follow from these"));
+            }
+            known = cells.len();
+            self.check_shares(&cells)?;
+            if !self.run_cells(&cells, notebook)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Fails before anything starts if the nodes of a cell leave nothing to the clients.
+    fn check_shares(&self, cells: &[Cell]) -> Result<(), LabError> {
+        let Some(shares) = &self.shares else {
+            return Ok(());
+        };
+        for cell in cells {
+            let wanted = self.experiment.setup(cell).nodes;
+            let system = self.systems.iter().find(|s| s.name() == cell.system);
+            shares.of_clients(system.map_or(wanted, |system| system.nodes(wanted)))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the cells that have not been measured yet; false if the minutes are over before.
+    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
         let mut progress = Progress::new(self.experiment, cells, notebook);
         for (i, cell) in cells.iter().enumerate() {
             if notebook.has(cell) {
@@ -161,16 +233,13 @@ impl<'a> Runner<'a> {
             interrupt::check()?;
             if self.stop_at.is_some_and(|end| Instant::now() > end) {
                 line("the minutes are over; --resume goes on");
-                return Ok(());
+                return Ok(false);
             }
             let setup = self.experiment.setup(cell);
             let mut measured = Measured::default();
             let result = self.prepare(cell, &setup, notebook).and_then(|()| {
                 match &mut self.running {
-                    Some(running) => {
-                        self.experiment
-                            .measure(cell, &mut running.deployed, &mut measured)
-                    }
+                    Some(running) => running.measure(self.experiment, cell, &mut measured),
                     // `prepare` has succeeded, so there is one.
                     None => Err(LabError::Client),
                 }
@@ -194,7 +263,7 @@ impl<'a> Runner<'a> {
                 progress.left()
             ));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Has the servers of a cell running.
@@ -209,8 +278,12 @@ impl<'a> Runner<'a> {
                 return Ok(());
             }
         }
-        if let Some(running) = self.running.take() {
-            running.deployed.end()?;
+        if let Some(Running {
+            deployed, in_force, ..
+        }) = self.running.take()
+        {
+            drop(in_force);
+            deployed.end()?;
         }
         let system = self.systems.iter().find(|s| s.name() == cell.system);
         let system =
@@ -218,13 +291,19 @@ impl<'a> Runner<'a> {
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
         settings.template = Some(self.experiment.template(cell)?);
         settings.mariadbd_args = setup.arguments.clone();
-        let deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
+        let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
         let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();
         if !notebook.settings().contains_key(&name) {
+            let shares = self.shares.map(|shares| {
+                let text = format!("processor time of a node: {}", shares.text());
+                line(&text);
+                text + "\n"
+            });
             let text = format!(
-                "{}\n{}\n\n{}",
+                "{}\n{}\n{}\n{}",
                 facts::versions(&deployed),
                 system.about(),
+                shares.unwrap_or_default(),
                 deployed.settings_text()
             );
             line(&format!(
@@ -235,9 +314,14 @@ impl<'a> Runner<'a> {
             ));
             notebook.note_settings(name, text)?;
         }
+        let in_force = match self.shares {
+            Some(shares) => Some(InForce::begin(shares, &mut deployed)?),
+            None => None,
+        };
         self.running = Some(Running {
             deployed,
             setup: setup.clone(),
+            in_force,
         });
         Ok(())
     }
@@ -252,48 +336,6 @@ impl<'a> Runner<'a> {
         // What cannot be cleared now is cleared by the next run.
         let _ = Cluster::clear(&self.dir);
         String::new()
-    }
-}
-
-/// What is done and what is left, by the experiment's estimates corrected by the time that cells have taken.
-struct Progress<'a> {
-    experiment: &'a dyn Experiment,
-    left: f64,
-    done: f64,
-    began: Instant,
-}
-
-impl<'a> Progress<'a> {
-    fn new(experiment: &'a dyn Experiment, cells: &[Cell], notebook: &Notebook) -> Self {
-        let mut progress = Self {
-            experiment,
-            left: 0.0,
-            done: 0.0,
-            began: Instant::now(),
-        };
-        let open = cells.iter().filter(|cell| !notebook.has(cell));
-        progress.left = open.map(|cell| progress.estimate(cell)).sum();
-        progress
-    }
-
-    fn estimate(&self, cell: &Cell) -> f64 {
-        self.experiment.estimate_seconds(cell) + START_SECONDS
-    }
-
-    fn done(&mut self, cell: &Cell) {
-        let estimate = self.estimate(cell);
-        self.done += estimate;
-        self.left -= estimate;
-    }
-
-    fn left(&self) -> String {
-        let per_second = self.began.elapsed().as_secs_f64() / self.done.max(1.0);
-        let seconds = (self.left * per_second).max(0.0) as u64;
-        match seconds {
-            0..=99 => format!("{seconds} s"),
-            100..=5999 => format!("{} min", seconds.div_ceil(60)),
-            _ => format!("{:.1} h", seconds as f64 / 3600.0),
-        }
     }
 }
 

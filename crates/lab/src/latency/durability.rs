@@ -7,7 +7,7 @@ use super::report::{Figure, Measure, Record};
 use super::run::Notebook;
 use super::site::{Ground, ROWS, Site};
 use super::{LatencyError, Plan};
-use crate::sysbench::run_load;
+use crate::oltp::run_load;
 use trireme_testbed::interrupt;
 use trireme_testbed::output::line;
 use trireme_testbed::sysbench::Load;

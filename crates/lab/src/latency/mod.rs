@@ -4,7 +4,6 @@
 //! hits all of them.
 
 mod away;
-mod cpu_limit;
 mod distance;
 mod durability;
 mod failover;
@@ -22,20 +21,21 @@ mod slow;
 mod slow_disk;
 mod strace;
 mod trace;
+mod windows;
 
 use std::io;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::sysbench::BenchError;
-use cpu_limit::CpuLimitError;
+use super::oltp::OltpError;
 use failover::Victim;
 use fault::Fault;
 use network::NetworkError;
 pub use run::run;
 use trireme_testbed::ClusterError;
 use trireme_testbed::NodeError;
+use trireme_testbed::cpu_share::CpuShareError;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages::PackageError;
 use trireme_testbed::preload::PreloadError;
@@ -149,13 +149,13 @@ pub enum LatencyError {
     Network(#[from] NetworkError),
     /// No slow processor.
     #[error(transparent)]
-    CpuLimit(#[from] CpuLimitError),
+    CpuShare(#[from] CpuShareError),
     /// No slow disk.
     #[error(transparent)]
     SlowDisk(#[from] PreloadError),
     /// sysbench's part failed.
     #[error(transparent)]
-    Sysbench(#[from] BenchError),
+    Sysbench(#[from] OltpError),
     /// mariabackup failed.
     #[error("mariabackup failed: {0}")]
     Backup(String),
@@ -201,7 +201,7 @@ impl LatencyError {
             self,
             Self::Package(_)
                 | Self::Network(_)
-                | Self::CpuLimit(_)
+                | Self::CpuShare(_)
                 | Self::SlowDisk(_)
                 | Self::Strace(_)
                 | Self::Io { .. }

@@ -9,17 +9,13 @@ use super::away::{self, Departure};
 use super::failover::{self, Victim};
 use super::fault::Fault;
 use super::large::{self, Large};
-use super::report::{self, Figure, Measure, Record};
+use super::report::{self, Figure, Record};
 use super::site::Ground;
 use super::slow::{self, Hindrance};
-use super::{LatencyError, Part, Plan, distance, durability, trace};
-use crate::sysbench;
+use super::{LatencyError, Part, Plan, distance, durability, trace, windows};
 use trireme_testbed::interrupt;
 use trireme_testbed::output::line;
 use trireme_testbed::systems::{SystemError, Wsrep};
-
-const CONFLICTS: Measure = Measure::median("conflicts per commit", 4);
-const TPS: Measure = Measure::median("commits/s", 0);
 
 /// What is done in one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,34 +204,7 @@ fn run_cases(
         durability::run(plan, &ground, systems, notebook)?;
     }
     if plan.parts.contains(&Part::Windows) {
-        windows(plan, systems, notebook)?;
-    }
-    Ok(())
-}
-
-/// Part `windows`: the experiment of `trireme bench sysbench` at one point.
-fn windows(plan: &Plan, systems: &[Wsrep], notebook: &mut Notebook) -> Result<(), LatencyError> {
-    let point = sysbench::Plan {
-        systems: systems.to_vec(),
-        nodes: vec![4],
-        rows: vec![10_000],
-        threads_per_node: 6,
-        seconds: plan.seconds,
-        warmup_seconds: 3,
-        pairs: plan.trials.into(),
-        out: None,
-    };
-    for measurement in sysbench::run(&point)? {
-        notebook.take(Record {
-            part: "windows",
-            case: "4 nodes, 10000 rows".to_string(),
-            figures: vec![
-                (CONFLICTS, measurement.conflicts_per_commit()),
-                (TPS, measurement.tps),
-            ],
-            system: measurement.system,
-            trial: measurement.pair,
-        })?;
+        windows::run(plan, &ground, systems, notebook)?;
     }
     Ok(())
 }

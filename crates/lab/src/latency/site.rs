@@ -8,7 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::LatencyError;
 use super::network::Network;
-use crate::sysbench::{template, work_dir};
+use crate::oltp::template;
+use crate::work_dir::work_dir;
 use trireme_testbed::cluster::{Cluster, START_TIMEOUT, make_private_dir};
 use trireme_testbed::node::StartMode;
 use trireme_testbed::output::line;

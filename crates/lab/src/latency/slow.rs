@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::LatencyError;
-use super::cpu_limit::CpuLimit;
 use super::failover::Victim;
 use super::fault::sleep_until;
 use super::figures::{Window, latencies_ms, per_second};
@@ -12,11 +11,18 @@ use super::report::{Figure, Measure};
 use super::site::{Ground, Site};
 use super::slow_disk::SlowDisk;
 use crate::stats::percentile;
+use trireme_testbed::cpu_share::{CpuShare, CpuShareError};
 use trireme_testbed::interrupt;
 use trireme_testbed::systems::Wsrep;
 
 /// Clients on each of the two nodes.
 const CLIENTS: usize = 8;
+
+/// The share of a processor that the third node is left.
+const TENTH: f64 = 0.1;
+
+/// The length of a period, the kernel's default.
+const CPU_PERIOD: Duration = Duration::from_millis(100);
 
 /// Before anything is measured, and between the begin of the slowness and its measurement.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -77,21 +83,29 @@ pub fn trial(
     })?;
     let disk = disk.transpose()?;
     let cpu = match (hindrance, site.cluster.node(slow).pid()) {
-        (Hindrance::Cpu, Some(pid)) => Some(CpuLimit::new(pid)?),
+        (Hindrance::Cpu, Some(pid)) => Some(held_back(pid)?),
         _ => None,
     };
     let outcome = measure(&site, slow, length, || {
-        cpu.as_ref().map_or(Ok(()), CpuLimit::apply)?;
+        let limit = |share: &CpuShare| share.limit(TENTH, CPU_PERIOD);
+        cpu.as_ref().map_or(Ok(()), limit)?;
         disk.as_ref().map_or(Ok(()), SlowDisk::apply)?;
         Ok(())
     });
     // Also the end of a server takes time of the processor and of the disk.
-    cpu.as_ref().map_or(Ok(()), CpuLimit::lift)?;
+    cpu.as_ref().map_or(Ok(()), CpuShare::lift)?;
     disk.as_ref().map_or(Ok(()), SlowDisk::lift)?;
     site.end(outcome.is_err())?;
     // After its process, so that the group can go.
     drop(cpu);
     outcome
+}
+
+/// A group that holds process `pid`, without a limit so far.
+fn held_back(pid: u32) -> Result<CpuShare, CpuShareError> {
+    let share = CpuShare::new("slow")?;
+    share.add(pid)?;
+    Ok(share)
 }
 
 fn measure(

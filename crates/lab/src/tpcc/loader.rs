@@ -15,7 +15,7 @@ use super::rows::{Unit, units};
 use super::scale::Scale;
 use super::schema::{ANALYZE, STATEMENTS};
 use crate::frame::LabError;
-use crate::sysbench::work_dir;
+use crate::work_dir::work_dir;
 
 /// Connections that load at once.
 pub const CONNECTIONS: usize = 4;

@@ -178,7 +178,7 @@ impl Experiment for Tpcc {
     fn template(&self, cell: &Cell) -> Result<PathBuf, LabError> {
         match cell.level("part") {
             RUN => loader::template(Self::scale(cell)),
-            _ => Ok(crate::sysbench::empty_template()?),
+            _ => Ok(crate::work_dir::empty_template()?),
         }
     }
 

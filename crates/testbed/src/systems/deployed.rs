@@ -1,6 +1,7 @@
 //! A system that runs on this machine.
 
 use std::fs;
+use std::time::Duration;
 
 use super::{DeployError, Durability, System};
 use crate::cluster::Cluster;
@@ -42,6 +43,11 @@ impl<'a> Deployed<'a> {
     /// Its servers.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
+    }
+
+    /// From now on each server gets `processors` (0.25: a quarter of one) in each period. Needs root.
+    pub fn limit_cpu(&mut self, processors: f64, period: Duration) -> Result<(), DeployError> {
+        Ok(self.cluster.limit_cpu(processors, period)?)
     }
 
     /// A node that takes writes in every system.

@@ -1,0 +1,244 @@
+//! Equal small machines on one box: each node has the same share of the processors, the clients have what is left.
+//!
+//! The shares are in force from the moment at which the servers of a cell run, and so hold for warm-up, measurement and
+//! checks alike. What each group had to wait goes into the cell's figures.
+
+use std::time::Duration;
+
+use trireme_testbed::cpu_share::{CpuShare, Throttling};
+use trireme_testbed::systems::Deployed;
+
+use super::error::LabError;
+use super::experiment::Table;
+use super::record::{Measured, Record};
+
+/// The length of a period: a node that has used its share up waits no longer than this.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// With less, the clients would set the pace.
+const LEAST_FOR_CLIENTS: f64 = 0.2;
+
+/// The figure that holds a node's share, in processors.
+const NODE_SHARE: &str = "cpu_share_of_node_processors";
+
+/// The same of the clients.
+const CLIENTS_SHARE: &str = "cpu_share_of_clients_processors";
+
+/// Processors per node, and of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    per_node: f64,
+    processors: usize,
+}
+
+impl Shares {
+    /// `per_node` of a processor for each node of this machine.
+    pub fn new(per_node: f64) -> Self {
+        Self {
+            per_node,
+            processors: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        }
+    }
+
+    /// Fails, with the remedy, if this machine cannot limit processes.
+    pub fn check(&self) -> Result<(), LabError> {
+        CpuShare::new("check")?.limit(self.per_node, PERIOD)?;
+        Ok(())
+    }
+
+    /// What `nodes` nodes leave to the clients, in processors. Fails if it is too little.
+    pub fn of_clients(&self, nodes: usize) -> Result<f64, LabError> {
+        let left = self.processors as f64 - nodes as f64 * self.per_node;
+        if left < LEAST_FOR_CLIENTS {
+            return Err(LabError::NothingLeft {
+                per_node: self.per_node,
+                nodes,
+                processors: self.processors,
+            });
+        }
+        Ok(left)
+    }
+
+    /// One line for the report.
+    pub fn text(&self) -> String {
+        format!(
+            "{} of a processor, {} µs in each period of {} ms; the clients have what the nodes leave",
+            self.per_node,
+            PERIOD.mul_f64(self.per_node).as_micros(),
+            PERIOD.as_millis()
+        )
+    }
+}
+
+/// The shares of running servers and of their clients, which are this process and its children. Dropping it lifts the
+/// clients' share; a server's ends with the server.
+pub struct InForce {
+    shares: Shares,
+    clients: CpuShare,
+    for_clients: f64,
+}
+
+impl InForce {
+    /// Limits the servers and this process.
+    pub fn begin(shares: Shares, deployed: &mut Deployed) -> Result<Self, LabError> {
+        let for_clients = shares.of_clients(deployed.cluster().nodes().len())?;
+        deployed.limit_cpu(shares.per_node, PERIOD)?;
+        let clients = CpuShare::new("clients")?;
+        clients.limit(for_clients, PERIOD)?;
+        clients.add(std::process::id())?;
+        Ok(Self {
+            shares,
+            clients,
+            for_clients,
+        })
+    }
+
+    /// How often each node, and at the end the clients, had to wait so far.
+    pub fn throttling(&self, deployed: &Deployed) -> Vec<Throttling> {
+        let nodes = deployed.cluster().nodes().iter();
+        let mut all: Vec<Throttling> = nodes.filter_map(|node| node.throttling()).collect();
+        all.push(self.clients.throttling());
+        all
+    }
+
+    /// Notes the shares, and how often each group had to wait since `before`, in the figures of a cell.
+    pub fn note(&self, deployed: &Deployed, before: &[Throttling], measured: &mut Measured) {
+        let after = self.throttling(deployed);
+        let spent: Vec<Throttling> = after
+            .into_iter()
+            .zip(before)
+            .map(|(after, before)| after.since(*before))
+            .collect();
+        let mut put = |name: String, value: f64| measured.figures.insert(name, value);
+        put(NODE_SHARE.to_string(), self.shares.per_node);
+        put(CLIENTS_SHARE.to_string(), self.for_clients);
+        let (clients, nodes) = match spent.split_last() {
+            Some((clients, nodes)) => (clients, nodes),
+            None => return,
+        };
+        for (i, node) in nodes.iter().enumerate() {
+            note_group(&mut put, &format!("node{}", i + 1), node);
+        }
+        note_group(&mut put, "clients", clients);
+    }
+}
+
+fn note_group(
+    put: &mut impl FnMut(String, f64) -> Option<f64>,
+    group: &str,
+    throttling: &Throttling,
+) {
+    let percent = 100.0 * throttling.throttled_periods as f64 / throttling.periods.max(1) as f64;
+    put(format!("{group}_throttled_percent"), percent);
+    put(
+        format!("{group}_throttled_periods"),
+        throttling.throttled_periods as f64,
+    );
+    put(
+        format!("{group}_throttled_ms"),
+        throttling.throttled.as_secs_f64() * 1000.0,
+    );
+}
+
+/// Which groups had to wait in each cell; `None` if no cell had shares.
+pub fn table(records: &[Record]) -> Option<Table> {
+    let rows: Vec<Vec<String>> = records.iter().filter_map(row).collect();
+    let header = [
+        "cell",
+        "share of a node",
+        "share of the clients",
+        "was a node throttled?",
+        "nodes: throttled periods, %",
+        "nodes: waited, ms",
+        "clients: throttled periods, %",
+        "clients: waited, ms",
+    ];
+    (!rows.is_empty()).then(|| Table {
+        title: "Shares of the processors".to_string(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    })
+}
+
+fn row(record: &Record) -> Option<Vec<String>> {
+    let figure = |name: &str| record.measured.figures.get(name).copied();
+    let of_nodes = |what: &str| -> Vec<f64> {
+        let names = (1..).map(|i| format!("node{i}_throttled_{what}"));
+        names.map_while(|name| figure(&name)).collect()
+    };
+    let joined = |values: Vec<f64>| -> String {
+        let texts: Vec<String> = values.iter().map(|v| format!("{v:.0}")).collect();
+        texts.join(" / ")
+    };
+    let (node, clients) = (figure(NODE_SHARE)?, figure(CLIENTS_SHARE)?);
+    let throttled = of_nodes("periods").into_iter().any(|periods| periods > 0.0);
+    let clients_figure = |what: &str| {
+        figure(&format!("clients_throttled_{what}"))
+            .map_or("-".to_string(), |value| format!("{value:.0}"))
+    };
+    Some(vec![
+        record.cell.to_string(),
+        format!("{node:.2}"),
+        format!("{clients:.2}"),
+        if throttled { "yes" } else { "no" }.to_string(),
+        joined(of_nodes("percent")),
+        joined(of_nodes("ms")),
+        clients_figure("percent"),
+        clients_figure("ms"),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::record::Cell;
+
+    const TWO_PROCESSORS: Shares = Shares {
+        per_node: 0.25,
+        processors: 2,
+    };
+
+    #[test]
+    fn the_clients_have_what_the_nodes_leave() {
+        assert_eq!(TWO_PROCESSORS.of_clients(4).unwrap(), 1.0);
+        let refused = TWO_PROCESSORS.of_clients(8).unwrap_err().to_string();
+        assert!(refused.contains("smaller --cpu-per-node"), "{refused}");
+        assert!(
+            TWO_PROCESSORS
+                .text()
+                .contains("1250 µs in each period of 5 ms")
+        );
+    }
+
+    #[test]
+    fn a_throttled_node_is_told() {
+        let mut record = Record {
+            cell: Cell {
+                system: "galera".to_string(),
+                factors: [("nodes".to_string(), "2".to_string())].into(),
+                repetition: 1,
+            },
+            complete: true,
+            note: String::new(),
+            date: String::new(),
+            commit: String::new(),
+            measured: Measured::default(),
+        };
+        assert_eq!(table(std::slice::from_ref(&record)), None);
+        let figures = &mut record.measured.figures;
+        let mut put = |name: String, value: f64| figures.insert(name, value);
+        put(NODE_SHARE.to_string(), 0.25);
+        put(CLIENTS_SHARE.to_string(), 1.5);
+        let throttling = |throttled_periods| Throttling {
+            periods: 200,
+            throttled_periods,
+            throttled: Duration::from_millis(throttled_periods),
+        };
+        note_group(&mut put, "node1", &throttling(0));
+        note_group(&mut put, "node2", &throttling(50));
+        note_group(&mut put, "clients", &throttling(0));
+        let found = table(&[record]).unwrap();
+        let expected = ["0.25", "1.50", "yes", "0 / 25", "0 / 50", "0", "0"];
+        assert_eq!(found.rows[0][1..], expected);
+    }
+}

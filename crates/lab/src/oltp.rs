@@ -1,0 +1,74 @@
+//! sysbench's table, prepared once, and its load on several nodes at once.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use trireme_testbed::ClusterError;
+use trireme_testbed::cluster::{Cluster, make_private_dir};
+use trireme_testbed::interrupt::{self, Interrupted};
+use trireme_testbed::node::Node;
+use trireme_testbed::output::line;
+use trireme_testbed::settings::Settings;
+use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
+use trireme_testbed::sysbench_report::Summary;
+
+use crate::work_dir::work_dir;
+
+/// Why there is no table, or no load.
+#[derive(Debug, thiserror::Error)]
+pub enum OltpError {
+    /// A cluster did not do what it should.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The load failed.
+    #[error(transparent)]
+    Sysbench(#[from] SysbenchError),
+    /// The user asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// A data directory with the prepared table, made once and kept for later invocations.
+pub(crate) fn template(rows: usize) -> Result<PathBuf, OltpError> {
+    make_private_dir(&work_dir())?;
+    let template = work_dir().join(format!("template-oltp-{rows}"));
+    if template.exists() {
+        return Ok(template);
+    }
+    line(&format!("preparing a table of {rows} rows"));
+    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
+    let mut cluster = Cluster::create(Settings::new(dir, 1, None), |_| {})?;
+    cluster.start()?;
+    Load::read_write(1, rows, 1).prepare(cluster.node(0))?;
+    cluster.stop()?;
+    fs::rename(cluster.node(0).datadir(), &template).map_err(|source| ClusterError::Io {
+        action: "make",
+        path: template.clone(),
+        source,
+    })?;
+    cluster.delete()?;
+    Ok(template)
+}
+
+/// Runs the load on `nodes` at once, a process per node; `seed` and those after it are their random numbers' begin.
+pub(crate) fn run_load(
+    nodes: &[Node],
+    load: &Load,
+    seconds: u64,
+    seed: u32,
+) -> Result<Vec<Summary>, OltpError> {
+    let duration = Duration::from_secs(seconds);
+    let starts = nodes
+        .iter()
+        .zip(seed..)
+        .map(|(node, seed)| load.start(node, Some(duration), seed + 1));
+    let mut runs = starts.collect::<Result<Vec<Sysbench>, _>>()?;
+    while !runs.iter_mut().all(Sysbench::has_ended) {
+        interrupt::sleep(Duration::from_millis(100))?;
+    }
+    Ok(runs
+        .into_iter()
+        .map(Sysbench::finish)
+        .collect::<Result<_, _>>()?)
+}
