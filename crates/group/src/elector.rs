@@ -77,6 +77,8 @@ impl Group {
         self.forked = false;
         self.agreed = 0;
         self.incoming.clear();
+        // What waits for a promise to be on disk speaks of a lower ballot: void, however many come one after the other.
+        self.held.clear();
         self.summary_sent_at = None;
         self.relieved(ballot);
         self.role = Role::Follower;

@@ -131,8 +131,11 @@ impl Group {
             if pending > PENDING_CONFIGURATIONS_MAX {
                 break;
             }
-            last = entry.position;
-            self.take_order(entry);
+            let position = entry.position;
+            if !self.take_order(entry) {
+                break;
+            }
+            last = position;
         }
         last
     }
@@ -178,37 +181,42 @@ impl Group {
         self.out.push(Action::Note { text });
     }
 
-    /// Puts an order record in its place; what conflicts with it is dropped.
-    fn take_order(&mut self, entry: WireEntry) {
+    /// Puts an order record in its place; what conflicts with it is dropped. False: there is no room for it.
+    fn take_order(&mut self, entry: WireEntry) -> bool {
         if entry.position <= self.committed.position {
-            return;
+            return true;
         }
         if let Some(known) = self.tail.ballot_at(entry.position) {
             if known == entry.ballot {
-                return;
+                return true;
             }
             self.truncate(entry.position - 1);
             self.incoming.clear();
         }
         let first = self.tail.end() + 1;
         let index = (entry.position - first) as usize;
-        let next = self.incoming.len();
-        match self.incoming.get_mut(index) {
+        match self.incoming.get(index) {
             Some(known) if known.ballot == entry.ballot => {
                 if matches!(entry.body, WireBody::Full(_)) {
-                    *known = entry;
+                    self.incoming.replace(index, entry);
                 }
+                return true;
             }
             // From a correct sequencer only after a ballot that has cleared these: a position has one
             // entry in each ballot's log.
-            Some(_) => {
-                self.incoming.truncate(index);
-                self.incoming.push_back(entry);
-            }
-            None if index == next => self.incoming.push_back(entry),
+            Some(_) => self.incoming.truncate(index),
+            None if index == self.incoming.len() => {}
             // Cannot happen within a contiguous Append; a hole is asked for again by the heartbeat.
-            None => {}
+            None => return true,
         }
+        if !self.incoming.has_room(&entry, &self.config.thresholds) {
+            self.take_payloads(); // what is complete makes room
+        }
+        let has_room = self.incoming.has_room(&entry, &self.config.thresholds);
+        if has_room {
+            self.incoming.push_back(entry);
+        }
+        has_room
     }
 
     /// Appends what is complete; stops at the first hole.

@@ -1,6 +1,6 @@
 //! The state machine's state, and what all of its parts share. Where its events come in: dispatch.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_mutants::{Mutant, planted};
 
@@ -14,8 +14,9 @@ use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::founding::Listed;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+use crate::incoming::Incoming;
 use crate::leaving::Leaving;
-use crate::message::{Message, Standing, WireEntry};
+use crate::message::{Message, Standing};
 use crate::office::Office;
 use crate::peer::{Peer, PeerAck};
 use crate::read::Reads;
@@ -79,7 +80,7 @@ pub struct Group {
     pub(crate) listed: Listed,
     pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
-    pub(crate) incoming: VecDeque<WireEntry>,
+    pub(crate) incoming: Incoming,
     pub(crate) submissions: Submissions,
     /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
     pub(crate) withdrawn_before: BTreeSet<SubmissionId>,
@@ -179,7 +180,7 @@ impl Group {
             peers: BTreeMap::new(),
             listed: Listed::default(),
             acks: BTreeMap::new(),
-            incoming: VecDeque::new(),
+            incoming: Incoming::default(),
             submissions: Submissions::default(),
             withdrawn_before: recovered.lasting.withdrawn.clone(),
             spreading: Spreading::default(),

@@ -39,6 +39,7 @@ mod founding;
 pub mod fuzzing;
 mod group;
 mod ids;
+mod incoming;
 mod lasting;
 mod leaving;
 mod limits;

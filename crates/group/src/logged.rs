@@ -64,7 +64,7 @@ impl Group {
         };
         let mut bytes = 0;
         let mut due = Vec::new();
-        for entry in &self.incoming {
+        for entry in self.incoming.iter() {
             let Some((id, parcel)) = self.large_reference(entry) else {
                 continue;
             };

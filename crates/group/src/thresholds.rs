@@ -17,6 +17,10 @@ pub struct Thresholds {
     pub read_left_bytes: usize,
     /// What one origin has submitted and is not ordered takes so much memory, but for its next submission.
     pub pending_bytes: usize,
+    /// Order records whose turn has not come take so much memory, but for the first ...
+    pub incoming_bytes: usize,
+    /// ... and are so many at most. A correct sequencer's window holds half of that.
+    pub incoming_records: usize,
 }
 
 impl Default for Thresholds {
@@ -30,6 +34,8 @@ impl Default for Thresholds {
             given_bytes: 4 << 20,
             read_left_bytes: 4 << 20,
             pending_bytes: 1 << 30,
+            incoming_bytes: 64 << 20,
+            incoming_records: 1 << 18,
         }
     }
 }

@@ -42,6 +42,9 @@ impl Scale {
                 given_bytes: random.pick(&[300, 3_000, shipped.group.given_bytes]),
                 read_left_bytes: random.pick(&[300, 3_000, shipped.group.read_left_bytes]),
                 pending_bytes: random.pick(&[2_000, 20_000, shipped.group.pending_bytes]),
+                // A correct leader's window, which has one size, is to fit: else members drop what they need.
+                incoming_bytes: shipped.group.incoming_bytes,
+                incoming_records: shipped.group.incoming_records,
             },
             log: log::Thresholds {
                 direct_bytes: random.pick(&[200, 400, shipped.log.direct_bytes]),

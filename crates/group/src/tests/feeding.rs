@@ -104,6 +104,31 @@ fn no_more_than_the_window_is_sent_ahead_of_acknowledgements() {
     assert!(most <= WINDOW_BYTES + (128 << 10), "{most}");
 }
 
+/// Node 2's payloads do not reach node 1: what the sequencer says of them waits there for the first, as much as there is room
+/// for, and the rest is asked for again.
+#[test]
+fn order_records_beyond_the_bound_are_dropped_and_asked_for_again() {
+    let mut cores = Cores::of(3);
+    cores.nodes[1]
+        .group
+        .config_mut()
+        .thresholds
+        .incoming_records = 4;
+    cores.part(&[2], &[1]);
+    cores.arrived.clear();
+    let now = cores.now();
+    for number in 1..=20 {
+        let payload = Bytes::from_static(b"x");
+        cores.nodes[2].group.submit(now, number, payload);
+    }
+    cores.settle();
+    let end = cores.nodes[0].group.end();
+    assert_eq!(cores.nodes[1].group.commit(), end);
+    let asks =
+        |(to, message): &(usize, Message)| *to == 0 && matches!(message, Message::Summary { .. });
+    assert!(cores.arrived.iter().any(asks));
+}
+
 /// Rule 2: 420 ms after the last word, not at the next heartbeat; who is missed is not waited for.
 #[test]
 fn the_office_is_taken_as_soon_as_patience_ends() {

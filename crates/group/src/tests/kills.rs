@@ -48,6 +48,50 @@ fn summary_told(cores: &Cores) -> Option<Summary> {
 }
 
 #[test]
+fn order_records_that_wait_for_a_payload_are_bounded() {
+    let mut cores = Cores::of(2);
+    cores.part(&[0], &[1]);
+    cores.nodes[1]
+        .group
+        .config_mut()
+        .thresholds
+        .incoming_records = 4;
+    let number = cores.nodes[1].group.ballot().number;
+    let numbers = std::iter::repeat_n(number, 10);
+    let mut record = append(&cores, numbers, &Body::BallotStart);
+    for (entry, number) in record.entries.iter_mut().zip(1..) {
+        let id = SubmissionId {
+            incarnation: cores.incarnation(0),
+            number,
+        };
+        let (len, digest) = (1, 0);
+        entry.body = WireBody::Reference { id, len, digest };
+    }
+    let end = record.prev_position;
+    cores.say(0, 1, Message::Append(record));
+    let group = &cores.nodes[1].group;
+    assert_eq!((group.incoming.len(), group.agreed), (4, end + 4));
+}
+
+/// Each promise that waits for the disk lists configurations: megabytes, if many wait.
+#[test]
+fn promises_that_are_overtaken_before_they_are_on_disk_are_forgotten() {
+    let mut cores = Cores::of(2);
+    let from = cores.incarnation(0);
+    let group = &mut cores.nodes[1].group;
+    let first = group.ballot().number + 1;
+    for number in first..first + 1_000 {
+        let message = Message::Prepare {
+            ballot: ballot_of_0(number),
+            forced: None,
+        };
+        group.handle(1_000, Event::Message { from, message });
+    }
+    assert_eq!(group.ballot(), ballot_of_0(first + 999));
+    assert_eq!(group.held.len(), 1);
+}
+
+#[test]
 fn a_log_of_more_ballots_than_a_list_has_room_for_is_summed_up() {
     let mut cores = Cores::of(2);
     cores.part(&[0], &[1]); // node 0 itself says nothing of this

@@ -1,0 +1,132 @@
+//! Order records that are not in the log yet, because the payload of the first of them has not come. They take a bounded
+//! memory: what has no room is dropped, and asked for again when the first is there.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use crate::entry::Body;
+use crate::message::{WireBody, WireEntry};
+use crate::thresholds::Thresholds;
+
+/// What a record takes beyond its payload, roughly.
+const RECORD_BYTES: usize = 128;
+
+/// Contiguous, from the end of the log on.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Incoming {
+    records: VecDeque<WireEntry>,
+    bytes: usize,
+}
+
+impl Deref for Incoming {
+    type Target = VecDeque<WireEntry>;
+
+    fn deref(&self) -> &VecDeque<WireEntry> {
+        &self.records
+    }
+}
+
+impl Incoming {
+    /// True if one more may come: the first always may, whatever it takes.
+    pub fn has_room(&self, record: &WireEntry, thresholds: &Thresholds) -> bool {
+        let bytes = self.bytes.saturating_add(size_bytes(record));
+        self.records.is_empty()
+            || self.records.len() < thresholds.incoming_records
+                && bytes <= thresholds.incoming_bytes
+    }
+
+    pub fn push_back(&mut self, record: WireEntry) {
+        self.bytes += size_bytes(&record);
+        self.records.push_back(record);
+    }
+
+    pub fn pop_front(&mut self) -> Option<WireEntry> {
+        let record = self.records.pop_front()?;
+        self.bytes -= size_bytes(&record);
+        Some(record)
+    }
+
+    /// The same entry once more, another way.
+    pub fn replace(&mut self, index: usize, record: WireEntry) {
+        if let Some(known) = self.records.get_mut(index) {
+            self.bytes += size_bytes(&record);
+            self.bytes -= size_bytes(known);
+            *known = record;
+        }
+    }
+
+    pub fn truncate(&mut self, count: usize) {
+        while self.records.len() > count {
+            let last = self.records.pop_back();
+            self.bytes -= last.as_ref().map_or(0, size_bytes);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        *self = Incoming::default();
+    }
+}
+
+/// A payload that is only referred to takes nothing here.
+fn size_bytes(record: &WireEntry) -> usize {
+    RECORD_BYTES
+        + match &record.body {
+            WireBody::Full(Body::Submission { payload, .. }) => payload.len(),
+            WireBody::Full(Body::Configuration(configuration)) => {
+                configuration.members.len() * RECORD_BYTES
+            }
+            WireBody::Full(_) | WireBody::Reference { .. } => 0,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
+
+    fn record(position: Position, bytes: usize) -> WireEntry {
+        let id = SubmissionId {
+            incarnation: Incarnation::default(),
+            number: 1,
+        };
+        let payload = vec![0; bytes].into();
+        WireEntry {
+            position,
+            ballot: Ballot::default(),
+            body: WireBody::Full(Body::Submission { id, payload }),
+        }
+    }
+
+    #[test]
+    fn records_take_a_bounded_memory_but_for_the_first() {
+        let thresholds = Thresholds {
+            incoming_bytes: 4 * RECORD_BYTES,
+            incoming_records: 3,
+            ..Thresholds::default()
+        };
+        let mut incoming = Incoming::default();
+        let take = |incoming: &mut Incoming, position, bytes| {
+            let record = record(position, bytes);
+            let has_room = incoming.has_room(&record, &thresholds);
+            if has_room {
+                incoming.push_back(record);
+            }
+            has_room
+        };
+        assert!(
+            take(&mut incoming, 1, 1 << 20),
+            "the first, whatever it takes"
+        );
+        assert!(!take(&mut incoming, 2, 0));
+        incoming.replace(0, record(1, 0));
+        assert!(take(&mut incoming, 2, RECORD_BYTES));
+        assert!(!take(&mut incoming, 3, 1), "too many bytes");
+        assert!(take(&mut incoming, 3, 0));
+        incoming.truncate(2);
+        incoming.replace(1, record(2, 0));
+        assert!(take(&mut incoming, 3, 1));
+        assert!(!take(&mut incoming, 4, 0), "too many");
+        while incoming.pop_front().is_some() {}
+        assert_eq!(incoming.bytes, 0);
+    }
+}
