@@ -10,6 +10,7 @@ mod real {
     mod blackout;
     mod crash;
     mod ddl_blackout;
+    mod dies_applying;
     mod founding;
     mod full_disk;
     mod large;
