@@ -13,10 +13,10 @@ ROOT ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
+.PHONY: help build demo test test-all conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build:  ## release build of libtrireme.so and of the trireme program
 	@scripts/packages.sh build
@@ -29,8 +29,11 @@ demo:  ## three nodes on this machine under load, one is killed and comes back (
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme demo $(ARGS)
 
-test:  ## what CI runs: unit, property and simulation tests, real servers, the core of MariaDB's suites
+test:  ## what every change passes: unit, property and simulation tests, real servers, the core of MariaDB's suites
 	@scripts/test.sh
+
+test-all:  ## the longer rest, which CI runs after `make test`: more seeds, all other tests with real servers
+	@scripts/test.sh rest
 
 conformance:  ## MariaDB's whole Galera suites (hours), compared with Galera (ROOT=trixie: those of Debian 13)
 	@scripts/packages.sh conformance

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# `make test`: every step runs, even after a failed one, so that one run shows all that is broken; a summary ends it.
+# `make test` and `make test-all`: every step runs, even after a failed one, so that one run shows all that is broken; a summary ends it.
+# Usage: scripts/test.sh [rest]
+#   without   what every change has to pass, within a quarter of an hour of a built tree
+#   rest      what takes longer: more seeds, and all tests with real servers that the first leaves out
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+gear=${1:-first}
+[[ $gear =~ ^(first|rest)$ ]] || { echo "usage: scripts/test.sh [rest]" >&2; exit 2; }
 scripts/packages.sh test || exit 1
 
 summary=()
@@ -18,26 +23,40 @@ step() {
     return "$status"
 }
 
-# The development profile checks debug assertions and arithmetic overflow.
-step "unit, property and simulation tests" cargo test --workspace --no-fail-fast
+simulate() { cargo run --release --package simulator -- run --jobs "$(nproc)" --seeds "$1"; }
 
-step "simulation of whole nodes" cargo run --release --package simulator -- run --seeds 0..3000 --jobs "$(nproc)"
+# Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
+real() { env TRIREME_REAL=1 cargo test --release --no-fail-fast "$@"; }
+# Those of every change: what makes a cluster one, and what a killed node costs. The rest leaves out exactly these.
+every_change=(crash:: leave:: verify:: writes::)
 
-# A thousand seeds more, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
-first=$((1000000000 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c1-7 || true) * 1000))
-rotating=(cargo run --release --package simulator -- run --seeds "$first..$((first + 1000))")
-echo
-echo "the seeds of this commit, to repeat them: ${rotating[*]}"
-step "simulation of whole nodes, seeds of this commit ($first..)" "${rotating[@]}" --jobs "$(nproc)"
-
-if step "release build" make --no-print-directory build; then
-    # Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
-    if compgen -G 'crates/*/tests/real_*.rs' >/dev/null; then
-        step "clusters of real servers" env TRIREME_REAL=1 \
-            cargo test --release --package trireme-cli --package trireme-testbed --package trireme-lab --no-fail-fast --test 'real_*' -- --test-threads=1
+first() {
+    # The development profile checks debug assertions and arithmetic overflow.
+    step "unit, property and simulation tests" cargo test --workspace --no-fail-fast
+    step "simulation of whole nodes" simulate 0..1000
+    if step "release build" make --no-print-directory build; then
+        step "clusters of real servers: writes, leaving, kill -9" \
+            real --package trireme-cli --test real_cluster -- --test-threads=1 "${every_change[@]}"
+        step "core of MariaDB's suites" scripts/mtr-core.sh
     fi
-    step "core of MariaDB's suites" scripts/mtr-core.sh
-fi
+}
+
+rest() {
+    step "simulation of whole nodes, further seeds" simulate 1000..3000
+    # A thousand seeds more, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
+    local first=$((1000000000 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c1-7 || true) * 1000))
+    echo
+    echo "the seeds of this commit, to repeat them: make sim ARGS=\"--seeds $first..$((first + 1000))\""
+    step "simulation of whole nodes, seeds of this commit ($first..)" simulate "$first..$((first + 1000))"
+    if step "release build" make --no-print-directory build; then
+        local skipped=()
+        for name in "${every_change[@]}"; do skipped+=(--skip "$name"); done
+        step "clusters of real servers: all others" \
+            real --package trireme-cli --package trireme-testbed --package trireme-lab --test 'real_*' -- --test-threads=1 "${skipped[@]}"
+    fi
+}
+
+"$gear"
 
 echo
 echo "=== summary"
