@@ -13,7 +13,8 @@
 #   --no-skips        a skipped test counts as failed
 #   --names A,B       only prints the names of all tests of these suites
 # Warnings in the servers' logs and state that a test leaves behind fail the test, as mtr has it by default.
-# Ends with "N passed, N failed, N skipped"; exit code 1 if any failed or none ran. Logs of failures: target/mtr/.
+# Ends with "N passed, N failed, N skipped"; exit code 1 if any failed or none ran. Logs of failures: target/mtr/; there
+# err/TEST/ has what the servers logged within each failed test.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -152,6 +153,13 @@ if [ "$bad" = 1 ]; then
     (cd "$work/var" 2>/dev/null && find . \( -name std_data -o -name install.db \) -prune -o -type f \
         \( -name '*.err' -o -name '*.log' -o -name '*.reject' -o -name 'my.cnf' -o -name warnings -o -name 'core*' \) \
         -size -64M -exec cp --parents -t "$kept" {} +) || true
+    # A server's log holds all tests of the run: for each failed one, what belongs to it.
+    for test in $(sed -n 's/^fail \([^ ]*\).*/\1/p' "$verdicts" | LC_ALL=C sort -u); do
+        mkdir -p "$kept/err/$test"
+        find "$work/var" -maxdepth 3 -path '*/log/mysqld.*.err' -type f | while read -r err; do
+            awk -v test="$test" '/^CURRENT_TEST: / { is_its = $2 == test } is_its' "$err" >> "$kept/err/$test/${err##*/}"
+        done
+    done
     sed -n 's/^fail /failed: /p' "$verdicts" | grep -vxFf <(sed 's/^/failed: /' <<<"$not_run") || true
     [ -z "$not_run" ] || sed 's/^/did not run: /' <<<"$not_run"
     [ "$skips_allowed" = yes ] || sed -n 's/^skip /skipped, but required: /p' "$verdicts"
