@@ -126,6 +126,7 @@ impl Replicator {
         self.tell_joined();
         self.shed_backlog();
         self.fetch_works(history);
+        self.tell_state();
         let low = self.order.low();
         match self.is_held_still() {
             true => self.works.hold(),

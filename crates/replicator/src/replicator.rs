@@ -29,6 +29,7 @@ use crate::patience::Patience;
 use crate::payload::Memory;
 use crate::progress::Course;
 use crate::spreads::Spreads;
+use crate::status::LocalState;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::{Disputes, Presumed};
@@ -103,6 +104,8 @@ pub struct Replicator {
     pub(crate) inconsistent: bool,
     /// The server was told that it is synced, and still is.
     pub(crate) synced_told: bool,
+    /// The state that the log was told of.
+    pub(crate) state_told: LocalState,
     pub(crate) safe_to_bootstrap: bool,
     /// Exit was handed out for the thread that took the final view.
     pub(crate) exited: bool,
@@ -202,6 +205,7 @@ impl Replicator {
             excluded: false,
             inconsistent: false,
             synced_told: false,
+            state_told: LocalState::Initialized,
             safe_to_bootstrap: false,
             exited: false,
             control: None,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Position, Uuid};
 
+use crate::action::Level;
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
 use crate::history::History;
@@ -120,6 +121,17 @@ impl Replicator {
     /// True if the node is on its way out, or has left: it takes no new place.
     pub fn is_leaving(&self) -> bool {
         self.leaving
+    }
+
+    /// Tells the log when the state has changed.
+    pub(crate) fn tell_state(&mut self) {
+        let (state, _) = self.local_state();
+        let before = std::mem::replace(&mut self.state_told, state);
+        if state != before {
+            let seqno = self.control.as_ref().map_or(-1, Control::seqno);
+            let text = format!("Shifting {before} -> {state} (TO: {seqno})");
+            self.log(Level::Info, text);
+        }
     }
 
     fn local_state(&self) -> (LocalState, &'static str) {

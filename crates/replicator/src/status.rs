@@ -1,5 +1,7 @@
 //! What `SHOW STATUS LIKE 'wsrep%'` can learn from a node (contract 6.1).
 
+use std::fmt;
+
 use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
@@ -21,6 +23,20 @@ pub enum LocalState {
     Synced = 4,
     /// Diverged; left.
     Inconsistent = 5,
+}
+
+/// As Galera's log names them: operators and tools look for these words.
+impl fmt::Display for LocalState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LocalState::Initialized => "OPEN",
+            LocalState::Joiner => "JOINER",
+            LocalState::Donor => "DONOR/DESYNCED",
+            LocalState::Joined => "JOINED",
+            LocalState::Synced => "SYNCED",
+            LocalState::Inconsistent => "INCONSISTENT",
+        })
+    }
 }
 
 /// A queue's length over time.

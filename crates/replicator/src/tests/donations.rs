@@ -127,3 +127,31 @@ fn who_leaves_is_not_asked_to_send() {
     let happened = &cluster.nodes[0].server.happened;
     assert!(!happened.iter().any(|h| matches!(h, Happened::Donate(_))));
 }
+
+/// galera_3nodes.galera_sst_stateless counts these lines.
+#[test]
+fn the_log_tells_when_a_node_becomes_a_donor_and_ceases_to_be_one() {
+    let (mut cluster, joiner) = chosen(1);
+    comes_to_send(&mut cluster);
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    let told = |node: usize| -> Vec<&str> {
+        let logs = cluster.nodes[node].logs.iter();
+        let words = logs.filter_map(|text| text.strip_prefix("Shifting "));
+        words
+            .filter_map(|text| text.split(" (TO: ").next())
+            .collect()
+    };
+    let donor = told(0);
+    let about: Vec<_> = (donor.iter())
+        .filter(|text| text.contains("DONOR"))
+        .collect();
+    assert_eq!(
+        about,
+        [&"SYNCED -> DONOR/DESYNCED", &"DONOR/DESYNCED -> JOINED"]
+    );
+    assert_eq!(donor.last(), Some(&"JOINED -> SYNCED"));
+    let joined = told(joiner);
+    assert_eq!(joined.first(), Some(&"OPEN -> JOINER"));
+    assert_eq!(joined.last(), Some(&"JOINED -> SYNCED"));
+}
