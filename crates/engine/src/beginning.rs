@@ -1,6 +1,6 @@
 //! What a connection begins with: others, the log of an earlier process, or this node alone.
 
-use trireme_group::{Body, Configuration, Entry, ReplicaId, Uuid};
+use trireme_group::{Body, Configuration, Entry, ReplicaId, Uuid, is_unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
@@ -19,14 +19,19 @@ pub(crate) enum Beginning {
     /// It is the first: its database is the state.
     Found {
         history: Uuid,
-        /// The history has a past, and may have gone on elsewhere (rule 11).
-        override_id: Option<Uuid>,
+        /// The history has a past, and may have gone on elsewhere (rule 11). With the last seqno that others surely have in
+        /// common with this database.
+        forks: Option<(Uuid, Seqno)>,
     },
 }
 
+/// Every member holds the first view of a history, and whoever is beyond it takes a snapshot.
+const FIRST_VIEW: Seqno = 1;
+
 impl Beginning {
-    /// `bootstrap` names the history or the override that an operator's order makes. `last_action`: the
-    /// last total-order action that began on the database at `local`.
+    /// `bootstrap` names the history or the override that an operator's order makes. If that is an unvouched one, nobody vouches for the
+    /// database: others may have other rows under the same seqnos. `last_action`: the last total-order action that began on the
+    /// database at `local`.
     pub fn of(
         bootstrap: Option<Uuid>,
         local: Gtid,
@@ -43,6 +48,7 @@ impl Beginning {
                 None => Beginning::Join,
             };
         };
+        let unvouched = is_unvouched_override(&fresh);
         // A database that is ahead of the log or too far behind it, or may hold an action above its
         // position, goes on alone only from where it stands (rules 5, 13).
         let goes_on = |recovery: &Recovery| {
@@ -50,7 +56,11 @@ impl Beginning {
             let is_behind = local.precedes(last_action.gtid);
             let is_doubtful = is_behind && last_action.leaves_in_doubt(local);
             let reaches = recovery.reaches(local.seqno) || planted(Mutant::LogOutranksDatabase);
-            reaches && !is_doubtful && has_seat
+            reaches && !is_doubtful && has_seat && !unvouched
+        };
+        let common = match unvouched {
+            true => local.seqno.min(FIRST_VIEW),
+            false => local.seqno,
         };
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {
@@ -66,12 +76,12 @@ impl Beginning {
             }
             None if local.is_known() => Beginning::Found {
                 history: local.uuid,
-                override_id: Some(fresh),
+                forks: Some((fresh, common)),
             },
             // Numbers that a database holds are never given out again (rule 5).
             None => Beginning::Found {
                 history: fresh,
-                override_id: None,
+                forks: None,
             },
         }
     }
@@ -90,10 +100,7 @@ impl Beginning {
                 };
                 log.checkpoint.overrides.len() + log.entries.iter().filter(is_override).count()
             }
-            Beginning::Found {
-                override_id: Some(_),
-                ..
-            } => noted.len(),
+            Beginning::Found { forks: Some(_), .. } => noted.len(),
             _ => 0,
         }
     }

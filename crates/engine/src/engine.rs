@@ -48,7 +48,8 @@ pub struct Start {
     /// The database was asked, and has never been at any position.
     pub untouched: bool,
     /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
-    /// the override that this is.
+    /// the override that this is. [`trireme_group::unvouched_override`] marks one of which nobody vouches for the
+    /// database ([`unvouched_position`]).
     pub bootstrap: Option<Uuid>,
     /// A cluster may be founded with others, if this node has no history at all (`pc.bootstrap_expect`).
     pub expect: Option<Expected>,
@@ -234,10 +235,7 @@ impl Engine {
                 connect.control = Some(recovery.control);
                 override_id.map(|override_id| group::Event::ForcePrimary { override_id })
             }
-            Beginning::Found {
-                history,
-                override_id,
-            } => {
+            Beginning::Found { history, forks } => {
                 let checkpoint = Checkpoint {
                     history,
                     ..Checkpoint::default()
@@ -245,15 +243,15 @@ impl Engine {
                 storage.begin(&checkpoint, Forgotten::default())?;
                 connect.bootstrap = Some(history);
                 // Who goes on with no history has none of its overrides either.
-                let past = connect.overrides.iter().filter(|_| override_id.is_some());
+                let past = connect.overrides.iter().filter(|_| forks.is_some());
                 let past = past.map(|(id, _)| *id).collect();
-                if let Some(id) = override_id {
-                    connect = connect.with_override(id);
+                if let Some((id, common)) = forks {
+                    connect = connect.with_override(id, common);
                 }
                 Some(group::Event::Bootstrap {
                     history,
                     overrides: past,
-                    override_id,
+                    override_id: forks.map(|(id, _)| id),
                 })
             }
         };
@@ -468,6 +466,16 @@ pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
         return server;
     }
     state
+}
+
+/// The same of a database whose grastate.dat was removed, when its node is bootstrapped: no snapshot can take its place. What the
+/// server has recovered counts then, if `log`, the history of the write-set log beside it, says that this is no copy of
+/// another cluster's database.
+pub fn unvouched_position(server: Gtid, log: Option<Uuid>) -> Gtid {
+    match server.is_known() && log == Some(server.uuid) {
+        true => server,
+        false => Gtid::UNDEFINED,
+    }
 }
 
 /// What the replicator may read back when its connection is over: what it still has to apply.

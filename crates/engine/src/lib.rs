@@ -28,7 +28,7 @@ mod thresholds;
 mod undelivered;
 mod writing;
 
-pub use engine::{Engine, Expected, Link, Start, starting_position};
+pub use engine::{Engine, Expected, Link, Start, starting_position, unvouched_position};
 pub use mark::{KeepMark, MARK_BYTES};
 pub use outside::{Channel, NotKept, Outside};
 pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};

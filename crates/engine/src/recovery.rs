@@ -204,6 +204,11 @@ impl Storage {
         Ok(())
     }
 
+    /// The history of the log that an earlier process has left; None: there is none.
+    pub fn history_on(disk: &dyn Disk) -> Result<Option<Uuid>, LogError> {
+        Ok(Log::identity_on(disk)?.map(Uuid))
+    }
+
     /// The total-order action that an earlier process had begun and not ended, which is why it left no
     /// position in grastate.dat; [`Gtid::UNDEFINED`]: there is none.
     pub fn interrupted_action(disk: &dyn Disk) -> Result<Gtid, LogError> {

@@ -66,7 +66,8 @@ impl Engine {
             overrides: noted,
             ..self.replicator.connect_again()
         };
-        let connect = connect.with_override(id);
+        let common = connect.local.seqno;
+        let connect = connect.with_override(id, common);
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         let local = self.replicator.local();
         outside.founds_on(local);

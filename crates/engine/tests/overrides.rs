@@ -3,8 +3,8 @@
 mod common;
 
 use common::{HISTORY, Out};
-use trireme_engine::{Engine, Forgotten, Start, StartError, Storage};
-use trireme_group::{Checkpoint, OVERRIDES_MAX, Standing, Uuid};
+use trireme_engine::{Engine, Forgotten, Start, StartError, Storage, unvouched_position};
+use trireme_group::{Checkpoint, OVERRIDES_MAX, Standing, Uuid, unvouched_override};
 use trireme_log::{Disk, Durability, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
@@ -123,4 +123,34 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
     assert_eq!(known.len(), OVERRIDES_MAX);
     assert_eq!(known.last(), Some(&(id(11_999), 0)));
     assert!((0..OVERRIDES_MAX - 1).all(|number| known.contains(&(id(number), 3))));
+}
+
+/// Nobody vouches for a database whose grastate.dat was removed: whoever is beyond the first view takes a snapshot of it.
+#[test]
+fn who_is_bootstrapped_without_grastate_has_nothing_in_common_with_the_others() {
+    for (bootstrap, common) in [
+        (Uuid([6; 16]), AT.seqno),
+        (unvouched_override(Uuid([6; 16])), 1),
+    ] {
+        let disk = noted(0);
+        let engine = begins(&disk, 1, AT, Some(bootstrap)).expect("bootstrapped");
+        assert_eq!(overrides(&engine), 1);
+        drop(engine);
+        let (_, known) = storage(&disk).recall(HISTORY).expect("read");
+        assert_eq!(known, [(bootstrap, common)]);
+    }
+}
+
+#[test]
+fn without_grastate_a_position_counts_beside_its_own_log_only() {
+    let other = Uuid([8; 16]);
+    assert_eq!(unvouched_position(AT, Some(HISTORY)), AT);
+    assert_eq!(unvouched_position(AT, Some(other)), Gtid::UNDEFINED);
+    assert_eq!(unvouched_position(AT, None), Gtid::UNDEFINED, "a copy");
+    let unknown = Gtid { seqno: -1, ..AT };
+    assert_eq!(unvouched_position(unknown, Some(HISTORY)), Gtid::UNDEFINED);
+    let disk = noted(0);
+    assert_eq!(Storage::history_on(&disk).expect("read"), Some(HISTORY));
+    let empty = MemoryDisk::new();
+    assert_eq!(Storage::history_on(&empty).expect("read"), None);
 }

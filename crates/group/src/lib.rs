@@ -104,4 +104,7 @@ pub use message::{
 pub use numbers::{Counted, Numbers};
 pub use reminder::Reminder;
 pub use thresholds::Thresholds;
-pub use yielding::yields as override_yields;
+pub use yielding::{
+    is_unvouched as is_unvouched_override, unvouched as unvouched_override,
+    yields as override_yields,
+};

@@ -1,5 +1,6 @@
-//! Overrides that yield (rule 11): those of `pc.ignore_sb` and `pc.ignore_quorum`. A setting makes them, and no operator who has
-//! looked at the cluster: they give way to a primary component that has formed without them.
+//! Overrides that yield (rule 11): they give way to a primary component that has formed without them. A setting makes those of
+//! `pc.ignore_sb` and `pc.ignore_quorum`, and no operator who has looked at the cluster. A bootstrap without grastate.dat makes
+//! one that nobody vouches for; whoever is not primary follows it all the same, since an operator, or a my.cnf, has ordered it.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -11,15 +12,16 @@ use crate::message::{Standing, Status};
 use crate::peer::Peer;
 use crate::split::common;
 
-/// Their ids end like this.
+/// The ids of those that a setting makes end like this.
 const MARK: [u8; 4] = *b"auto";
+
+/// The ids of those that a bootstrap without grastate.dat makes.
+const UNVOUCHED: [u8; 4] = *b"boot";
 
 impl Group {
     /// Names an override that yields.
     pub(crate) fn yielding_override(&self) -> Uuid {
-        let mut id = self.automatic_override();
-        id.0[12..].copy_from_slice(&MARK);
-        id
+        marked(self.automatic_override(), MARK)
     }
 
     /// The overrides of this log, but for the last ones if they yield to a primary component that is connected.
@@ -61,8 +63,9 @@ impl Group {
     pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
         if self.standing == Standing::Primary || matches!(self.role, Role::Sequencer(_)) {
             let text = format!(
-                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb), and so did a primary component to which \
-                 {from} belongs: this node gives way, and what was committed here meanwhile is dropped"
+                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
+                 did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
+                 is dropped"
             );
             self.out.push(Action::Note { text });
         }
@@ -78,6 +81,10 @@ impl Group {
             && status.overrides.len() > own.len()
             && status.overrides[own.len()..].iter().all(yields);
         if !alone || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
+            return false;
+        }
+        let mut beyond = status.overrides[own.len()..].iter();
+        if self.standing != Standing::Primary && beyond.any(is_unvouched) {
             return false;
         }
         let Some(peer) = self.peers.get(&from) else {
@@ -135,7 +142,22 @@ impl Group {
     }
 }
 
-/// True if the override with this id yields: `pc.ignore_sb` or `pc.ignore_quorum` has made it.
+fn marked(mut id: Uuid, mark: [u8; 4]) -> Uuid {
+    id.0[12..].copy_from_slice(&mark);
+    id
+}
+
+/// This id as that of a bootstrap without grastate.dat.
+pub fn unvouched(id: Uuid) -> Uuid {
+    marked(id, UNVOUCHED)
+}
+
+/// True if a bootstrap without grastate.dat has made the override with this id.
+pub fn is_unvouched(id: &Uuid) -> bool {
+    id.0.ends_with(&UNVOUCHED)
+}
+
+/// True if the override with this id yields.
 pub fn yields(id: &Uuid) -> bool {
-    id.0.ends_with(&MARK)
+    id.0.ends_with(&MARK) || is_unvouched(id)
 }

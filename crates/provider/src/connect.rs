@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::Member;
+use trireme_group::{Member, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
@@ -143,7 +143,7 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     let me = this_member(node, options, &votes)?;
     let incarnation = me.incarnation;
     // It may take a while: nobody is to find this node before.
-    let local = node.local_position();
+    let local = node.local_position(request.bootstrap);
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
     let start = engine_start(node, request, &votes, me, local)?;
@@ -205,11 +205,16 @@ fn engine_start(
         ));
     }
     let start = setup::start(options, votes, me);
+    let unvouched = local.is_known() && node.is_unvouched();
+    let name = |id| match unvouched {
+        true => unvouched_override(id),
+        false => id,
+    };
     Ok(Start {
         flushes_apart: true,
         local,
         untouched,
-        bootstrap: bootstrap.then(random_uuid).transpose()?,
+        bootstrap: bootstrap.then(random_uuid).transpose()?.map(name),
         // A database that was in a cluster has a past, also without grastate.dat.
         expect: setup::expected(options)?
             .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),

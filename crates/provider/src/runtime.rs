@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trireme_engine::{Engine, Storage, starting_position};
+use trireme_engine::{Engine, Storage, starting_position, unvouched_position};
 use trireme_group::Event as GroupEvent;
+use trireme_log::OsDisk;
 use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
 use trireme_wsrep_abi::InitSettings;
@@ -79,9 +80,12 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
 impl Node {
     /// Position that the database held when the process started. After a crash it is asked of the
     /// database itself, unless the service has done so. The second: it was asked, and has never been at any.
-    pub fn local_position(&self) -> (Gtid, bool) {
+    pub fn local_position(&self, bootstrap: bool) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
         let passed = gtid_from_abi(&self.settings.state_id);
+        if bootstrap && self.is_unvouched() {
+            return (self.unvouched_position(passed), false);
+        }
         let interrupted = self.interrupted_action();
         let local = starting_position(state, passed, interrupted);
         let is_lost = state.uuid.is_nil() && !interrupted.is_known();
@@ -89,6 +93,45 @@ impl Node {
         if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
             return (local, false);
         }
+        match self.ask_server() {
+            Some(recovered) => {
+                let untouched = recovered == Gtid::UNDEFINED;
+                (starting_position(state, recovered, interrupted), untouched)
+            }
+            None => (local, false),
+        }
+    }
+
+    /// grastate.dat was removed, and the server does not run yet: nobody vouches for what the database holds.
+    pub fn is_unvouched(&self) -> bool {
+        let is_running = self.server_running.load(Ordering::SeqCst);
+        !is_running && self.peek(|core| core.grastate.says_nothing())
+    }
+
+    /// Of a database that is to be bootstrapped without grastate.dat. `passed`: --wsrep-start-position.
+    fn unvouched_position(&self, passed: Gtid) -> Gtid {
+        // What cannot be read is told when the log is opened.
+        let log = Storage::history_on(&self.log_disk()).unwrap_or(None);
+        if log.is_none() {
+            return Gtid::UNDEFINED; // a new cluster
+        }
+        let server = match passed == Gtid::UNDEFINED {
+            true => self.ask_server().unwrap_or(Gtid::UNDEFINED),
+            false => passed,
+        };
+        let local = unvouched_position(server, log);
+        if local.is_known() {
+            self.logger.info(format!(
+                "bootstrapped without grastate.dat: this node goes on with its own data, at {local}, and the other nodes take a \
+                 full snapshot of them; a component that has gone on without this node, and is primary, comes first: then this \
+                 node's data are replaced. For a new history move the trireme-*.log files away, too"
+            ));
+        }
+        local
+    }
+
+    /// The server's own `--wsrep-recover`. None: it failed, which was told.
+    fn ask_server(&self) -> Option<Gtid> {
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
              --wsrep-recover for it",
@@ -97,16 +140,20 @@ impl Node {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                let untouched = recovered == Gtid::UNDEFINED;
-                (starting_position(state, recovered, interrupted), untouched)
+                Some(recovered)
             }
             Err(error) => {
                 self.logger.warn(format!(
                     "the database's position stays unknown, a full state transfer may be needed: {error}"
                 ));
-                (local, false)
+                None
             }
         }
+    }
+
+    fn log_disk(&self) -> OsDisk {
+        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
+        setup::log_disk(&options)
     }
 
     /// The action within which the process before died, if that is why grastate.dat names no history.
@@ -114,10 +161,8 @@ impl Node {
         if !self.peek(|core| core.grastate.says_unknown()) {
             return Gtid::UNDEFINED;
         }
-        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
-        let disk = setup::log_disk(&options);
         // What cannot be read is told when the log is opened.
-        Storage::interrupted_action(&disk).unwrap_or(Gtid::UNDEFINED)
+        Storage::interrupted_action(&self.log_disk()).unwrap_or(Gtid::UNDEFINED)
     }
 
     /// `repl.causal_read_timeout`.

@@ -277,10 +277,10 @@ pub enum Owner {
 
 impl Connect {
     /// The database goes on without others, which may have gone on without it: whatever number it goes on above, they have in
-    /// common with it what it surely holds.
+    /// common with it what it surely holds, up to `common`.
     #[must_use]
-    pub fn with_override(mut self, id: Uuid) -> Connect {
-        self.overrides.push((id, self.local.seqno));
+    pub fn with_override(mut self, id: Uuid, common: Seqno) -> Connect {
+        self.overrides.push((id, common));
         self
     }
 }

@@ -1,6 +1,6 @@
 //! What `grastate.dat` holds (contract 2.1), without the file.
 
-use trireme_engine::{Storage, starting_position};
+use trireme_engine::{Storage, starting_position, unvouched_position};
 use trireme_log::MemoryDisk;
 use trireme_replicator::{Gtid, Seqno};
 
@@ -68,6 +68,12 @@ impl SavedState {
             false => Gtid::UNDEFINED,
         };
         starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED), interrupted)
+    }
+
+    /// The same of a node that is bootstrapped after its file was removed. None: there is a file.
+    pub fn unvouched_position(&self, server: Gtid, disk: &MemoryDisk) -> Option<Gtid> {
+        let log = Storage::history_on(disk).unwrap_or(None);
+        (!self.exists).then(|| unvouched_position(server, log))
     }
 
     /// SaveState.

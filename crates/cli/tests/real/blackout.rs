@@ -106,3 +106,34 @@ fn nodes_that_may_have_forgotten_wait_for_all_voters_and_go_on() {
     trial.exec(1, "INSERT INTO d.t VALUES (2, 2)");
     trial.assert_equal();
 }
+
+/// As galera_sr.galera_sr_kill_all_nobootstrap does it: nobody vouches for the data of the first, and the other one takes them.
+#[test]
+fn a_node_bootstrapped_without_grastate_is_joined_by_the_others() {
+    let Some(mut trial) = Trial::start(2, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return; // Galera's history would be a new one
+    }
+    trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
+    trial.assert_equal();
+    let history = trial.status(0, "wsrep_cluster_state_uuid");
+    trial.kill(0);
+    trial.kill(1);
+    let log_before = trial.node(0).log_text().len();
+    let grastate = trial.node(0).datadir().join("grastate.dat");
+    std::fs::remove_file(grastate).expect("a removable file");
+    for (i, mode) in [(0, StartMode::Bootstrap), (1, StartMode::Join)] {
+        trial
+            .spawn_node(i, mode)
+            .unwrap_or_else(|error| panic!("node {i} does not start: {error}"));
+        trial.await_size(i, i + 1, JOIN);
+    }
+    assert_eq!(trial.status(1, "wsrep_cluster_state_uuid"), history);
+    assert_eq!(trial.value(1, "SELECT COUNT(*) FROM d.t"), "1");
+    let log = trial.node(0).log_text();
+    assert_eq!(snapshots_given(&log[log_before..]), 1);
+    trial.exec(1, "INSERT INTO d.t VALUES (2, 2)");
+    trial.assert_equal();
+}

@@ -74,6 +74,7 @@ schedules! {
     fork_meets_rest,
     split_brain_ignored,
     ignored_quorum_meets_majority,
+    bootstrapped_without_state,
     stale_read,
     read_of_dropped_suffix,
     arbitrator_has_the_rest,

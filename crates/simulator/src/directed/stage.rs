@@ -9,6 +9,7 @@ use trireme_replicator::Code;
 
 use super::cluster::{N1, N2, NEVER_US};
 use crate::fault::Fault;
+use crate::saved_state::SavedState;
 use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
 use crate::server::Errand;
 use crate::world::{Happening, World};
@@ -340,6 +341,13 @@ impl<'a> Stage<'a> {
         let machine = &mut self.world.machines[to];
         (machine.replica, machine.promised, machine.last_log) = (replica, promised, last_log);
         (machine.disk, machine.left) = (disk, left);
+    }
+
+    /// An operator removes a stopped node's grastate.dat and bootstraps it.
+    pub fn bootstrap_without_state(&mut self, node: NodeId) {
+        let machine = &mut self.world.machines[node];
+        (machine.saved, machine.bootstrap) = (SavedState::default(), true);
+        self.start(node);
     }
 
     /// A new process starts on the node, if none runs.

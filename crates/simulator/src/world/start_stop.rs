@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Expected, KeepMark, Link, Start};
-use trireme_group::{Body, Config, Entry, Incarnation, LogReader, Member, Standing};
+use trireme_group::{
+    Body, Config, Entry, Incarnation, LogReader, Member, Standing, unvouched_override,
+};
 use trireme_log::{Disk, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
@@ -110,7 +112,16 @@ impl World {
         let passed_position =
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
         let database = passed_position.then_some(database);
-        let local = (machine.saved).starting_position(database, &machine.disk);
+        let unvouched = database
+            .filter(|_| bootstrap)
+            .and_then(|at| machine.saved.unvouched_position(at, &machine.disk))
+            .filter(|at| at.is_known());
+        let local =
+            unvouched.unwrap_or_else(|| (machine.saved).starting_position(database, &machine.disk));
+        let fresh = match unvouched {
+            Some(_) => unvouched_override(fresh),
+            None => fresh,
+        };
         let replica = machine.replica;
         let me = Member {
             replica,
