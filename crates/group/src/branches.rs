@@ -155,9 +155,11 @@ impl Group {
         if planted(Mutant::OverridesIgnored) || theirs == own {
             return true;
         }
-        // It has committed an override that is only in the log here, or the other way round.
+        // It has committed an override that is only in the log here, or the other way round; or it has missed the override,
+        // and its log is the beginning of this one: it keeps what it has.
         let ahead = theirs.starts_with(own) && self.overrides_in_log().starts_with(theirs);
-        let behind = own.starts_with(theirs) && log.holds(&self.committed);
+        let is_part = self.tail.ballot_at(log.end) == Some(log.end_ballot);
+        let behind = own.starts_with(theirs) && (log.holds(&self.committed) || is_part);
         ahead || behind
     }
 

@@ -148,6 +148,24 @@ fn who_is_refused_by_another_branch_waits_for_its_own_for_a_while() {
     assert!(all_primary(&cores, &[2, 3, 4]));
 }
 
+/// It has seen nothing of what came before the override, and committed nothing beside it: the others' databases may need
+/// what its log has.
+#[test]
+fn who_is_behind_an_override_keeps_its_log() {
+    let mut cores = Cores::of(3);
+    cores.part(&[2], &[0, 1]);
+    (1..=5).for_each(|number| cores.submit(0, number));
+    let kept = cores.log_of(2);
+    assert!(cores.nodes[0].group.commit() > cores.nodes[2].group.end());
+    cores.kill(1);
+    cores.pass(12_000);
+    force(&mut cores, 0);
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert!(all_primary(&cores, &[0, 2]));
+    assert!(cores.log_of(2).starts_with(&kept), "its log began anew");
+}
+
 /// What a node noted last.
 fn last_note(cores: &Cores, node: usize) -> &str {
     let mut actions = cores.nodes[node].actions.iter().rev();
