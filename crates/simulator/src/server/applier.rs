@@ -7,6 +7,7 @@ use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::database::Writes;
 use super::datadir::{Change, StreamId};
 use super::server::Server;
+use super::state::State;
 use super::streaming::Part;
 use super::thread::Waits;
 use super::writeset::{action, action_error, decode, done_already, table_of};
@@ -132,6 +133,7 @@ impl Server {
     pub(super) fn step_applier(&mut self, a: ThreadId, ctx: &mut Ctx) -> Next {
         loop {
             let stride = match self.appliers[a].stage {
+                _ if self.awaits_unlock(a) => self.park(a, "for UNLOCK TABLES"),
                 Stage::Idle => self.take_work(a, ctx),
                 Stage::Off | Stage::Exited => return Next::Ended,
                 Stage::Locking
@@ -155,6 +157,18 @@ impl Server {
                 return next;
             }
         }
+    }
+
+    /// A server that disconnects calls no resume() when its script ends (`let_go`), so that its node cannot wait for that: it hands out
+    /// what is left, and the appliers wait for the script's lock on all tables as for any other.
+    fn awaits_unlock(&self, a: ThreadId) -> bool {
+        let applier = &self.appliers[a];
+        let writes = match applier.stage {
+            Stage::Locking | Stage::Dummy | Stage::Action => true,
+            Stage::Viewing => applier.view.as_ref().is_some_and(|view| view.primary),
+            _ => false,
+        };
+        writes && self.state == State::Disconnecting && self.db.is_frozen()
     }
 
     fn take_work(&mut self, a: ThreadId, ctx: &mut Ctx) -> Stride {

@@ -96,6 +96,11 @@ impl Database {
         self.ordered
     }
 
+    /// True from [`Database::freeze`] to [`Database::thaw`].
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
     /// The write-set here was not applied, and the position passes over it all the same.
     pub fn diverge(&mut self, gtid: Gtid) {
         self.diverged = true;

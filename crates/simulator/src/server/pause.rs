@@ -142,6 +142,9 @@ impl Server {
         if pause.stage == PauseStage::Held {
             self.db.thaw();
             self.let_go(pause, ctx);
+            if self.state == State::Disconnecting {
+                (0..self.appliers.len()).for_each(|a| self.wake_if_parked(a));
+            }
         }
         if std::mem::take(&mut pause.is_desynced) {
             self.tell(ctx, |ticket| Event::Resync { ticket });
