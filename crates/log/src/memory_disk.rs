@@ -93,6 +93,8 @@ struct Files {
     pending_names: Vec<Vec<Renaming>>,
     room: Option<u64>,
     fail_syncs: bool,
+    /// Flushes of segments that have failed.
+    failed_syncs: u64,
     shows_lost: bool,
     fail_state: bool,
     fail_reads: bool,
@@ -203,6 +205,11 @@ impl MemoryDisk {
     /// removed. What the operating system has cached can still be read. [`MemoryDisk::remount`] ends it.
     pub fn fail_device(&self) {
         locked(&self.files).device_failed = true;
+    }
+
+    /// How many flushes of segments have failed so far ([`MemoryDisk::set_fail_syncs`]): each may have cost what was written.
+    pub fn failed_syncs(&self) -> u64 {
+        locked(&self.files).failed_syncs
     }
 
     /// Reads fail now ([`MemoryDisk::set_fail_reads`]).
@@ -458,9 +465,10 @@ impl DiskFile for MemoryFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let files = locked(&self.files);
+        let mut files = locked(&self.files);
         self.can_change(&files)?;
         let fails = self.is_segment && files.fail_syncs;
+        files.failed_syncs += u64::from(fails);
         let shows_lost = files.shows_lost;
         drop(files);
         let mut content = locked(&self.content);

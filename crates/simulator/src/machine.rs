@@ -248,6 +248,8 @@ pub struct Process {
     pub returns: bool,
     /// Its disk has failed: it is without a connection until an operator has seen to it.
     pub cut_off: bool,
+    /// Flushes of its disk that had failed before it connected.
+    pub failed_syncs_before: u64,
     /// Committed, as far as it knows.
     pub commit: Position,
     /// The group's standing as it was seen last.

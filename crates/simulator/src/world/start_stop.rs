@@ -64,6 +64,7 @@ impl World {
             leaving_us: None,
             returns: false,
             cut_off: false,
+            failed_syncs_before: 0,
             commit: 0,
             standing: Standing::Outside,
             left_out: false,
@@ -106,6 +107,7 @@ impl World {
         process.counted = Default::default();
         process.leaving_us = None;
         process.cut_off = false;
+        process.failed_syncs_before = machine.disk.failed_syncs();
         let database = process.server.recovered();
         let held = process.server.holds();
         // Killed after it had left the cluster: its saved number is not to be trusted without.
@@ -358,7 +360,8 @@ impl World {
     /// Sees whether the process ends now.
     pub(crate) fn meet_fate(&mut self, node: NodeId) {
         let now = self.now_us;
-        let reads_fail = self.machines[node].disk.is_failing_reads();
+        let disk = &self.machines[node].disk;
+        let (reads_fail, failed_syncs) = (disk.is_failing_reads(), disk.failed_syncs());
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
@@ -370,8 +373,10 @@ impl World {
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;
-            // A failed flush may have cost what was written, and a disk that fails to read it explains it, too.
-            if text.contains("cannot be read back") && !process.cut_off && !reads_fail {
+            // A failed flush may have cost what was written, whether the process has heard of the failure or not; a disk that
+            // fails to read explains it, too.
+            let is_explained = failed_syncs > process.failed_syncs_before || reads_fail;
+            if text.contains("cannot be read back") && !process.cut_off && !is_explained {
                 let (name, value, limit) = ("write-sets that cannot be read back", 1, 0);
                 self.watch.see(now, node, Seen::Size { name, value, limit });
             }
