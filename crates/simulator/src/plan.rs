@@ -14,6 +14,8 @@ use crate::server::{Flush, ServerPlan, Span};
 
 /// Delay of a line that is far longer than the others.
 const FAR_US: u64 = 5_000;
+/// The smallest parts of large payloads where somebody is so far away.
+const FAR_PART_BYTES: u32 = 100;
 
 /// Everything about a run that is decided before it starts.
 #[derive(Clone, Debug)]
@@ -263,8 +265,11 @@ impl Plan {
         if self.delay_us.iter().flatten().any(|us| *us >= FAR_US) {
             // A round trip lets through so little at a time then that the far node falls behind for ever (seed 291, office).
             self.scale.group = Scale::default().group;
-            if !profile.parcels {
-                self.large_bytes = Options::default().large_bytes;
+            match profile.parcels {
+                // It asks for parts ahead of many payloads at a time, and no more than 256 of its requests wait: what is beyond
+                // comes a second later (seed 3100020525).
+                true => self.part_bytes = self.part_bytes.max(FAR_PART_BYTES),
+                false => self.large_bytes = Options::default().large_bytes,
             }
         }
     }
