@@ -252,6 +252,7 @@ fn io_error(path: &Path) -> impl FnOnce(std::io::Error) -> LatencyError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Measure;
     use super::*;
     use clap::Parser;
 
