@@ -252,7 +252,6 @@ fn io_error(path: &Path) -> impl FnOnce(std::io::Error) -> LatencyError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Measure;
     use super::*;
     use clap::Parser;
 
@@ -318,7 +317,7 @@ mod tests {
             case: "x".to_string(),
             system: "trireme".to_string(),
             trial: 1,
-            figures: vec![(Measure::median("commits/s", 0), 2.0)],
+            figures: vec![(windows::TPS, 2.0)],
         };
         notebook.take(record).unwrap();
         let text = std::fs::read_to_string(file.path()).unwrap();
