@@ -50,14 +50,22 @@ fn a_run_leaves_its_files_and_goes_on() {
         let figure = |name: &str| record.measured.figures[name];
         assert!(record.complete && figure("transactions") > 0.0);
         assert!(figure("queries_total") > figure("queries_read"));
-        let kinds = ["deadlocks", "snapshot_errors", "lock_wait_timeouts", "duplicates"];
+        let kinds = [
+            "deadlocks",
+            "snapshot_errors",
+            "lock_wait_timeouts",
+            "duplicates",
+        ];
         let told: f64 = kinds.map(figure).iter().sum();
         assert_eq!(told, figure("ignored_errors"), "{:?}", record.cell);
         assert_eq!(figure("other_errors"), 0.0);
     }
     let cluster = &first[3];
     let figure = |name: &str| cluster.measured.figures[name];
-    assert_eq!((cluster.cell.system.as_str(), cluster.cell.number("nodes")), ("galera", 2));
+    assert_eq!(
+        (cluster.cell.system.as_str(), cluster.cell.number("nodes")),
+        ("galera", 2)
+    );
     assert!(figure("node1_commits") > 0.0 && figure("node2_commits") > 0.0);
     assert!(figure("deadlocks") > 0.0);
     let report = fs::read_to_string(out.join("report.html")).expect("a report");

@@ -19,6 +19,7 @@ function thread_done()
    for errno, count in pairs(restarts) do
       text = text .. " " .. errno .. "=" .. count
    end
-   print(text)
+   -- One write: threads end at the same time, and sysbench prints its report meanwhile.
+   io.stderr:write(text .. "\n")
    thread_done_before()
 end

@@ -158,13 +158,14 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// The colour of a system, which may be followed by a comma and more; else of the series `i`.
 fn color(name: &str, i: usize) -> RGBColor {
     const OTHERS: [RGBColor; 3] = [
         RGBColor(0x2c, 0x8a, 0x4b),
         RGBColor(0x7a, 0x4f, 0xb0),
         RGBColor(0x8a, 0x6d, 0x3b),
     ];
-    match name {
+    match name.split(',').next().unwrap_or(name) {
         "plain" => RGBColor(0x70, 0x70, 0x70),
         "semisync" => RGBColor(0xd9, 0x82, 0x00),
         "galera" => RGBColor(0x1f, 0x6f, 0xb4),

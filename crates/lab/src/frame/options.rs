@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::error::LabError;
+use super::shares::Shares;
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,7 +38,6 @@ pub struct FrameOptions {
     /// Processors for each node, in a control group of its own; the clients have what is left (needs root) [default: no
     /// limit].
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    #[serde(default)]
     pub cpu_per_node: Option<f64>,
     /// Where results go [default: trireme-bench-EXPERIMENT-DATE].
     #[arg(long, value_name = "DIR")]
@@ -67,6 +69,14 @@ impl FrameOptions {
     pub fn repetitions(&self) -> u32 {
         let preset = if self.preset() == Preset::Quick { 1 } else { 3 };
         self.repetitions.unwrap_or(preset)
+    }
+
+    /// Fails, with the remedy, if `nodes` nodes with their share of the processors leave too little to the clients.
+    pub fn check_nodes(&self, nodes: usize) -> Result<(), LabError> {
+        match self.cpu_per_node {
+            Some(per_node) => Shares::new(per_node).of_clients(nodes).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Fills in the systems of the article where the user chose none.
@@ -103,6 +113,14 @@ mod tests {
         for bad in ["0.1", "NaN", "half", "inf"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn too_many_nodes_are_refused_before_anything_starts() {
+        let options = |arguments: &[&str]| Cli::parse_from(arguments).options;
+        let shared = options(&["x", "--cpu-per-node", "0.25"]);
+        assert!(shared.check_nodes(100_000).is_err());
+        assert!(options(&["x"]).check_nodes(100_000).is_ok());
     }
 
     #[test]

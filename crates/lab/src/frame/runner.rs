@@ -174,6 +174,7 @@ impl<'a> Runner<'a> {
         let mut facts = facts::machine();
         if let Some(shares) = &shares {
             shares.check()?;
+            line(&shares.line());
             facts.push(("processor time of a node".to_string(), shares.text()));
         }
         Ok(Self {
@@ -203,24 +204,10 @@ impl<'a> Runner<'a> {
                 line(&format!("{further} further measurements follow from these"));
             }
             known = cells.len();
-            self.check_shares(&cells)?;
             if !self.run_cells(&cells, notebook)? {
                 return Ok(());
             }
         }
-    }
-
-    /// Fails before anything starts if the nodes of a cell leave nothing to the clients.
-    fn check_shares(&self, cells: &[Cell]) -> Result<(), LabError> {
-        let Some(shares) = &self.shares else {
-            return Ok(());
-        };
-        for cell in cells {
-            let wanted = self.experiment.setup(cell).nodes;
-            let system = self.systems.iter().find(|s| s.name() == cell.system);
-            shares.of_clients(system.map_or(wanted, |system| system.nodes(wanted)))?;
-        }
-        Ok(())
     }
 
     /// Runs the cells that have not been measured yet; false if the minutes are over before.
@@ -294,11 +281,7 @@ impl<'a> Runner<'a> {
         let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
         let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();
         if !notebook.settings().contains_key(&name) {
-            let shares = self.shares.map(|shares| {
-                let text = format!("processor time of a node: {}", shares.text());
-                line(&text);
-                text + "\n"
-            });
+            let shares = self.shares.map(|shares| shares.line() + "\n");
             let text = format!(
                 "{}\n{}\n{}\n{}",
                 facts::versions(&deployed),

@@ -59,7 +59,12 @@ impl Shares {
         Ok(left)
     }
 
-    /// One line for the report.
+    /// One line for terminal and settings.
+    pub fn line(&self) -> String {
+        format!("processor time of a node: {}", self.text())
+    }
+
+    /// The shares in words.
     pub fn text(&self) -> String {
         format!(
             "{} of a processor, {} µs in each period of {} ms; the clients have what the nodes leave",

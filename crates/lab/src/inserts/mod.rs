@@ -68,6 +68,7 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
     };
     plan.frame.default_systems(&SYSTEMS);
     let experiment = Inserts { plan: plan.clone() };
+    plan.frame.check_nodes(experiment.nodes())?;
     frame::run(&experiment, &plan.frame, &plan)
 }
 

@@ -317,7 +317,7 @@ mod tests {
             case: "x".to_string(),
             system: "trireme".to_string(),
             trial: 1,
-            figures: vec![(TPS, 2.0)],
+            figures: vec![(windows::TPS, 2.0)],
         };
         notebook.take(record).unwrap();
         let text = std::fs::read_to_string(file.path()).unwrap();

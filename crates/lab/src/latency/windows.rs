@@ -20,7 +20,7 @@ const THREADS: usize = 6;
 const WARMUP_S: u64 = 3;
 
 const CONFLICTS: Measure = Measure::median("conflicts per commit", 4);
-const TPS: Measure = Measure::median("commits/s", 0);
+pub(super) const TPS: Measure = Measure::median("commits/s", 0);
 
 /// Runs the part: the systems take turns in each trial.
 pub fn run(

@@ -24,7 +24,7 @@ pub const ERRORS: [(u16, &str); 4] = [
     (1062, "duplicates"),
 ];
 
-/// The figure of the errors that are none of these.
+/// The figure of the ignored errors that are none of these.
 pub const OTHER_ERRORS: &str = "other_errors";
 
 /// The name of the figure that counts the commits of node `i`, from 1.
@@ -45,8 +45,8 @@ pub fn of_run(whole: &Whole, servers: &Counters, cpu: CpuTimes, measured: &mut M
         known += count;
         put(name, count as f64);
     }
-    let all: u64 = whole.restarts.values().sum();
-    put(OTHER_ERRORS, (all - known) as f64);
+    let others = summary.conflicts.saturating_sub(known);
+    put(OTHER_ERRORS, others as f64);
     let deadlocks = whole.restarts.get(&1213).copied().unwrap_or(0) as f64;
     for (name, value) in [
         (TX_PER_S, commits / seconds),

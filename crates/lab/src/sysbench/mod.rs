@@ -42,6 +42,7 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
         None => plan.clone(),
     };
     plan.frame.default_systems(&SYSTEMS);
+    plan.frame.check_nodes(plan.most_nodes())?;
     let experiment = SysbenchExperiment { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
 }
@@ -104,7 +105,7 @@ impl Experiment for SysbenchExperiment {
     }
 
     fn needs_mib(&self) -> (u64, u64) {
-        let nodes = u64::from(self.plan.nodes().into_iter().max().unwrap_or(1));
+        let nodes = self.plan.most_nodes() as u64;
         // The buffer pool and what the server takes beside it; data, redo log and write-set cache.
         (nodes * 512, nodes * 1024)
     }

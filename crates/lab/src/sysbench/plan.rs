@@ -56,6 +56,10 @@ impl Plan {
         }
     }
 
+    pub(super) fn most_nodes(&self) -> usize {
+        self.nodes().into_iter().max().unwrap_or(1).into()
+    }
+
     pub(super) fn rows(&self) -> Vec<u32> {
         match (self.rows.as_slice(), self.preset()) {
             ([], Preset::Quick) => vec![10_000, 100_000],

@@ -52,6 +52,8 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
         None => plan.clone(),
     };
     plan.frame.default_systems(&SYSTEMS);
+    plan.frame
+        .check_nodes(plan.nodes().into_iter().max().unwrap_or(1).into())?;
     let experiment = Tpcc { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
 }
