@@ -2,10 +2,11 @@
 //!
 //! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
 //! [`sysbench`] and [`tpcc`] are within it.
-//! [`latency`] is older and stands beside it.
+//! [`client_processes`] is a load that experiments share. [`latency`] is older and stands beside it.
 
 #![forbid(unsafe_code)]
 
+pub mod client_processes;
 mod cpu;
 pub mod frame;
 pub mod inserts;

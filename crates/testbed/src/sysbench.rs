@@ -13,8 +13,8 @@ use std::time::Duration;
 use crate::node::Node;
 use crate::packages::{self, PackageError};
 use crate::sysbench_report::{
-    IntervalReport, Statistics, Summary, parse_interval, parse_restarts, parse_statistics,
-    parse_summary,
+    Bucket, IntervalReport, Statistics, Summary, parse_bucket, parse_interval, parse_restarts,
+    parse_statistics, parse_summary,
 };
 
 /// Errors that a client of a multi-primary cluster answers by trying again: deadlock or failed certification, record
@@ -41,6 +41,14 @@ pub enum SysbenchError {
         /// Its own words.
         reason: String,
     },
+    /// The rate was above what the servers hold: transactions queued up until the queue was full.
+    #[error(
+        "sysbench on {node} ended: its event queue is full, since the servers cannot hold the rate; give a lower --rate"
+    )]
+    Saturated {
+        /// The node that it ran against.
+        node: String,
+    },
 }
 
 /// A load: which script with which tables.
@@ -49,7 +57,7 @@ pub struct Load {
     /// Script, such as `oltp_read_write`.
     pub script: &'static str,
     /// Database.
-    pub database: &'static str,
+    pub database: String,
     /// Number of tables.
     pub tables: usize,
     /// Rows per table at the start.
@@ -67,7 +75,7 @@ impl Load {
     pub fn read_write(tables: usize, rows: usize, threads: usize) -> Self {
         Self {
             script: "oltp_read_write",
-            database: "sbtest",
+            database: "sbtest".to_string(),
             tables,
             rows,
             threads,
@@ -138,7 +146,7 @@ impl Load {
             .command(script, nodes)?
             .arg(format!("--time={}", duration.map_or(0, |d| d.as_secs())))
             .arg(format!("--rand-seed={}", seed.clamp(1, i32::MAX as u32)))
-            .args(["--report-interval=1", "run"])
+            .args(["--report-interval=1", "--histogram=on", "run"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -197,6 +205,7 @@ struct Output {
     /// Those that nobody has taken yet.
     intervals: Vec<IntervalReport>,
     restarts: BTreeMap<u16, u64>,
+    latencies: Vec<Bucket>,
 }
 
 /// All that a run of [`Load::start_counted`] gave.
@@ -209,6 +218,9 @@ pub struct Whole {
     /// How often threads began a transaction again after an error, by the error's number.
     pub restarts: BTreeMap<u16, u64>,
 }
+
+/// What sysbench 1.0 says when 100,000 transactions wait for a thread.
+const QUEUE_FULL: &str = "event queue is full";
 
 /// Lines kept: the summary has about 40. A long run that repeats an error must not fill the memory.
 const MAX_LINES: usize = 200;
@@ -233,6 +245,12 @@ impl Sysbench {
         std::mem::take(&mut lock(&self.output).intervals)
     }
 
+    /// How long the transactions took, once it has ended by itself; empty before, and if it broke off.
+    pub fn latencies(&mut self) -> Vec<Bucket> {
+        self.join_readers();
+        lock(&self.output).latencies.clone()
+    }
+
     /// Whether the process has ended, by itself or with its server.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
@@ -243,10 +261,7 @@ impl Sysbench {
         self.join_readers();
         let output = lock(&self.output);
         let lines: Vec<&str> = output.text.iter().map(String::as_str).collect();
-        SysbenchError::Failed {
-            node: self.node.clone(),
-            reason: reason(&lines),
-        }
+        error(self.node.clone(), &lines)
     }
 
     /// Ends it; its connections break, and the servers roll back what was open.
@@ -325,6 +340,10 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
                 }
                 continue;
             }
+            if let Some(bucket) = parse_bucket(&line) {
+                output.latencies.push(bucket);
+                continue;
+            }
             if output.text.len() == MAX_LINES {
                 output.text.pop_front();
             }
@@ -337,6 +356,17 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
 fn names(nodes: &[Node]) -> String {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     names.join(", ")
+}
+
+/// Why a run against `node` ended with this output.
+fn error(node: String, lines: &[&str]) -> SysbenchError {
+    match lines.iter().any(|line| line.contains(QUEUE_FULL)) {
+        true => SysbenchError::Saturated { node },
+        false => SysbenchError::Failed {
+            node,
+            reason: reason(lines),
+        },
+    }
 }
 
 /// The first telling line of its output: it repeats the same one per thread.
@@ -353,6 +383,20 @@ fn reason(lines: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_queue_is_told_from_a_failure() {
+        let full =
+            "FATAL: The event queue is full. This means the worker threads are unable to keep up";
+        let is_saturated = |lines: &[&str]| {
+            matches!(
+                error("n".to_string(), lines),
+                SysbenchError::Saturated { .. }
+            )
+        };
+        assert!(is_saturated(&["Threads started!", "", full]));
+        assert!(!is_saturated(&["FATAL: error 2013", ""]));
+    }
 
     #[test]
     fn the_error_is_the_reason() {

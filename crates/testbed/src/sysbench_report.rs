@@ -1,4 +1,4 @@
-//! What sysbench 1.0 prints: a line per interval, and a summary at the end.
+//! What sysbench 1.0 prints: a line per interval, and at the end a histogram of latencies and a summary.
 
 /// One line of `--report-interval`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +35,15 @@ pub struct Spread {
     pub mean: f64,
     /// The standard deviation.
     pub sd: f64,
+}
+
+/// A line of `--histogram`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bucket {
+    /// The latency of its transactions, within 2 %.
+    pub ms: f64,
+    /// How many took about so long.
+    pub transactions: u64,
 }
 
 /// The whole report at the end of a run.
@@ -74,6 +83,15 @@ pub fn parse_interval(line: &str) -> Option<IntervalReport> {
         tps: number_after(rest, "tps:")?,
         p95_ms: number_after(rest, "lat (ms,95%):")?,
         conflicts_per_s: number_after(rest, "err/s:")?,
+    })
+}
+
+/// Reads a line such as `       0.291 |********************                     127`; `None` for any other line.
+pub fn parse_bucket(line: &str) -> Option<Bucket> {
+    let (ms, rest) = line.split_once('|')?;
+    Some(Bucket {
+        ms: ms.trim().parse().ok()?,
+        transactions: rest.trim_start_matches('*').trim().parse().ok()?,
     })
 }
 
@@ -169,6 +187,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_line_of_the_histogram_is_read() {
+        let bucket = |ms, transactions| Some(Bucket { ms, transactions });
+        let long = "      16.412 |**************************************** 248";
+        assert_eq!(parse_bucket(long), bucket(16.412, 248));
+        let short = "       0.291 |                                         1";
+        assert_eq!(parse_bucket(short), bucket(0.291, 1));
+        let head = "       value  ------------- distribution ------------- count";
+        for line in [head, "", "a | 1", "0.291 |** x"] {
+            assert_eq!(parse_bucket(line), None, "{line}");
+        }
+    }
+
     /// What sysbench 1.0.20 printed.
     const OUTPUT: &str = "SQL statistics:
     queries performed:
@@ -251,6 +282,7 @@ Threads fairness:
         fn no_output_makes_the_parsers_panic(text in ".{0,200}") {
             let _ = parse_interval(&text);
             let _ = parse_interval(&format!("[ 1s ] tps: {text}"));
+            let _ = parse_bucket(&text);
             let _ = parse_summary(&text);
             let _ = parse_statistics(&text);
             let _ = parse_restarts(&format!("restarts: {text}"));

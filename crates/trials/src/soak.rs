@@ -164,7 +164,7 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
 fn loads() -> [Load; 3] {
     let inserts = Load {
         script: "oltp_insert",
-        database: "sbmixed",
+        database: "sbmixed".to_string(),
         auto_inc: true,
         rate: Some(50),
         ..Load::read_write(2, 10_000, 1)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trireme_testbed::cpu_share::CpuShareError;
 use trireme_testbed::interrupt::Interrupted;
+use trireme_testbed::sysbench::SysbenchError;
 use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
 
@@ -119,7 +120,7 @@ pub enum LabError {
 
 impl LabError {
     /// The error of a file.
-    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {
             path: path.to_path_buf(),
             source,
@@ -130,6 +131,12 @@ impl LabError {
 impl From<ClusterError> for LabError {
     fn from(error: ClusterError) -> Self {
         Self::Deploy(error.into())
+    }
+}
+
+impl From<SysbenchError> for LabError {
+    fn from(error: SysbenchError) -> Self {
+        Self::Oltp(error.into())
     }
 }
 

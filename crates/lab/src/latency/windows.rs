@@ -71,7 +71,7 @@ fn load(site: &mut Site<'_>, trial: usize, seconds: u64) -> Result<Vec<Figure>, 
     let seed = trial as u32 * 1000;
     run_load(site.cluster.nodes(), &load, WARMUP_S, seed + 500)?;
     let summaries = run_load(site.cluster.nodes(), &load, seconds, seed)?;
-    verify_identical(&mut site.cluster, &[load.database])?;
+    verify_identical(&mut site.cluster, &[&load.database])?;
     let commits: u64 = summaries.iter().map(|s| s.transactions).sum();
     let conflicts: u64 = summaries.iter().map(|s| s.conflicts).sum();
     let tps = summaries.iter();

@@ -131,7 +131,7 @@ impl Experiment for SysbenchExperiment {
         let cpu = CpuTimes::of(deployed).since(cpu);
         let counters = Counters::of(deployed)?.since(&counters);
         figures::of_run(&whole, &counters, cpu, measured);
-        deployed.verify(&[load.database])?;
+        deployed.verify(&[&load.database])?;
         Ok(())
     }
 

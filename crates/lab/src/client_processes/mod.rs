@@ -1,0 +1,196 @@
+//! The load of one point: several sysbench processes at once, each with a schema and a node of its own.
+//!
+//! A [`ClientProcesses`] says how many clients there are and what each does. [`measure`] runs them on a system, and compares
+//! the rows of all schemas on all nodes; [`template`] makes the data directory that the servers start with.
+
+mod outcome;
+mod template;
+
+use std::time::Duration;
+
+use trireme_testbed::interrupt;
+use trireme_testbed::node::Node;
+use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
+use trireme_testbed::systems::Deployed;
+
+use crate::cpu::CpuTimes;
+use crate::frame::{LabError, Measured};
+use outcome::{Client, Ended, add_up};
+pub use outcome::{Latencies, Outcome};
+pub use template::template;
+
+/// How often the processes are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Client processes that run `oltp_read_write`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientProcesses {
+    /// Processes.
+    pub clients: usize,
+    /// Threads of each, with a connection each.
+    pub threads: usize,
+    /// Transactions per second that each process offers; `None` for as many as it can. With a rate, a transaction's
+    /// latency begins when it is due, also when no thread is free for it.
+    pub rate: Option<u32>,
+    /// What each process has to itself.
+    pub schema: Schema,
+}
+
+/// The tables of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schema {
+    /// Tables.
+    pub tables: usize,
+    /// Rows of each.
+    pub rows: usize,
+}
+
+/// How long a point is under load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Load before the measurement, in seconds.
+    pub warmup: u64,
+    /// The measurement, in seconds.
+    pub seconds: u64,
+    /// Begin of the random numbers. The first client takes it, the next ones those that follow it.
+    pub seed: u32,
+}
+
+impl ClientProcesses {
+    /// Connections of all processes.
+    pub fn connections(&self) -> usize {
+        self.clients * self.threads
+    }
+
+    /// The schemas, in the order of the processes.
+    pub fn databases(&self) -> Vec<String> {
+        (0..self.clients).map(database).collect()
+    }
+
+    /// Runs the load for `seconds` of time: the first client on the first node, and so on; more clients than nodes begin
+    /// again with the first.
+    ///
+    /// # Panics
+    /// If there are no nodes.
+    pub fn run(&self, nodes: &[Node], seconds: u64, seed: u32) -> Outcome {
+        let mut running = Vec::new();
+        for (i, (node, seed)) in nodes
+            .iter()
+            .cycle()
+            .zip(seed..)
+            .take(self.clients)
+            .enumerate()
+        {
+            let load = self.schema.load(database(i), self.threads, self.rate);
+            match load.start(node, Some(Duration::from_secs(seconds)), seed) {
+                Ok(process) => running.push(Running::new(process)),
+                Err(error) => return add_up(vec![Client::failed(error.into())], seconds),
+            }
+        }
+        let interrupted = watch(&mut running).err().map(LabError::from);
+        let mut clients: Vec<Client> = running.into_iter().map(Running::stop).collect();
+        clients.extend(interrupted.map(Client::failed));
+        add_up(clients, seconds)
+    }
+}
+
+/// Runs the load on all nodes of a system; then all nodes must hold the same rows in the schemas of all clients. What was
+/// measured is kept when this fails. A load that the system cannot hold is no failure: its figure `saturated_clients` is
+/// above 0, and the others are those of the time before.
+pub fn measure(
+    load: &ClientProcesses,
+    span: Span,
+    deployed: &mut Deployed,
+    measured: &mut Measured,
+) -> Result<(), LabError> {
+    let nodes = deployed.cluster().nodes();
+    // Numbers of its own: the measurement does not repeat the warm-up.
+    let warmup_seed = span.seed.wrapping_add(1_000_000);
+    let warmup = (span.warmup > 0).then(|| load.run(nodes, span.warmup, warmup_seed));
+    let before = CpuTimes::of(deployed);
+    let outcome = match warmup {
+        // It has told all there is to know.
+        Some(warmup) if warmup.saturated > 0 || warmup.failure.is_some() => warmup,
+        _ => load.run(nodes, span.seconds, span.seed),
+    };
+    let spent = CpuTimes::of(deployed).since(before);
+    outcome.put(spent, measured);
+    outcome.failure.map_or(Ok(()), Err)?;
+    let databases = load.databases();
+    let databases: Vec<&str> = databases.iter().map(String::as_str).collect();
+    deployed.verify(&databases)?;
+    Ok(())
+}
+
+/// The schema of the client with the index `i`.
+fn database(i: usize) -> String {
+    format!("sbtest{}", i + 1)
+}
+
+impl Schema {
+    fn load(&self, database: String, threads: usize, rate: Option<u32>) -> Load {
+        Load {
+            database,
+            rate,
+            ..Load::read_write(self.tables, self.rows, threads)
+        }
+    }
+}
+
+/// A process, and what it has told so far.
+struct Running {
+    /// `None` when it has ended.
+    process: Option<Sysbench>,
+    client: Client,
+}
+
+impl Running {
+    fn new(process: Sysbench) -> Self {
+        Self {
+            process: Some(process),
+            client: Client::new(),
+        }
+    }
+
+    /// Takes what is new; returns whether the process has ended.
+    fn look(&mut self) -> bool {
+        let Some(mut process) = self.process.take() else {
+            return true;
+        };
+        let ended = process.has_ended();
+        if !ended {
+            self.client.reports.extend(process.take_reports());
+            self.process = Some(process);
+            return false;
+        }
+        // All of its output is read when this returns.
+        let latencies = process.latencies();
+        self.client.reports.extend(process.take_reports());
+        self.client.ended = match process.finish() {
+            Ok(summary) => Ended::Finished(summary, latencies),
+            Err(SysbenchError::Saturated { .. }) => Ended::Saturated,
+            Err(error) => Ended::Failed(error.into()),
+        };
+        true
+    }
+
+    /// Ends the process if it still runs.
+    fn stop(self) -> Client {
+        if let Some(process) = self.process {
+            process.stop();
+        }
+        self.client
+    }
+}
+
+/// Returns when all have finished, or as soon as one has broken off: without it the load is another.
+fn watch(running: &mut [Running]) -> Result<(), interrupt::Interrupted> {
+    loop {
+        let looks: Vec<bool> = running.iter_mut().map(Running::look).collect();
+        let broken = running.iter().any(|r| r.client.ended.is_broken());
+        if broken || looks.into_iter().all(|ended| ended) {
+            return Ok(());
+        }
+        interrupt::sleep(LOOK)?;
+    }
+}

@@ -1,0 +1,312 @@
+//! What client processes have told, added up.
+
+use trireme_testbed::sysbench_report::{Bucket, IntervalReport, Summary};
+
+use crate::cpu::CpuTimes;
+use crate::frame::{LabError, Measured};
+use crate::stats::{percentile, standard_deviation};
+
+/// How a process ended.
+pub(super) enum Ended {
+    /// Its time was over.
+    Finished(Summary, Vec<Bucket>),
+    /// Transactions queued up until its queue was full.
+    Saturated,
+    /// It was stopped, since another broke off.
+    Stopped,
+    /// It broke off.
+    Failed(LabError),
+}
+
+impl Ended {
+    /// Whether the load is another without it.
+    pub fn is_broken(&self) -> bool {
+        matches!(self, Self::Saturated | Self::Failed(_))
+    }
+}
+
+/// What one process has told.
+pub(super) struct Client {
+    /// Its seconds, in order.
+    pub reports: Vec<IntervalReport>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+impl Client {
+    /// One that has told nothing yet, and counts as stopped until it ends by itself.
+    pub fn new() -> Self {
+        Self {
+            reports: Vec::new(),
+            ended: Ended::Stopped,
+        }
+    }
+
+    /// One that never ran.
+    pub fn failed(error: LabError) -> Self {
+        Self {
+            reports: Vec::new(),
+            ended: Ended::Failed(error),
+        }
+    }
+
+    /// Its commits in each second. sysbench tells the last one only sometimes: that is what the summary has beyond the others.
+    fn per_second(&self, seconds: u64) -> Vec<u64> {
+        let mut all: Vec<u64> = self.reports.iter().map(|r| r.tps.round() as u64).collect();
+        if let Ended::Finished(summary, _) = &self.ended {
+            if all.len() as u64 + 1 == seconds {
+                all.push(summary.transactions.saturating_sub(all.iter().sum()));
+            }
+        }
+        all
+    }
+}
+
+/// How long transactions took, over all processes. With a rate, the wait for a free thread is part of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latencies {
+    /// Mean.
+    pub mean_ms: f64,
+    /// Median; this and the following ones within 2 %.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+}
+
+impl Latencies {
+    /// Of transactions counted by latency; `None` without any.
+    fn of(buckets: &[Bucket], mean_ms: f64) -> Option<Self> {
+        let mut sorted = buckets.to_vec();
+        sorted.sort_by(|a, b| a.ms.total_cmp(&b.ms));
+        let all: u64 = sorted.iter().map(|b| b.transactions).sum();
+        let at = |share: f64| {
+            let rank = (share * all as f64).ceil() as u64;
+            let mut passed = 0;
+            let bucket = sorted.iter().find(|bucket| {
+                passed += bucket.transactions;
+                passed >= rank
+            });
+            bucket.map(|bucket| bucket.ms)
+        };
+        (all > 0).then_some(Self {
+            mean_ms,
+            p50_ms: at(0.5)?,
+            p95_ms: at(0.95)?,
+            p99_ms: at(0.99)?,
+        })
+    }
+}
+
+/// What all processes have told together.
+pub struct Outcome {
+    /// Commits.
+    pub transactions: u64,
+    /// Transactions that lost against another one and were tried again.
+    pub conflicts: u64,
+    /// The time in which all processes ran.
+    pub seconds: f64,
+    /// Commits of all processes in each second that all of them have told.
+    pub per_second: Vec<u64>,
+    /// Commits of each process.
+    pub per_client: Vec<u64>,
+    /// How long transactions took; `None` if a process broke off, since only the end tells.
+    pub latencies: Option<Latencies>,
+    /// Processes that ended because the servers cannot hold the rate. The others were stopped then.
+    pub saturated: usize,
+    /// Why it ended early, apart from that.
+    pub failure: Option<LabError>,
+}
+
+impl Outcome {
+    /// Commits per second.
+    pub fn tps(&self) -> f64 {
+        match self.seconds > 0.0 {
+            true => self.transactions as f64 / self.seconds,
+            false => 0.0,
+        }
+    }
+
+    /// Writes the figures and the seconds, and the processor time that was `spent`.
+    pub(super) fn put(&self, spent: CpuTimes, measured: &mut Measured) {
+        let mut put = |name: &str, value: f64| {
+            measured.figures.insert(name.to_string(), value);
+        };
+        let each = self.transactions.max(1) as f64;
+        put("tps", self.tps());
+        put("transactions", self.transactions as f64);
+        put("seconds", self.seconds);
+        put("conflicts", self.conflicts as f64);
+        put(
+            "conflict_percent",
+            100.0 * self.conflicts as f64 / (each + self.conflicts as f64),
+        );
+        put("saturated_clients", self.saturated as f64);
+        put("server_cpu_ms_per_tx", spent.servers_ms as f64 / each);
+        put("client_cpu_ms_per_tx", spent.client_ms as f64 / each);
+        let mut seconds: Vec<f64> = self.per_second.iter().map(|n| *n as f64).collect();
+        seconds.sort_by(f64::total_cmp);
+        put("tps_sd", standard_deviation(&seconds).unwrap_or(0.0));
+        put("slowest_second", percentile(&seconds, 0.0).unwrap_or(0.0));
+        let clients = || self.per_client.iter().map(|n| *n as f64);
+        if let (Some(least), Some(most)) = (clients().reduce(f64::min), clients().reduce(f64::max))
+        {
+            put("least_to_most_client", least / most.max(1.0));
+        }
+        if let Some(latencies) = self.latencies {
+            put("mean_ms", latencies.mean_ms);
+            put("p50_ms", latencies.p50_ms);
+            put("p95_ms", latencies.p95_ms);
+            put("p99_ms", latencies.p99_ms);
+        }
+        measured.per_second.clone_from(&self.per_second);
+    }
+}
+
+/// Adds up what the clients have told in a run that was to take `seconds`. If one broke off, only the seconds count in which
+/// all of them ran.
+pub(super) fn add_up(clients: Vec<Client>, seconds: u64) -> Outcome {
+    let series: Vec<Vec<u64>> = clients.iter().map(|c| c.per_second(seconds)).collect();
+    let common = series.iter().map(Vec::len).min().unwrap_or(0);
+    let mut outcome = Outcome {
+        transactions: 0,
+        conflicts: 0,
+        seconds: 0.0,
+        per_second: (0..common)
+            .map(|i| series.iter().map(|s| s[i]).sum())
+            .collect(),
+        per_client: series.iter().map(|s| s[..common].iter().sum()).collect(),
+        latencies: None,
+        saturated: 0,
+        failure: None,
+    };
+    let conflicts = clients.iter().flat_map(|c| c.reports.iter().take(common));
+    outcome.conflicts = conflicts.map(|r| r.conflicts_per_s.round() as u64).sum();
+    outcome.transactions = outcome.per_second.iter().sum();
+    outcome.seconds = common as f64;
+    let mut summaries = Vec::new();
+    let mut buckets = Vec::new();
+    let all = clients.len();
+    for client in clients {
+        match client.ended {
+            Ended::Finished(summary, latencies) => {
+                summaries.push(summary);
+                buckets.extend(latencies);
+            }
+            Ended::Saturated => outcome.saturated += 1,
+            Ended::Stopped => {}
+            Ended::Failed(error) => {
+                outcome.failure.get_or_insert(error);
+            }
+        }
+    }
+    if summaries.len() == all {
+        outcome.finish(&summaries, &buckets);
+    }
+    outcome
+}
+
+impl Outcome {
+    /// All processes have finished: their summaries are more exact than their seconds.
+    fn finish(&mut self, summaries: &[Summary], buckets: &[Bucket]) {
+        self.transactions = summaries.iter().map(|s| s.transactions).sum();
+        self.conflicts = summaries.iter().map(|s| s.conflicts).sum();
+        self.seconds = summaries.iter().map(|s| s.seconds).fold(0.0, f64::max);
+        self.per_client = summaries.iter().map(|s| s.transactions).collect();
+        let total_ms: f64 = summaries
+            .iter()
+            .map(|s| s.mean_ms * s.transactions as f64)
+            .sum();
+        let mean_ms = total_ms / self.transactions.max(1) as f64;
+        self.latencies = Latencies::of(buckets, mean_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(tps: &[f64]) -> Vec<IntervalReport> {
+        let report = |(second, tps): (u32, &f64)| IntervalReport {
+            second: f64::from(second),
+            tps: *tps,
+            p95_ms: 1.0,
+            conflicts_per_s: 2.0,
+        };
+        (1..).zip(tps).map(report).collect()
+    }
+
+    fn finished(tps: &[f64], transactions: u64, buckets: &[(f64, u64)]) -> Client {
+        let summary = Summary {
+            transactions,
+            conflicts: 7,
+            seconds: 3.25,
+            mean_ms: 2.0,
+            p95_ms: 3.0,
+        };
+        let bucket = |(ms, transactions): &(f64, u64)| Bucket {
+            ms: *ms,
+            transactions: *transactions,
+        };
+        Client {
+            reports: seconds(tps),
+            ended: Ended::Finished(summary, buckets.iter().map(bucket).collect()),
+        }
+    }
+
+    #[test]
+    fn clients_add_up_and_the_untold_last_second_is_the_rest() {
+        let first = finished(&[10.0, 20.0], 60, &[(1.0, 50), (9.0, 10)]);
+        let second = finished(&[1.0, 2.0, 3.0], 6, &[(2.0, 6)]);
+        let outcome = add_up(vec![first, second], 3);
+        assert_eq!(outcome.per_second, [11, 22, 33]);
+        assert_eq!(outcome.per_client, [60, 6]);
+        assert_eq!((outcome.transactions, outcome.conflicts), (66, 14));
+        assert!((outcome.tps() - 66.0 / 3.25).abs() < 1e-9);
+        let latencies = outcome.latencies.unwrap();
+        assert_eq!((latencies.p50_ms, latencies.p95_ms), (1.0, 9.0));
+        assert_eq!(latencies.mean_ms, 2.0);
+        assert!(outcome.saturated == 0 && outcome.failure.is_none());
+    }
+
+    #[test]
+    fn a_full_queue_is_told_and_only_common_seconds_count() {
+        let full = Client {
+            reports: seconds(&[10.0, 10.0]),
+            ended: Ended::Saturated,
+        };
+        let stopped = Client {
+            reports: seconds(&[5.0, 5.0, 5.0]),
+            ended: Ended::Stopped,
+        };
+        let outcome = add_up(vec![stopped, full], 30);
+        assert_eq!((outcome.saturated, outcome.seconds), (1, 2.0));
+        assert_eq!(outcome.per_second, [15, 15]);
+        assert_eq!((outcome.transactions, outcome.conflicts), (30, 8));
+        assert!(outcome.failure.is_none() && outcome.latencies.is_none());
+        let mut measured = Measured::default();
+        let spent = CpuTimes {
+            servers_ms: 60,
+            client_ms: 30,
+        };
+        outcome.put(spent, &mut measured);
+        assert_eq!(measured.figures["saturated_clients"], 1.0);
+        assert_eq!(measured.figures["tps"], 15.0);
+        assert_eq!(measured.figures["server_cpu_ms_per_tx"], 2.0);
+        assert_eq!(measured.figures["least_to_most_client"], 0.5);
+        assert!(!measured.figures.contains_key("p95_ms"));
+    }
+
+    #[test]
+    fn a_client_that_failed_is_the_failure() {
+        let clients = vec![
+            finished(&[1.0], 1, &[(1.0, 1)]),
+            Client::failed(LabError::Client),
+        ];
+        let outcome = add_up(clients, 1);
+        assert!(matches!(outcome.failure, Some(LabError::Client)));
+        assert_eq!((outcome.transactions, outcome.tps()), (0, 0.0));
+        assert!(add_up(Vec::new(), 1).per_second.is_empty());
+    }
+}
