@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
+use trireme_lab::nodes;
 use trireme_lab::sysbench;
 use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
@@ -132,6 +133,7 @@ enum BenchCommand {
     // Described where their arguments are.
     Inserts(inserts::Plan),
     Latency(latency::Plan),
+    Nodes(nodes::Plan),
     Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
@@ -208,6 +210,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
+        Command::Bench(BenchCommand::Nodes(plan)) => Ok(nodes::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }

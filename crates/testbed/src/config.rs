@@ -64,7 +64,7 @@ pub fn my_cnf(
              wsrep_sst_receive_address={host}:{sst}\n\
              wsrep_provider_options=\"{options}\"\n",
             provider = provider.display(),
-            address = cluster_address(all),
+            address = with_absent(cluster_address(all), &settings.absent),
             host = ports.host,
             group = ports.group,
             port = ports.mysql,
@@ -99,6 +99,12 @@ pub fn cluster_address(all: &[NodePorts]) -> String {
         .map(|ports| format!("{}:{}", ports.host, ports.group))
         .collect();
     format!("gcomm://{}", hosts.join(","))
+}
+
+fn with_absent(address: String, absent: &[String]) -> String {
+    absent
+        .iter()
+        .fold(address, |all, member| all + "," + member)
 }
 
 fn provider_options(ports: NodePorts, more: &str) -> String {
@@ -152,6 +158,15 @@ mod tests {
         assert!(text.contains("wsrep_node_address=10.77.0.2:1011\n"));
         assert!(text.contains("gmcast.listen_addr=tcp://10.77.0.2:1011;"));
         assert_eq!(text.matches("127.0.0.1").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn the_address_may_name_members_that_do_not_exist() {
+        let mut settings = Settings::new("/x", 1, Some("/lib/p.so".into()));
+        settings.absent = vec!["127.0.1.1:1".to_string(), "127.0.1.2:1".to_string()];
+        let text = my_cnf(&settings, "node1", Path::new("/x/node1"), A, &[A]);
+        let line = "wsrep_cluster_address=gcomm://127.0.0.1:1001,127.0.1.1:1,127.0.1.2:1\n";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]

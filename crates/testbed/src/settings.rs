@@ -53,6 +53,9 @@ pub struct Settings {
     /// The nodes' addresses, when they do not all share 127.0.0.1; to be started where each address exists.
     #[serde(default)]
     pub hosts: Vec<Ipv4Addr>,
+    /// Members, `host:port`, that the cluster's address names although they do not exist.
+    #[serde(default)]
+    pub absent: Vec<String>,
 }
 
 impl Settings {
@@ -69,6 +72,7 @@ impl Settings {
             template: None,
             separate: false,
             hosts: Vec::new(),
+            absent: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use trireme_testbed::settings::Settings;
 use trireme_testbed::systems::{Deployed, Durability};
 
 use super::chart::Chart;
@@ -68,6 +69,9 @@ pub trait Experiment {
 
     /// How a cell's servers are set up.
     fn setup(&self, cell: &Cell) -> Setup;
+
+    /// Settings of a cell's servers that are no arguments; none unless the experiment has some.
+    fn configure(&self, _cell: &Cell, _settings: &mut Settings) {}
 
     /// The data directory that a cell's servers start with: empty unless the experiment prepares one.
     fn template(&self, _cell: &Cell) -> Result<PathBuf, LabError> {

@@ -20,7 +20,7 @@ mod runner;
 mod shares;
 
 pub use chart::{Axis, Chart, Point, Series};
-pub use claims::{Claim, State, Verdict, faster_everywhere};
+pub use claims::{Claim, State, Verdict, faster_everywhere, paired_ratios};
 pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
 pub use experiment::{Experiment, Setup, Table, shown};

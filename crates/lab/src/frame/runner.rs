@@ -278,6 +278,7 @@ impl<'a> Runner<'a> {
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
         settings.template = Some(self.experiment.template(cell)?);
         settings.mariadbd_args = setup.arguments.clone();
+        self.experiment.configure(cell, &mut settings);
         let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
         let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();
         if !notebook.settings().contains_key(&name) {

@@ -23,7 +23,10 @@ impl<'a> Deployed<'a> {
         mut settings: Settings,
     ) -> Result<Self, DeployError> {
         settings.nodes = system.nodes(settings.nodes);
+        // What the caller asks of the servers wins over what the system does.
+        let arguments = std::mem::take(&mut settings.mariadbd_args);
         system.configure(durability, &mut settings);
+        settings.mariadbd_args.extend(arguments);
         let separate = settings.separate;
         let mut cluster = Cluster::create(settings, |_| {})?;
         if separate {

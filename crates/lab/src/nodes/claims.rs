@@ -1,0 +1,271 @@
+//! The claims of the article, as predicates on the records.
+//!
+//! That there is an optimum near 3 nodes and 40 connections is a claim for a design of experiments: `trireme bench optimum`.
+
+use super::TPS;
+use super::points::{Factor, Point, lines, points_of};
+use crate::frame::{
+    By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, faster_everywhere, judge,
+};
+
+/// The cluster of the article's figure.
+const MOST_NODES: u64 = 9;
+
+/// What nine nodes keep of the throughput of one: 0.72 in the article, give or take five points.
+const NINE_OF_ONE: (f64, f64) = (0.67, 0.77);
+
+/// "Hardly matter": more appliers kept 0.92 and 0.95 in the article, which called that no effect.
+const HARDLY: (f64, f64) = (0.9, 1.1);
+
+/// All claims, judged for Galera and for Trireme.
+pub fn claims(records: &[Record]) -> Vec<Claim> {
+    type Predicate = fn(&Judge) -> Verdict;
+    let all: [(&str, Predicate); 6] = [
+        (
+            "28 % less throughput with nine nodes than with one, one client of 8 threads (here: 9 / 1 nodes from 0.67 to 0.77).",
+            |j| between(&j.nine_to_one(), NINE_OF_ONE),
+        ),
+        (
+            "A cluster of any size is slower than one node, with one client.",
+            |j| judge(&j.to_one_node(), Wanted::Below(1.0)),
+        ),
+        (
+            "More clients, each on a node of its own, give more throughput (most / fewest).",
+            |j| judge(&j.ends(Factor::Clients), Wanted::Above(1.0)),
+        ),
+        (
+            "Beyond about 80 connections, further threads of the clients cost throughput (160 / 40 connections: 0.92).",
+            |j| judge(&j.ends(Factor::Threads), Wanted::Below(1.0)),
+        ),
+        (
+            "Applier threads hardly matter (4: 0.95, 8: 0.92 of one; here: from 0.9 to 1.1).",
+            |j| between(&j.to_fewest(Factor::Appliers), HARDLY),
+        ),
+        (
+            "The length of the run matters: a longer one commits less per second (180 / 120 s: 0.65).",
+            |j| judge(&j.ends(Factor::Seconds), Wanted::Below(1.0)),
+        ),
+    ];
+    let verdict = |system, predicate: Predicate| predicate(&Judge { records, system });
+    let mut claims: Vec<Claim> = all
+        .into_iter()
+        .map(|(text, predicate)| Claim {
+            text: text.to_string(),
+            galera: verdict("galera", predicate),
+            trireme: verdict("trireme", predicate),
+        })
+        .collect();
+    claims.push(against_galera(records));
+    claims
+}
+
+/// What the article could not ask.
+fn against_galera(records: &[Record]) -> Claim {
+    let one_client: Vec<Point> = lines(&points_of(records, "trireme"), Factor::Nodes)
+        .into_iter()
+        .max_by_key(Vec::len)
+        .unwrap_or_default();
+    Claim {
+        text: "Beyond the article: Trireme is faster than Galera at each number of nodes."
+            .to_string(),
+        galera: Verdict {
+            state: State::NotMeasured,
+            evidence: "Galera is the reference".to_string(),
+        },
+        trireme: faster_everywhere(
+            records,
+            ("trireme", "galera"),
+            TPS,
+            Factor::Nodes.name(),
+            |cell| one_client.contains(&Point::of(cell)),
+        ),
+    }
+}
+
+/// A claim that all comparisons lie in a range: it holds if all do, and fails if one lies outside.
+fn between(parts: &[Part], (low, high): (f64, f64)) -> Verdict {
+    let above = judge(parts, Wanted::Above(low));
+    let below = judge(parts, Wanted::Below(high));
+    let state = match (above.state, below.state) {
+        (State::Fails, _) | (_, State::Fails) => State::Fails,
+        (State::Holds, State::Holds) => State::Holds,
+        (State::NotMeasured, _) => State::NotMeasured,
+        _ => State::Open,
+    };
+    Verdict { state, ..above }
+}
+
+type Part = (String, Option<Comparison>);
+
+/// The records, seen for one system.
+struct Judge<'a> {
+    records: &'a [Record],
+    system: &'a str,
+}
+
+impl Judge<'_> {
+    fn lines(&self, factor: Factor) -> Vec<Vec<Point>> {
+        lines(&points_of(self.records, self.system), factor)
+    }
+
+    /// The throughput at one point divided by that at another, which differs in one factor.
+    fn ratio(&self, factor: Factor, (first, second): (Point, Point)) -> Part {
+        let side = |point: Point| move |cell: &Cell| Point::of(cell) == point;
+        let (chosen, other) = (side(first), side(second));
+        let first_side = Side {
+            system: self.system,
+            chosen: &chosen,
+        };
+        let second_side = Side {
+            system: self.system,
+            chosen: &other,
+        };
+        let name = format!(
+            "{} / {} {} ({})",
+            first.level(factor),
+            second.level(factor),
+            factor.name(),
+            first.without(factor)
+        );
+        let ratio = Comparison::of(self.records, (&first_side, &second_side), TPS, By::Ratio);
+        (name, ratio)
+    }
+
+    /// The largest level against the smallest one.
+    fn ends(&self, factor: Factor) -> Vec<Part> {
+        let lines = self.lines(factor).into_iter();
+        let ends = lines.filter_map(|line| Some((*line.last()?, *line.first()?)));
+        ends.map(|ends| self.ratio(factor, ends)).collect()
+    }
+
+    /// Each larger level against the smallest one.
+    fn to_fewest(&self, factor: Factor) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for line in self.lines(factor) {
+            let pairs = line[1..].iter().map(|more| (*more, line[0]));
+            parts.extend(pairs.map(|pair| self.ratio(factor, pair)));
+        }
+        parts
+    }
+
+    /// One client: each cluster against one node.
+    fn to_one_node(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for line in self.lines(Factor::Nodes) {
+            let is_single = |point: &Point| {
+                point.level(Factor::Nodes) == 1 && point.level(Factor::Clients) == 1
+            };
+            if is_single(&line[0]) {
+                let pairs = line[1..].iter().map(|more| (*more, line[0]));
+                parts.extend(pairs.map(|pair| self.ratio(Factor::Nodes, pair)));
+            }
+        }
+        parts
+    }
+
+    /// One client: nine nodes against one.
+    fn nine_to_one(&self) -> Vec<Part> {
+        let mut parts = self.to_one_node();
+        parts.retain(|(name, _)| name.starts_with(&format!("{MOST_NODES} / 1 ")));
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Measured;
+    use crate::nodes::article::FIGURES;
+
+    fn record(point: Point, system: &str, repetition: u32, tps: f64) -> Record {
+        Record {
+            cell: point.cell(system, repetition),
+            complete: true,
+            note: String::new(),
+            date: String::new(),
+            commit: String::new(),
+            measured: Measured {
+                figures: [(TPS.to_string(), tps)].into(),
+                per_second: Vec::new(),
+            },
+        }
+    }
+
+    /// The article's figures.
+    fn article() -> Vec<Record> {
+        let records = FIGURES.iter();
+        records
+            .map(|(point, tps)| record(*point, "galera", 1, *tps))
+            .collect()
+    }
+
+    fn states(records: &[Record]) -> Vec<State> {
+        claims(records).iter().map(|c| c.galera.state).collect()
+    }
+
+    fn set(records: &mut [Record], levels: [u64; 5], tps: f64) {
+        let here = |r: &&mut Record| Point::of(&r.cell) == Point::new(levels);
+        let found = records.iter_mut().find(here).unwrap();
+        found.measured.figures.insert(TPS.to_string(), tps);
+    }
+
+    #[test]
+    fn the_articles_own_figures_confirm_its_claims() {
+        let records = article();
+        assert_eq!(states(&records)[..6], [State::Holds; 6]);
+        let trireme = |c: &Claim| c.trireme.state == State::NotMeasured;
+        assert!(claims(&records).iter().all(trireme));
+    }
+
+    #[test]
+    fn each_claim_can_fail() {
+        let changes = [
+            (0, [9, 1, 8, 1, 180], 500.0),
+            (1, [2, 1, 8, 1, 180], 600.0),
+            (2, [9, 5, 8, 1, 120], 900.0),
+            (3, [9, 5, 32, 1, 120], 1300.0),
+            (4, [9, 5, 8, 8, 120], 1400.0),
+            (5, [9, 3, 8, 1, 180], 950.0),
+        ];
+        for (claim, levels, tps) in changes {
+            let mut records = article();
+            set(&mut records, levels, tps);
+            assert_eq!(states(&records)[claim], State::Fails, "claim {claim}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_settled_by_the_interval() {
+        let points = [Point::new([1, 1, 8, 1, 30]), Point::new([9, 1, 8, 1, 30])];
+        let runs = |ratios: [f64; 3]| -> Vec<Record> {
+            let pair = |(n, ratio): (u32, f64)| {
+                [
+                    record(points[0], "galera", n, 100.0),
+                    record(points[1], "galera", n, 100.0 * ratio),
+                ]
+            };
+            (1..).zip(ratios).flat_map(pair).collect()
+        };
+        assert_eq!(states(&runs([0.72, 0.721, 0.719]))[0], State::Holds);
+        assert_eq!(states(&runs([0.6, 0.72, 0.8]))[0], State::Open);
+        assert_eq!(states(&runs([0.5, 0.501, 0.499]))[0], State::Fails);
+    }
+
+    #[test]
+    fn systems_are_compared_at_each_number_of_nodes() {
+        let mut records = Vec::new();
+        for nodes in [1, 9] {
+            let point = Point::new([nodes, 1, 8, 1, 30]);
+            records.push(record(point, "galera", 1, 100.0));
+            records.push(record(point, "trireme", 1, 110.0));
+        }
+        // Not on the line of the numbers of nodes.
+        let other = Point::new([9, 5, 8, 1, 30]);
+        records.push(record(other, "galera", 1, 100.0));
+        records.push(record(other, "trireme", 1, 90.0));
+        let last = |records: &[Record]| claims(records).pop().map(|c| c.trireme.state);
+        assert_eq!(last(&records), Some(State::Holds));
+        set(&mut records, [9, 1, 8, 1, 30], 120.0);
+        assert_eq!(last(&records), Some(State::Fails));
+    }
+}
