@@ -25,8 +25,8 @@ impl System for Galera {
     }
 
     fn about(&self) -> &'static str {
-        "Galera 4 with its defaults and 4 appliers; it has no setting by which the other nodes flush before a commit is \
-         acknowledged, so its full durability is that of the client's node alone"
+        "Galera 4 with its defaults, and 4 appliers unless an argument says otherwise; it has no setting by which the \
+         other nodes flush before a commit is acknowledged, so its full durability is that of the client's node alone"
     }
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {

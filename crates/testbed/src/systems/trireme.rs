@@ -25,8 +25,8 @@ impl System for Trireme {
     }
 
     fn about(&self) -> &'static str {
-        "Trireme with its defaults and 4 appliers; in full durability repl.durability=disk: a majority of the nodes has \
-         flushed its log before a commit is acknowledged"
+        "Trireme with its defaults, and 4 appliers unless an argument says otherwise; in full durability \
+         repl.durability=disk: a majority of the nodes has flushed its log before a commit is acknowledged"
     }
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {
