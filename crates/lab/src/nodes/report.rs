@@ -21,16 +21,24 @@ pub fn description(plan: &Plan) -> Vec<String> {
         }
         _ => "Systems take turns at each point (A B, A B, ...), each time on fresh servers.",
     };
+    let processors_of_nodes = match plan.frame.cpu_per_node {
+        Some(share) => format!(
+            "Each node has {share} of a processor, in a control group of its own, as the article's nodes had 2 processors each. The \
+             nodes still share caches, memory and disk."
+        ),
+        None => "That is the great difference: in the article each node brought processors of its own, here further nodes share \
+                 them and apply every commit once more. So falling throughput shows what a node costs, and cannot show what its \
+                 processors give; --cpu-per-node can."
+            .to_string(),
+    };
     vec![
         "\"How does Galera Cluster behave with many nodes?\" (fromDual, 2025) ran MariaDB 11.4 with Galera on one to nine virtual \
          machines of 2 processors and 4 GiB, and sysbench oltp_read_write from one to six client machines, each with a schema and a \
          node of its own. It varied nodes, clients, threads, applier threads and run time in 35 runs."
             .to_string(),
         format!(
-            "Here: all nodes and all clients on this one machine with {processors} processors. That is the great difference: in the \
-             article each node brought processors of its own, here further nodes share them and apply every commit once more. So \
-             falling throughput shows what a node costs, and cannot show what its processors give. The network is the loopback \
-             interface, without the delay of a real one."
+            "Here: all nodes and all clients on this one machine with {processors} processors. {processors_of_nodes} The network is \
+             the loopback interface, without the delay of a real one."
         ),
         format!(
             "As in the article: binlog_format=row, innodb_autoinc_lock_mode=2, innodb_flush_log_at_trx_commit=2, no query cache, \
