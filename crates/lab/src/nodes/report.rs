@@ -4,6 +4,7 @@ use super::plan::{Plan, SCHEMA};
 use super::points::{Factor, Point, points_of};
 use super::{ABSENT, BUFFER_POOL_MIB, TPS, article};
 use crate::frame::{Preset, Record, Table, paired_ratios, shown, values};
+use crate::stats::median;
 
 /// The paragraphs above the results.
 pub fn description(plan: &Plan) -> Vec<String> {
@@ -94,7 +95,6 @@ fn rows<'a>(records: &[Record], systems: &'a [String]) -> Vec<(Point, &'a String
 
 fn throughput(records: &[Record], systems: &[String]) -> Table {
     let figures = [
-        (TPS, "tx/s", 0),
         ("tps_sd", "sd of the seconds", 0),
         ("slowest_second", "slowest second, tx", 0),
         ("conflict_percent", "conflicts, %", 2),
@@ -107,16 +107,18 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
     ];
     let mut header = vec!["system".to_string()];
     header.extend(heads());
+    header.push("tx/s".to_string());
     header.extend(figures.iter().map(|(_, name, _)| name.to_string()));
     header.push("saturated runs".to_string());
     let row = |(point, system): (Point, &String)| {
         let of = |figure: &str| values(records, system, figure, |cell| Point::of(cell) == point);
         let mut row = vec![system.clone()];
         row.extend(levels(point));
+        row.push(shown(&of(TPS), 0));
         row.extend(
             figures
                 .iter()
-                .map(|(figure, _, digits)| shown(&of(figure), *digits)),
+                .map(|(figure, _, digits)| middle(&of(figure), *digits)),
         );
         let saturated = of("saturated_clients");
         let full = saturated.iter().filter(|clients| **clients > 0.0).count();
@@ -124,10 +126,15 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
         row
     };
     Table {
-        title: "All points".to_string(),
+        title: "All points (medians)".to_string(),
         header,
         rows: rows(records, systems).into_iter().map(row).collect(),
     }
+}
+
+/// The median alone: a row holds many figures.
+fn middle(values: &[f64], digits: usize) -> String {
+    median(values).map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }
 
 /// Ours beside theirs: at points that the article has too, whatever the run's length, and relative to each other.
