@@ -55,7 +55,8 @@ pub fn description(plan: &Plan) -> Vec<String> {
         format!(
             "The first level of each factor is the base, and the other levels are tried one at a time. Client 1 runs on node 1, \
              client 2 on node 2 and so on, in turns when there are more clients than nodes. {fresh} After every run all nodes held \
-             the same rows in the schemas of all clients, or the run counts nowhere. Error bars and brackets are 95 % intervals of \
+             the same rows in the schemas of all clients, or the run counts nowhere. The settings below are those of each system's \
+             first point; nodes and applier threads follow the point. Error bars and brackets are 95 % intervals of \
              the mean over the repetitions; without them there was one run."
         ),
     ]
