@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
+use trireme_lab::provider;
 use trireme_lab::sysbench;
 use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
@@ -132,6 +133,7 @@ enum BenchCommand {
     // Described where their arguments are.
     Inserts(inserts::Plan),
     Latency(latency::Plan),
+    Provider(provider::Plan),
     Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
@@ -146,6 +148,9 @@ fn parse_nodes(text: &str) -> Result<usize, String> {
 type AnyError = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
+    if provider::is_host() {
+        return provider::host();
+    }
     let argv0 = std::env::args_os().next().unwrap_or_default();
     let (name, command) = match arbitrator::is_garbd(Path::new(&argv0)) {
         true => (arbitrator::GARBD, Command::Arbitrator(Garbd::parse().args)),
@@ -208,6 +213,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
+        Command::Bench(BenchCommand::Provider(plan)) => Ok(provider::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }

@@ -1,7 +1,7 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
 //! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
-//! [`sysbench`] and [`tpcc`] are within it.
+//! [`sysbench`], [`tpcc`] and [`provider`] are within it.
 //! [`latency`] is older and stands beside it.
 
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ pub mod frame;
 pub mod inserts;
 pub mod latency;
 pub mod oltp;
+pub mod provider;
 pub mod stats;
 pub mod sysbench;
 pub mod tpcc;

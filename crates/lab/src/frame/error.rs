@@ -9,6 +9,7 @@ use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
 
 use crate::oltp::OltpError;
+use crate::provider::HostsError;
 
 /// Why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum LabError {
     /// A system did not do what it should.
     #[error(transparent)]
     Deploy(#[from] DeployError),
+    /// The hosts of a provider failed.
+    #[error(transparent)]
+    Hosts(Box<HostsError>),
     /// The load failed.
     #[error("{node}: {source}")]
     Load {
@@ -119,7 +123,7 @@ pub enum LabError {
 
 impl LabError {
     /// The error of a file.
-    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {
             path: path.to_path_buf(),
             source,
@@ -130,6 +134,12 @@ impl LabError {
 impl From<ClusterError> for LabError {
     fn from(error: ClusterError) -> Self {
         Self::Deploy(error.into())
+    }
+}
+
+impl From<HostsError> for LabError {
+    fn from(error: HostsError) -> Self {
+        Self::Hosts(Box::new(error))
     }
 }
 
