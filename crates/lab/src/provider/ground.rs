@@ -171,8 +171,8 @@ impl Ground for Hosts {
         Ok((Self { libraries, dir }, Vec::new()))
     }
 
-    fn start<'a>(
-        &'a self,
+    fn start(
+        &self,
         _experiment: &dyn Experiment<Self>,
         cell: &Cell,
         setup: &HostSetup,

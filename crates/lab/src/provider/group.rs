@@ -30,12 +30,12 @@ pub struct Group {
 impl Group {
     /// Starts the hosts, one after the other, below `dir`.
     pub fn start(library: &Library, setup: &HostSetup, dir: &Path) -> Result<Self, LabError> {
-        make_private_dir(dir)?;
         let ports = match setup.base_port {
             Some(base) => ports::from_base(base, setup.nodes),
             None => ports::find_free(setup.nodes),
         };
         let ports = ports.map_err(HostsError::from)?;
+        make_private_dir(dir)?;
         let mut group = Self {
             library: library.clone(),
             options: ports.iter().map(|ports| setup.options(ports)).collect(),

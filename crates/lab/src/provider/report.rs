@@ -8,6 +8,9 @@ use crate::frame::{
 };
 use crate::stats::{mean_interval, median};
 
+/// The mode of Trireme that stands beside Galera: its default.
+const DEFAULT_MODE: &str = "os";
+
 /// The point of the claims that name one: clients of each node.
 const MIDDLE: u64 = 8;
 
@@ -20,8 +23,8 @@ const HALF: f64 = 0.5;
 /// Figures of charts and tables: name, text, digits.
 const FIGURES: [(&str, &str, usize); 7] = [
     (RATE, "write-sets/s", 0),
-    ("p50_us", "median latency, µs", 0),
-    ("p99_us", "99th percentile of the latency, µs", 0),
+    ("p50_us", "median latency, µs", 1),
+    ("p99_us", "99th percentile of the latency, µs", 1),
     (
         "cpu_us_per_write_set",
         "processor time of all nodes per write-set, µs",
@@ -79,7 +82,7 @@ pub fn description(experiment: &Provider) -> Vec<String> {
              stand-in that replicates nothing and answers at once: the host's own floor. It is in the tables only.",
             load.seconds, load.warmup_seconds
         ),
-        "repl.durability: with \"os\" a node acknowledges once its log is handed to the operating system, with \"disk\" once it is \
+        "repl.durability: with \"os\", the default, which names below leave out, a node acknowledges once its log is handed to the operating system, with \"disk\" once it is \
          flushed; with \"memory\" it writes it later. Galera has no such setting: its cache is mapped memory."
             .to_string(),
         "Error bars and brackets are 95 % intervals of the mean over the repetitions; without them there was one run."
@@ -87,10 +90,10 @@ pub fn description(experiment: &Provider) -> Vec<String> {
     ]
 }
 
-/// A system with its mode, as charts and tables call it.
+/// A system with its mode, as charts and tables call it: the default goes without saying.
 fn label((system, mode): &(String, String)) -> String {
     match mode.as_str() {
-        NO_DURABILITY => system.clone(),
+        NO_DURABILITY | DEFAULT_MODE => system.clone(),
         mode => format!("{system} {mode}"),
     }
 }
@@ -175,9 +178,6 @@ pub fn tables(records: &[Record], variants: &[(String, String)]) -> Vec<Table> {
         })
         .collect()
 }
-
-/// The mode of Trireme that stands beside Galera: its default.
-const DEFAULT_MODE: &str = "os";
 
 /// Our own claims. Galera is the yardstick of most.
 pub fn claims(records: &[Record], nodes: usize) -> Vec<Claim> {
