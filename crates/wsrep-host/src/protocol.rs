@@ -77,8 +77,8 @@ pub struct LoadResult {
     pub cpu_us: u64,
     /// Times that a thread of this process gave up its processor to wait.
     pub voluntary_switches: u64,
-    /// Seqno that was visible here at the end.
-    pub last_committed: i64,
+    /// The last seqno that has passed commit order here: none of this node's clients got a later one.
+    pub last_seqno: i64,
 }
 
 /// What the process answers.

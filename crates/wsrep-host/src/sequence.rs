@@ -43,7 +43,7 @@ impl Sequence {
         if seqno <= digest.last {
             digest.out_of_order += 1;
         }
-        digest.last = seqno;
+        digest.last = digest.last.max(seqno);
     }
 
     /// What has been added since the last [`Sequence::clear`].

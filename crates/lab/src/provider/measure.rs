@@ -56,7 +56,7 @@ pub fn measure(
         // The stand-in's nodes know nothing of each other.
         return Ok(());
     }
-    let last = results.iter().map(|result| result.last_committed).max();
+    let last = results.iter().map(|result| result.last_seqno).max();
     group.compare(last.unwrap_or(0))
 }
 
@@ -127,7 +127,7 @@ mod tests {
             per_second: vec![write_sets / 2, write_sets / 2],
             cpu_us: 300,
             voluntary_switches: 600,
-            last_committed: 0,
+            last_seqno: 0,
         }
     }
 
