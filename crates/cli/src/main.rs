@@ -10,6 +10,7 @@ use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
 use trireme_lab::nodes;
+use trireme_lab::provider;
 use trireme_lab::sysbench;
 use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
@@ -134,6 +135,7 @@ enum BenchCommand {
     Inserts(inserts::Plan),
     Latency(latency::Plan),
     Nodes(nodes::Plan),
+    Provider(provider::Plan),
     Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
@@ -148,6 +150,9 @@ fn parse_nodes(text: &str) -> Result<usize, String> {
 type AnyError = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
+    if provider::is_host() {
+        return provider::host();
+    }
     let argv0 = std::env::args_os().next().unwrap_or_default();
     let (name, command) = match arbitrator::is_garbd(Path::new(&argv0)) {
         true => (arbitrator::GARBD, Command::Arbitrator(Garbd::parse().args)),
@@ -211,6 +216,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Nodes(plan)) => Ok(nodes::run(&plan)?),
+        Command::Bench(BenchCommand::Provider(plan)) => Ok(provider::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }

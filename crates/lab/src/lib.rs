@@ -1,7 +1,7 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
 //! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
-//! [`nodes`], [`sysbench`] and [`tpcc`] are within it.
+//! [`nodes`], [`sysbench`], [`tpcc`] and [`provider`] are within it.
 //! [`client_processes`] is a load that experiments share. [`latency`] is older and stands beside it.
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ pub mod inserts;
 pub mod latency;
 pub mod nodes;
 pub mod oltp;
+pub mod provider;
 pub mod stats;
 pub mod sysbench;
 pub mod tpcc;

@@ -35,6 +35,8 @@ macro_rules! c_enum {
 
 mod buf;
 mod flags;
+#[cfg(feature = "host")]
+pub mod host;
 mod ids;
 mod init;
 mod layout;

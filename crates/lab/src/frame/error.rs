@@ -10,6 +10,7 @@ use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
 
 use crate::oltp::OltpError;
+use crate::provider::HostsError;
 
 /// Why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub enum LabError {
     /// A system did not do what it should.
     #[error(transparent)]
     Deploy(#[from] DeployError),
+    /// The hosts of a provider failed.
+    #[error(transparent)]
+    Hosts(Box<HostsError>),
     /// The load failed.
     #[error("{node}: {source}")]
     Load {
@@ -137,6 +141,12 @@ impl From<ClusterError> for LabError {
 impl From<SysbenchError> for LabError {
     fn from(error: SysbenchError) -> Self {
         Self::Oltp(error.into())
+    }
+}
+
+impl From<HostsError> for LabError {
+    fn from(error: HostsError) -> Self {
+        Self::Hosts(Box::new(error))
     }
 }
 

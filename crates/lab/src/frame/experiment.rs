@@ -3,27 +3,15 @@
 use std::path::PathBuf;
 
 use trireme_testbed::settings::Settings;
-use trireme_testbed::systems::{Deployed, Durability};
 
 use super::chart::Chart;
 use super::claims::Claim;
 use super::error::LabError;
+use super::ground::Ground;
 use super::record::{Cell, Measured, Record};
+use super::servers::Servers;
 use crate::stats::{mean_interval, median};
 use crate::work_dir::empty_template;
-
-/// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setup {
-    /// Nodes wanted; a system without replication has one.
-    pub nodes: usize,
-    /// When a commit is on stable storage.
-    pub durability: Durability,
-    /// Further arguments of each server.
-    pub arguments: Vec<String>,
-    /// Differs between cells that must not share servers.
-    pub generation: u32,
-}
 
 /// A table of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +35,8 @@ pub fn shown(values: &[f64], digits: usize) -> String {
     }
 }
 
-/// An experiment of the field's literature.
-pub trait Experiment {
+/// An experiment of the field's literature, on servers unless it brings a ground of its own.
+pub trait Experiment<G: Ground = Servers> {
     /// Its name: the command.
     fn name(&self) -> &'static str;
 
@@ -67,8 +55,8 @@ pub trait Experiment {
         Vec::new()
     }
 
-    /// How a cell's servers are set up.
-    fn setup(&self, cell: &Cell) -> Setup;
+    /// How what a cell is measured on is set up.
+    fn setup(&self, cell: &Cell) -> G::Setup;
 
     /// Settings of a cell's servers that are no arguments; none unless the experiment has some.
     fn configure(&self, _cell: &Cell, _settings: &mut Settings) {}
@@ -78,17 +66,17 @@ pub trait Experiment {
         Ok(empty_template()?)
     }
 
-    /// How long a cell takes without the start of its servers, roughly, in seconds.
+    /// How long a cell takes without the start of what it is measured on, roughly, in seconds.
     fn estimate_seconds(&self, cell: &Cell) -> f64;
 
-    /// Memory and disk that the servers of one cell need, in MiB.
+    /// Memory and disk that one cell needs, in MiB.
     fn needs_mib(&self) -> (u64, u64);
 
-    /// Measures a cell and checks the rows of all nodes. What `measured` holds is kept when this fails.
+    /// Measures a cell and checks that all nodes hold the same. What `measured` holds is kept when this fails.
     fn measure(
         &self,
         cell: &Cell,
-        deployed: &mut Deployed,
+        system: &mut G::System<'_>,
         measured: &mut Measured,
     ) -> Result<(), LabError>;
 
@@ -101,6 +89,11 @@ pub trait Experiment {
     /// The report's tables.
     fn tables(&self, records: &[Record]) -> Vec<Table>;
 
-    /// The article's claims, judged by the raw data.
+    /// Whose claims are judged.
+    fn claimant(&self) -> &'static str {
+        "the article"
+    }
+
+    /// The claims, judged by the raw data.
     fn claims(&self, records: &[Record]) -> Vec<Claim>;
 }

@@ -1,7 +1,7 @@
 //! The frame of an experiment: what every one of them needs, and none should write again.
 //!
 //! An [`Experiment`] names its cells (a system at a point, once per repetition) in the order in which they shall run, and
-//! measures one at a time. The frame starts and ends the systems, tells the time left, keeps each cell's raw data as soon as
+//! measures one at a time. The frame starts and ends the systems ([`Servers`], or another [`Ground`]), tells the time left, keeps each cell's raw data as soon as
 //! it is there, goes on where an earlier run ended, and writes CSV, JSON and one HTML report.
 
 mod chart;
@@ -10,6 +10,7 @@ mod compare;
 mod error;
 mod experiment;
 mod facts;
+mod ground;
 mod html;
 mod notebook;
 mod options;
@@ -17,13 +18,17 @@ mod page;
 mod progress;
 mod record;
 mod runner;
+mod servers;
 mod shares;
 
 pub use chart::{Axis, Chart, Point, Series};
 pub use claims::{Claim, State, Verdict, faster_everywhere, paired_ratios};
 pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
-pub use experiment::{Experiment, Setup, Table, shown};
+pub use experiment::{Experiment, Table, shown};
+pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
+pub use page::Absent;
 pub use record::{Cell, Measured, Record, values};
 pub use runner::{plan_of, run};
+pub use servers::{Servers, Setup};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::claims::{State, Verdict};
 use super::experiment::Experiment;
+use super::ground::Ground;
 use super::html::{escape, table};
 use super::notebook::Notebook;
 use super::record::Record;
@@ -30,8 +31,8 @@ pub struct Absent {
 }
 
 /// The report of what the notebook holds; `planned` is the number of cells of the whole run.
-pub fn page(
-    experiment: &dyn Experiment,
+pub fn page<G: Ground>(
+    experiment: &dyn Experiment<G>,
     notebook: &Notebook,
     facts: &[(String, String)],
     absent: &[Absent],
@@ -78,7 +79,7 @@ pub fn page(
             escape(text)
         );
     }
-    out += "<h2>Claims of the article</h2>\n";
+    out += &format!("<h2>Claims of {}</h2>\n", experiment.claimant());
     out += &claims(experiment, records);
     out + "</body></html>\n"
 }
@@ -147,7 +148,7 @@ fn provenance(records: &[Record]) -> String {
     )
 }
 
-fn claims(experiment: &dyn Experiment, records: &[Record]) -> String {
+fn claims<G: Ground>(experiment: &dyn Experiment<G>, records: &[Record]) -> String {
     let all = experiment.claims(records);
     let text = |verdict: &Verdict| {
         let word = match verdict.state {
@@ -162,7 +163,8 @@ fn claims(experiment: &dyn Experiment, records: &[Record]) -> String {
         .iter()
         .map(|c| vec![c.text.clone(), text(&c.galera), text(&c.trireme)])
         .collect();
-    let header = ["claim of the article", "on Galera, here?", "on Trireme?"];
+    let claim = format!("claim of {}", experiment.claimant());
+    let header = [claim.as_str(), "on Galera, here?", "on Trireme?"];
     table(&header, &rows, |row, column| {
         let verdict = match column {
             1 => &all[row].galera,

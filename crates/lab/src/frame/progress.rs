@@ -3,23 +3,24 @@
 use std::time::Instant;
 
 use super::experiment::Experiment;
+use super::ground::Ground;
 use super::notebook::Notebook;
 use super::record::Cell;
 
-/// Time for the servers of a cell to start, until it is known: a guess.
+/// Time for the system of a cell to start, until it is known: a guess.
 const START_SECONDS: f64 = 8.0;
 
 /// What is done and what is left, by the experiment's estimates corrected by the time that cells have taken.
-pub struct Progress<'a> {
-    experiment: &'a dyn Experiment,
+pub struct Progress<'a, G: Ground> {
+    experiment: &'a dyn Experiment<G>,
     left: f64,
     done: f64,
     began: Instant,
 }
 
-impl<'a> Progress<'a> {
+impl<'a, G: Ground> Progress<'a, G> {
     /// Nothing is done yet of the cells that the notebook lacks.
-    pub fn new(experiment: &'a dyn Experiment, cells: &[Cell], notebook: &Notebook) -> Self {
+    pub fn new(experiment: &'a dyn Experiment<G>, cells: &[Cell], notebook: &Notebook) -> Self {
         let mut progress = Self {
             experiment,
             left: 0.0,

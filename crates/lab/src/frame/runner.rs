@@ -7,21 +7,20 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trireme_testbed::Cluster;
 use trireme_testbed::cluster::make_private_dir;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
-use trireme_testbed::systems::{self, Deployed, System, SystemError};
-use trireme_testbed::{Cluster, Settings};
 
 use super::error::LabError;
-use super::experiment::{Experiment, Setup};
+use super::experiment::Experiment;
 use super::facts;
+use super::ground::Ground;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
 use super::page::{Absent, page};
 use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
-use super::shares::{InForce, Shares};
 use crate::work_dir::work_dir;
 
 /// The choices of the run of an experiment in `dir`.
@@ -30,13 +29,14 @@ pub fn plan_of<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, L
 }
 
 /// Runs all cells that have not been measured yet, and writes the report. `plan` is what a later `--resume` needs to know.
-pub fn run(
-    experiment: &dyn Experiment,
+pub fn run<G: Ground>(
+    experiment: &dyn Experiment<G>,
     options: &FrameOptions,
     plan: &impl Serialize,
 ) -> Result<(), LabError> {
-    let Found { systems, absent } = find(options)?;
-    let mut runner = Runner::new(experiment, &systems, options)?;
+    let dir = work_dir().join("lab");
+    let (ground, absent) = G::find(options, &dir)?;
+    let mut runner = Runner::new(experiment, &ground, dir, options.minutes)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
         (None, Some(dir)) => Notebook::create(dir, experiment.name(), plan)?,
@@ -72,38 +72,12 @@ pub fn run(
     }
 }
 
-/// The systems that were asked for.
-struct Found {
-    /// Those at hand.
-    systems: Vec<Box<dyn System>>,
-    /// Those that nobody can set up here.
-    absent: Vec<Absent>,
-}
-
-/// Finds the systems. One that only has to be installed is an error, which names the remedy.
-fn find(options: &FrameOptions) -> Result<Found, LabError> {
-    let mut systems = Vec::new();
-    let mut absent = Vec::new();
-    for name in &options.systems {
-        match systems::find(name, options.provider.as_deref()) {
-            Ok(system) => systems.push(system),
-            Err(error @ SystemError::CannotBeHad { .. }) => absent.push(Absent {
-                system: name.clone(),
-                reason: error.to_string(),
-            }),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    match (systems.is_empty(), absent.first()) {
-        (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
-            name: first.system.clone(),
-        })),
-        _ => Ok(Found { systems, absent }),
-    }
-}
-
 /// The cells that are known by now, but those of systems that are not to be had.
-fn known_cells(experiment: &dyn Experiment, absent: &[Absent], notebook: &Notebook) -> Vec<Cell> {
+fn known_cells<G: Ground>(
+    experiment: &dyn Experiment<G>,
+    absent: &[Absent],
+    notebook: &Notebook,
+) -> Vec<Cell> {
     let mut cells = experiment.cells();
     cells.extend(experiment.further_cells(notebook.records()));
     cells.retain(|cell| absent.iter().all(|absent| absent.system != cell.system));
@@ -111,7 +85,7 @@ fn known_cells(experiment: &dyn Experiment, absent: &[Absent], notebook: &Notebo
 }
 
 /// Where results go when nothing is said.
-fn default_out(experiment: &dyn Experiment) -> PathBuf {
+fn default_out<G: Ground>(experiment: &dyn Experiment<G>) -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     format!(
         "trireme-bench-{}-{}",
@@ -121,71 +95,44 @@ fn default_out(experiment: &dyn Experiment) -> PathBuf {
     .into()
 }
 
-/// Servers that run, and what they were started for.
-struct Running<'a> {
-    deployed: Deployed<'a>,
-    setup: Setup,
-    in_force: Option<InForce>,
+/// A system that runs, and what it was started for.
+struct Running<'a, G: Ground + 'a> {
+    running: G::Running<'a>,
+    system: String,
+    setup: G::Setup,
 }
 
-impl Running<'_> {
-    /// Measures a cell, and notes how often the groups of processes had to wait meanwhile.
-    fn measure(
-        &mut self,
-        experiment: &dyn Experiment,
-        cell: &Cell,
-        measured: &mut Measured,
-    ) -> Result<(), LabError> {
-        let waited = |running: &Self| {
-            let in_force = running.in_force.as_ref();
-            in_force.map(|in_force| in_force.throttling(&running.deployed))
-        };
-        let before = waited(self);
-        let result = experiment.measure(cell, &mut self.deployed, measured);
-        if let (Some(in_force), Some(before)) = (&self.in_force, before) {
-            in_force.note(&self.deployed, &before, measured);
-        }
-        result
-    }
-}
-
-struct Runner<'a> {
-    experiment: &'a dyn Experiment,
-    systems: &'a [Box<dyn System>],
+struct Runner<'a, G: Ground> {
+    experiment: &'a dyn Experiment<G>,
+    ground: &'a G,
     facts: Vec<(String, String)>,
-    shares: Option<Shares>,
-    running: Option<Running<'a>>,
+    running: Option<Running<'a, G>>,
     stop_at: Option<Instant>,
     dir: PathBuf,
     _lock: File,
 }
 
-impl<'a> Runner<'a> {
+impl<'a, G: Ground> Runner<'a, G> {
     fn new(
-        experiment: &'a dyn Experiment,
-        systems: &'a [Box<dyn System>],
-        options: &FrameOptions,
+        experiment: &'a dyn Experiment<G>,
+        ground: &'a G,
+        dir: PathBuf,
+        minutes: Option<u64>,
     ) -> Result<Self, LabError> {
         let lock = lock()?;
-        let dir = work_dir().join("lab");
         Cluster::clear(&dir)?;
         enough(experiment)?;
-        let shares = options.cpu_per_node.map(Shares::new);
         let mut facts = facts::machine();
-        if let Some(shares) = &shares {
-            shares.check()?;
-            line(&shares.line());
-            facts.push(("processor time of a node".to_string(), shares.text()));
+        for (name, value) in ground.facts()? {
+            line(&format!("{name}: {value}"));
+            facts.push((name, value));
         }
         Ok(Self {
             experiment,
-            systems,
+            ground,
             facts,
-            shares,
             running: None,
-            stop_at: options
-                .minutes
-                .map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
+            stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
             dir,
             _lock: lock,
         })
@@ -226,7 +173,10 @@ impl<'a> Runner<'a> {
             let mut measured = Measured::default();
             let result = self.prepare(cell, &setup, notebook).and_then(|()| {
                 match &mut self.running {
-                    Some(running) => running.measure(self.experiment, cell, &mut measured),
+                    Some(system) => {
+                        let running = &mut system.running;
+                        G::measure(running, self.experiment, cell, &mut measured)
+                    }
                     // `prepare` has succeeded, so there is one.
                     None => Err(LabError::Client),
                 }
@@ -253,66 +203,39 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Has the servers of a cell running.
+    /// Has the system of a cell running.
     fn prepare(
         &mut self,
         cell: &Cell,
-        setup: &Setup,
+        setup: &G::Setup,
         notebook: &mut Notebook,
     ) -> Result<(), LabError> {
         if let Some(running) = &self.running {
-            if running.deployed.system().name() == cell.system && running.setup == *setup {
+            if running.system == cell.system && running.setup == *setup {
                 return Ok(());
             }
         }
-        if let Some(Running {
-            deployed, in_force, ..
-        }) = self.running.take()
-        {
-            drop(in_force);
-            deployed.end()?;
+        if let Some(earlier) = self.running.take() {
+            G::end(earlier.running)?;
         }
-        let system = self.systems.iter().find(|s| s.name() == cell.system);
-        let system =
-            system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
-        let mut settings = Settings::new(&self.dir, setup.nodes, None);
-        settings.template = Some(self.experiment.template(cell)?);
-        settings.mariadbd_args = setup.arguments.clone();
-        self.experiment.configure(cell, &mut settings);
-        let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
-        let name = format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase();
+        let running = self.ground.start(self.experiment, cell, setup)?;
+        let name = G::settings_name(cell, setup);
         if !notebook.settings().contains_key(&name) {
-            let shares = self.shares.map(|shares| shares.line() + "\n");
-            let text = format!(
-                "{}\n{}\n{}\n{}",
-                facts::versions(&deployed),
-                system.about(),
-                shares.unwrap_or_default(),
-                deployed.settings_text()
-            );
-            line(&format!(
-                "{name}: {}; {}\n  {}",
-                facts::versions(&deployed),
-                system.about(),
-                setup.arguments.join(" ")
-            ));
-            notebook.note_settings(name, text)?;
+            let description = self.ground.describe(setup, &running);
+            line(&format!("{name}: {}", description.line));
+            notebook.note_settings(name, description.text)?;
         }
-        let in_force = match self.shares {
-            Some(shares) => Some(InForce::begin(shares, &mut deployed)?),
-            None => None,
-        };
         self.running = Some(Running {
-            deployed,
+            running,
+            system: cell.system.clone(),
             setup: setup.clone(),
-            in_force,
         });
         Ok(())
     }
 
-    /// Ends the servers and removes their data; after a failure their logs stay, and this says where.
+    /// Ends what runs and removes its data; after a failure the logs stay, and this says where.
     fn end(&mut self, failed: bool) -> String {
-        // Dropping it kills the servers.
+        // Dropping it ends it.
         drop(self.running.take());
         if failed && self.dir.exists() {
             return format!("; logs: {}/node*/error.log", self.dir.display());
@@ -336,7 +259,7 @@ fn lock() -> Result<File, LabError> {
 }
 
 /// Fails before anything starts if memory or disk will not do.
-fn enough(experiment: &dyn Experiment) -> Result<(), LabError> {
+fn enough<G: Ground>(experiment: &dyn Experiment<G>) -> Result<(), LabError> {
     let (memory, disk) = experiment.needs_mib();
     let too_little = |what: String, needed_mib, free_mib, remedy| LabError::TooLittle {
         what,

@@ -1,0 +1,152 @@
+//! The usual ground: database servers of the systems that the testbed knows.
+
+use std::path::{Path, PathBuf};
+
+use trireme_testbed::Settings;
+use trireme_testbed::cpu_share::Throttling;
+use trireme_testbed::systems::{self, Deployed, Durability, System, SystemError};
+
+use super::error::LabError;
+use super::experiment::Experiment;
+use super::facts;
+use super::ground::{Description, Ground};
+use super::options::FrameOptions;
+use super::page::Absent;
+use super::record::{Cell, Measured};
+use super::shares::{InForce, Shares};
+
+/// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// Nodes wanted; a system without replication has one.
+    pub nodes: usize,
+    /// When a commit is on stable storage.
+    pub durability: Durability,
+    /// Further arguments of each server.
+    pub arguments: Vec<String>,
+    /// Differs between cells that must not share servers.
+    pub generation: u32,
+}
+
+/// Database servers, each with a share of the processors if one was asked for.
+pub struct Servers {
+    systems: Vec<Box<dyn System>>,
+    shares: Option<Shares>,
+    dir: PathBuf,
+}
+
+/// Servers that run, and their shares of the processors.
+pub struct RunningServers<'a> {
+    // Lifted before the servers end.
+    in_force: Option<InForce>,
+    deployed: Deployed<'a>,
+}
+
+impl RunningServers<'_> {
+    fn throttling(&self) -> Option<Vec<Throttling>> {
+        let in_force = self.in_force.as_ref();
+        in_force.map(|in_force| in_force.throttling(&self.deployed))
+    }
+}
+
+impl Ground for Servers {
+    type Setup = Setup;
+    type Running<'a> = RunningServers<'a>;
+    type System<'a> = Deployed<'a>;
+
+    fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
+        let mut systems = Vec::new();
+        let mut absent: Vec<Absent> = Vec::new();
+        for name in &options.systems {
+            match systems::find(name, options.provider.as_deref()) {
+                Ok(system) => systems.push(system),
+                Err(error @ SystemError::CannotBeHad { .. }) => absent.push(Absent {
+                    system: name.clone(),
+                    reason: error.to_string(),
+                }),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match (systems.is_empty(), absent.first()) {
+            (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
+                name: first.system.clone(),
+            })),
+            _ => {
+                let servers = Self {
+                    systems,
+                    shares: options.cpu_per_node.map(Shares::new),
+                    dir: dir.to_path_buf(),
+                };
+                Ok((servers, absent))
+            }
+        }
+    }
+
+    fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
+        let Some(shares) = &self.shares else {
+            return Ok(Vec::new());
+        };
+        shares.check()?;
+        let name = "processor time of a node".to_string();
+        Ok(vec![(name, shares.text())])
+    }
+
+    fn start<'a>(
+        &'a self,
+        experiment: &dyn Experiment,
+        cell: &Cell,
+        setup: &Setup,
+    ) -> Result<RunningServers<'a>, LabError> {
+        let system = self.systems.iter().find(|s| s.name() == cell.system);
+        let system =
+            system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
+        let mut settings = Settings::new(&self.dir, setup.nodes, None);
+        settings.template = Some(experiment.template(cell)?);
+        settings.mariadbd_args = setup.arguments.clone();
+        experiment.configure(cell, &mut settings);
+        let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
+        let in_force = match self.shares {
+            Some(shares) => Some(InForce::begin(shares, &mut deployed)?),
+            None => None,
+        };
+        Ok(RunningServers { in_force, deployed })
+    }
+
+    /// Notes, too, how often the groups of processes had to wait meanwhile.
+    fn measure(
+        running: &mut RunningServers<'_>,
+        experiment: &dyn Experiment,
+        cell: &Cell,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        let before = running.throttling();
+        let result = experiment.measure(cell, &mut running.deployed, measured);
+        if let (Some(in_force), Some(before)) = (&running.in_force, before) {
+            in_force.note(&running.deployed, &before, measured);
+        }
+        result
+    }
+
+    fn end(running: RunningServers<'_>) -> Result<(), LabError> {
+        drop(running.in_force);
+        Ok(running.deployed.end()?)
+    }
+
+    fn settings_name(cell: &Cell, setup: &Setup) -> String {
+        format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase()
+    }
+
+    fn describe(&self, setup: &Setup, running: &RunningServers<'_>) -> Description {
+        let deployed = &running.deployed;
+        let (versions, about) = (facts::versions(deployed), deployed.system().about());
+        let shares = self.shares.map(|shares| shares.line() + "\n");
+        Description {
+            line: format!("{versions}; {about}\n  {}", setup.arguments.join(" ")),
+            text: format!(
+                "{versions}\n{about}\n{}\n{}",
+                shares.unwrap_or_default(),
+                deployed.settings_text()
+            ),
+        }
+    }
+}

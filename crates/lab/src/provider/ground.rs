@@ -1,0 +1,251 @@
+//! What this experiment runs on: hosts of providers, instead of database servers.
+
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::time::Duration;
+
+use trireme_testbed::cluster::make_private_dir;
+use trireme_testbed::packages;
+use trireme_testbed::ports::NodePorts;
+use trireme_testbed::systems::Wsrep;
+use trireme_wsrep_host::{Command, Reply};
+
+use super::error::HostsError;
+use super::group::Group;
+use super::host::{Host, ask};
+use super::{DURABILITY, NO_DURABILITY};
+use crate::frame::{
+    Absent, Cell, Description, Experiment, FrameOptions, Ground, LabError, Measured,
+};
+use crate::work_dir::work_dir;
+
+/// The stand-in for a provider.
+pub const NULL: &str = "null";
+
+/// How long a library may take to be loaded.
+const PROBE: Duration = Duration::from_secs(30);
+
+/// How a group is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSetup {
+    /// Nodes.
+    pub nodes: usize,
+    /// Threads of each node that apply.
+    pub appliers: usize,
+    /// The level of the factor durability.
+    pub durability: String,
+    /// First port; free ones if none is given.
+    pub base_port: Option<u16>,
+    /// Differs between cells that must not share a group.
+    pub generation: u32,
+}
+
+impl HostSetup {
+    /// Provider options of a node.
+    pub fn options(&self, ports: &NodePorts) -> String {
+        let (host, group, ist) = (ports.host, ports.group, ports.ist());
+        let mut options = format!(
+            "base_port={group};gmcast.listen_addr=tcp://{host}:{group};ist.recv_addr={host}:{ist};gcache.size=128M"
+        );
+        if self.durability != NO_DURABILITY {
+            options += &format!(";repl.durability={}", self.durability);
+        }
+        options
+    }
+}
+
+/// A provider, or the stand-in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    name: String,
+    path: Option<PathBuf>,
+    /// What it says of itself.
+    identity: String,
+}
+
+impl Library {
+    /// Its name in options and reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it lies; the stand-in is nowhere.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Finds the library of an entry of `--systems`, and loads it once.
+    fn find(entry: &str, options: &FrameOptions) -> Result<Self, LabError> {
+        if entry == NULL {
+            return Ok(Self {
+                name: NULL.to_string(),
+                path: None,
+                identity: "the stand-in of the host, which replicates nothing and answers at once"
+                    .to_string(),
+            });
+        }
+        let unknown = || HostsError::Unknown(entry.to_string());
+        if !["trireme", "galera"].contains(&entry) && !entry.contains('=') {
+            return Err(unknown().into());
+        }
+        let system = Wsrep::parse(entry, options.provider.as_deref())?;
+        let path = system.provider.ok_or_else(unknown)?;
+        let identity = probe(&system.name, &path)?;
+        Ok(Self {
+            name: system.name,
+            path: Some(path),
+            identity,
+        })
+    }
+}
+
+/// Loads a library in a process of its own, and asks what it is.
+fn probe(system: &str, path: &Path) -> Result<String, LabError> {
+    let bad = |reason: String| HostsError::Library {
+        system: system.to_string(),
+        reason,
+    };
+    let log = work_dir().join("probe.log");
+    let mut host = Host::spawn(system, "probe", &log)?;
+    let commands = [Command::Probe(path.to_path_buf())];
+    match ask(slice::from_mut(&mut host), &commands, PROBE) {
+        Ok(replies) => match replies.first() {
+            Some(Reply::Identity { name, version }) => {
+                Ok(format!("{name} {version}, {}", path.display()))
+            }
+            _ => Err(host.confused()),
+        },
+        Err(LabError::Hosts(error)) => match *error {
+            HostsError::Failed { reason, .. } => Err(bad(reason).into()),
+            HostsError::Died { status, .. } => {
+                let reason = format!(
+                    "{} ends the process that loads it ({status})",
+                    path.display()
+                );
+                Err(bad(reason).into())
+            }
+            other => Err(other.into()),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// The name of an entry of `--systems`.
+pub fn name_of(entry: &str) -> &str {
+    entry.split_once('=').map_or(entry, |(name, _)| name)
+}
+
+/// Whether the library of an entry has the modes of `repl.durability`: Galera has none, and the stand-in writes nothing.
+pub fn has_durability(entry: &str) -> bool {
+    match entry.split_once('=') {
+        Some((_, path)) => !packages::is_galera(Path::new(path)),
+        None => entry == "trireme",
+    }
+}
+
+/// The libraries that are compared.
+pub struct Hosts {
+    libraries: Vec<Library>,
+    dir: PathBuf,
+}
+
+impl Ground for Hosts {
+    type Setup = HostSetup;
+    type Running<'a> = Group;
+    type System<'a> = Group;
+
+    fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
+        if options.cpu_per_node.is_some() {
+            return Err(HostsError::NoShares.into());
+        }
+        make_private_dir(&work_dir())?;
+        let mut libraries: Vec<Library> = Vec::new();
+        for entry in &options.systems {
+            let library = Library::find(entry, options)?;
+            if libraries.iter().any(|other| other.name == library.name) {
+                return Err(HostsError::Twice(library.name).into());
+            }
+            libraries.push(library);
+        }
+        let dir = dir.to_path_buf();
+        Ok((Self { libraries, dir }, Vec::new()))
+    }
+
+    fn start(
+        &self,
+        _experiment: &dyn Experiment<Self>,
+        cell: &Cell,
+        setup: &HostSetup,
+    ) -> Result<Group, LabError> {
+        let library = self.libraries.iter().find(|l| l.name == cell.system);
+        let library = library.ok_or_else(|| HostsError::Unknown(cell.system.clone()))?;
+        Group::start(library, setup, &self.dir)
+    }
+
+    fn measure(
+        group: &mut Group,
+        experiment: &dyn Experiment<Self>,
+        cell: &Cell,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        experiment.measure(cell, group, measured)
+    }
+
+    fn end(group: Group) -> Result<(), LabError> {
+        group.end()
+    }
+
+    fn settings_name(cell: &Cell, _setup: &HostSetup) -> String {
+        match cell.level(DURABILITY) {
+            NO_DURABILITY => cell.system.clone(),
+            mode => format!("{}, repl.durability={mode}", cell.system),
+        }
+    }
+
+    fn describe(&self, setup: &HostSetup, group: &Group) -> Description {
+        let identity = &group.library().identity;
+        let line = format!(
+            "{identity}; {} nodes with {} appliers",
+            setup.nodes, setup.appliers
+        );
+        let options = match group.library().path() {
+            Some(_) => group.options().join("\n"),
+            None => String::new(),
+        };
+        Description {
+            text: format!("{line}\n\n{options}"),
+            line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_libraries_with_modes_get_the_option() {
+        assert!(has_durability("trireme") && has_durability("mine=/x/libtrireme.so"));
+        assert!(!has_durability("galera") && !has_durability(NULL));
+        assert!(!has_durability("old=/x/libgalera_smm.so"));
+        let ports = NodePorts {
+            host: std::net::Ipv4Addr::LOCALHOST,
+            mysql: 1000,
+            group: 1001,
+            sst: 1003,
+        };
+        let options = |durability: &str| {
+            let setup = HostSetup {
+                nodes: 1,
+                appliers: 1,
+                durability: durability.to_string(),
+                base_port: None,
+                generation: 0,
+            };
+            setup.options(&ports)
+        };
+        assert!(options("disk").ends_with("repl.durability=disk"));
+        assert!(!options(NO_DURABILITY).contains("repl."));
+        assert!(options("os").contains("ist.recv_addr=127.0.0.1:1002"));
+    }
+}

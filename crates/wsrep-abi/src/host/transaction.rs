@@ -1,0 +1,95 @@
+//! A local write-set: collected, certified, committed in its order, released.
+
+use super::call;
+use super::loaded::{HostError, Loaded};
+use crate::{
+    Buf, ConnId, DataType, Key, KeyType, Seqno, TrxId, TrxMeta, WsHandle, WsrepStatus, flag,
+};
+
+/// A local transaction. One that was certified has to go through commit order, if it has a seqno, and to be released.
+pub struct Transaction<'a> {
+    loaded: &'a Loaded,
+    connection: ConnId,
+    handle: WsHandle,
+    meta: TrxMeta,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(loaded: &'a Loaded, connection: ConnId, id: TrxId) -> Self {
+        Self {
+            loaded,
+            connection,
+            handle: WsHandle {
+                trx_id: id,
+                opaque: std::ptr::null_mut(),
+            },
+            meta: TrxMeta::UNDEFINED,
+        }
+    }
+
+    /// Adds a key: its parts from the coarsest to the finest.
+    pub fn append_key(&mut self, parts: &[&[u8]], key_type: KeyType) -> Result<(), HostError> {
+        let parts: Vec<Buf> = parts.iter().map(|part| Buf::new(part)).collect();
+        let key = Key {
+            parts: parts.as_ptr(),
+            parts_num: parts.len(),
+        };
+        let handle = &mut self.handle;
+        let status = call!(self.loaded, append_key, handle, &key, 1, key_type, true);
+        HostError::check("append_key", status)
+    }
+
+    /// Adds what the others apply.
+    pub fn append_data(&mut self, data: &[u8]) -> Result<(), HostError> {
+        let (handle, data) = (&mut self.handle, Buf::new(data));
+        let status = call!(
+            self.loaded,
+            append_data,
+            handle,
+            &data,
+            1,
+            DataType::ORDERED,
+            true
+        );
+        HostError::check("append_data", status)
+    }
+
+    /// Replicates and certifies the write-set: `Ok(false)` if it lost against another one.
+    pub fn certify(&mut self) -> Result<bool, HostError> {
+        let (handle, flags) = (&mut self.handle, flag::TRX_START | flag::TRX_END);
+        let meta = &mut self.meta;
+        match call!(self.loaded, certify, self.connection, handle, flags, meta) {
+            WsrepStatus::OK => Ok(true),
+            WsrepStatus::TRX_FAIL => Ok(false),
+            status => Err(HostError::Call {
+                call: "certify",
+                status,
+            }),
+        }
+    }
+
+    /// The place of the write-set in the order, once it was certified and if it got one.
+    pub fn seqno(&self) -> Option<Seqno> {
+        let gtid = self.meta.gtid;
+        (gtid.seqno > 0).then_some(gtid.seqno)
+    }
+
+    /// Waits for the write-set's turn to commit.
+    pub fn commit_order_enter(&self) -> Result<(), HostError> {
+        let status = call!(self.loaded, commit_order_enter, &self.handle, &self.meta);
+        HostError::check("commit_order_enter", status)
+    }
+
+    /// Passes the turn on.
+    pub fn commit_order_leave(&self) -> Result<(), HostError> {
+        let (handle, meta) = (&self.handle, &self.meta);
+        let status = call!(self.loaded, commit_order_leave, handle, meta, &Buf::EMPTY);
+        HostError::check("commit_order_leave", status)
+    }
+
+    /// Ends the transaction: from now on the others may rely on its commit.
+    pub fn release(mut self) -> Result<(), HostError> {
+        let handle = &mut self.handle;
+        HostError::check("release", call!(self.loaded, release, handle))
+    }
+}

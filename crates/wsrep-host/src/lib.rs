@@ -1,0 +1,21 @@
+//! A process that is to a wsrep provider what a server is, without a database: it joins a cluster, applies what comes in
+//! commit order, and commits write-sets of its own from many clients.
+//!
+//! [`run`] is the whole process: it reads a [`Command`] per line of standard input and answers each with a [`Reply`] on
+//! standard output. It ends when its input does, so nothing is left behind by whoever started it. The provider's messages go
+//! to standard error.
+
+#![forbid(unsafe_code)]
+
+mod commits;
+mod load;
+mod member;
+mod node;
+mod process;
+mod protocol;
+mod sequence;
+mod usage;
+
+pub use process::{SUBCOMMAND, run};
+pub use protocol::{Command, LoadPlan, LoadResult, Reply, Start};
+pub use sequence::Digest;

@@ -1,0 +1,98 @@
+//! The process: commands in, replies out.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::node::{Node, NodeError, probe};
+use crate::protocol::{Command, Reply};
+
+/// The argument by which a program that may be this process is told to be it.
+pub const SUBCOMMAND: &str = "wsrep-host";
+
+/// Does what standard input says, until it ends or says [`Command::Leave`].
+pub fn run() -> ExitCode {
+    let mut node = None;
+    for command in commands() {
+        let is_last = command == Command::Leave;
+        let reply = obey(&mut node, command).unwrap_or_else(|error| Reply::Failed {
+            reason: error.to_string(),
+        });
+        // Whoever listened has gone, and the end of the input follows.
+        let _ = say(&reply);
+        if is_last {
+            return ExitCode::SUCCESS;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The commands, read by a thread of its own: the end of the input ends the process also within a load.
+fn commands() -> mpsc::Receiver<Command> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            match serde_json::from_str(&line) {
+                Ok(command) => drop(sender.send(command)),
+                Err(error) => eprintln!("host: cannot read {line:?}: {error}"),
+            }
+        }
+        // An orderly exit would run the library's destructors beside its threads.
+        let _ = kill(Pid::this(), Signal::SIGKILL);
+    });
+    receiver
+}
+
+fn obey(node: &mut Option<Node>, command: Command) -> Result<Reply, HostProcessError> {
+    let running = |node: &mut Option<Node>| node.take().ok_or(HostProcessError::NotStarted);
+    Ok(match command {
+        Command::Probe(library) => {
+            let identity = probe(&library)?;
+            Reply::Identity {
+                name: identity.name,
+                version: identity.version,
+            }
+        }
+        Command::Start(start) => {
+            *node = Some(Node::start(&start)?);
+            Reply::Ready
+        }
+        Command::Leave => {
+            running(node)?.leave()?;
+            Reply::Left
+        }
+        Command::Begin => {
+            let node = node.as_ref().ok_or(HostProcessError::NotStarted)?;
+            node.begin();
+            Reply::Begun
+        }
+        Command::Load(plan) => {
+            let node = node.as_ref().ok_or(HostProcessError::NotStarted)?;
+            Reply::Loaded(node.load(&plan)?)
+        }
+        Command::Settle(seqno) => {
+            let node = node.as_ref().ok_or(HostProcessError::NotStarted)?;
+            Reply::Settled(node.settle(seqno)?)
+        }
+    })
+}
+
+/// Why a command is not obeyed.
+#[derive(Debug, thiserror::Error)]
+enum HostProcessError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error("there is no node yet: say Start first")]
+    NotStarted,
+}
+
+fn say(reply: &Reply) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, reply)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
