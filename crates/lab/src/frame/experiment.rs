@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use trireme_testbed::Server;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::systems::{Deployed, Durability};
 
@@ -73,9 +74,9 @@ pub trait Experiment {
     /// Settings of a cell's servers that are no arguments; none unless the experiment has some.
     fn configure(&self, _cell: &Cell, _settings: &mut Settings) {}
 
-    /// The data directory that a cell's servers start with: empty unless the experiment prepares one.
-    fn template(&self, _cell: &Cell) -> Result<PathBuf, LabError> {
-        Ok(empty_template()?)
+    /// The data directory that a cell's servers, of this kind, start with: empty unless the experiment prepares one.
+    fn template(&self, _cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
+        Ok(empty_template(server)?)
     }
 
     /// How long a cell takes without the start of its servers, roughly, in seconds.

@@ -76,7 +76,7 @@ pub fn run(
 struct Found {
     /// Those at hand.
     systems: Vec<Box<dyn System>>,
-    /// Those that nobody can set up here.
+    /// Those that are not set up here.
     absent: Vec<Absent>,
 }
 
@@ -84,20 +84,22 @@ struct Found {
 fn find(options: &FrameOptions) -> Result<Found, LabError> {
     let mut systems = Vec::new();
     let mut absent = Vec::new();
+    let mut first = None;
     for name in &options.systems {
         match systems::find(name, options.provider.as_deref()) {
             Ok(system) => systems.push(system),
-            Err(error @ SystemError::CannotBeHad { .. }) => absent.push(Absent {
-                system: name.clone(),
-                reason: error.to_string(),
-            }),
+            Err(error) if error.leaves_a_row() => {
+                absent.push(Absent {
+                    system: name.clone(),
+                    reason: error.to_string(),
+                });
+                first.get_or_insert(error);
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    match (systems.is_empty(), absent.first()) {
-        (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
-            name: first.system.clone(),
-        })),
+    match first {
+        Some(first) if systems.is_empty() => Err(first.into()),
         _ => Ok(Found { systems, absent }),
     }
 }
@@ -276,7 +278,7 @@ impl<'a> Runner<'a> {
         let system =
             system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
-        settings.template = Some(self.experiment.template(cell)?);
+        settings.template = Some(self.experiment.template(cell, system.server())?);
         settings.mariadbd_args = setup.arguments.clone();
         self.experiment.configure(cell, &mut settings);
         let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;

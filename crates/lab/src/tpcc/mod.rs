@@ -24,6 +24,7 @@ mod transactions;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use trireme_testbed::Server;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::{
@@ -99,7 +100,7 @@ impl Tpcc {
         let work = Work {
             connections: cell.number("connections") as usize,
             nodes: match cell.level("to") == Target::All.name() {
-                true => deployed.cluster().nodes().len(),
+                true => deployed.writers().len(),
                 false => 1,
             },
             warmup: self.plan.warmup(),
@@ -177,10 +178,10 @@ impl Experiment for Tpcc {
         }
     }
 
-    fn template(&self, cell: &Cell) -> Result<PathBuf, LabError> {
+    fn template(&self, cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
         match cell.level("part") {
-            RUN => loader::template(Self::scale(cell)),
-            _ => Ok(crate::work_dir::empty_template()?),
+            RUN => loader::template(Self::scale(cell), server),
+            _ => Ok(crate::work_dir::empty_template(server)?),
         }
     }
 

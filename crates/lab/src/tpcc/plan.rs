@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use trireme_testbed::systems::Durability;
+use trireme_testbed::systems::{self, Durability, Writers};
 
 use super::loader;
 use crate::frame::{Cell, FrameOptions, Preset};
@@ -224,11 +224,14 @@ impl Plan {
 
     /// Whether a system is measured at a point.
     fn runs(&self, system: &str, point: &Point) -> bool {
+        if point.to == Target::All && systems::writers(system) == Writers::First
+            || self.durability == Flush::Full && !systems::flushes_everywhere(system)
+        {
+            return false;
+        }
         match system {
-            "plain" => point.nodes == 1,
-            // Its replicas take no writes.
-            "semisync" => point.nodes > 1 && point.to == Target::One,
-            "galera" if self.durability == Flush::Full => false,
+            "plain" | "plain-mysql" => point.nodes == 1,
+            "semisync" => point.nodes > 1,
             _ => self.nodes().contains(&point.nodes),
         }
     }
