@@ -302,13 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn a_single_primary_gets_no_load_on_all_nodes() {
+        let systems = "group-replication,group-replication-single";
+        for durability in ["origin", "full"] {
+            let cells = tpcc(&["--systems", systems, "--durability", durability]).cells();
+            let to_all = |name| {
+                let own = cells.iter().filter(move |c| c.system == name);
+                own.filter(|c| c.level("to") == "all").count() > 0
+            };
+            assert!(!to_all("group-replication-single"));
+            // Its other nodes have no setting by which they flush before the answer.
+            assert_eq!(to_all("group-replication"), durability == "origin");
+        }
+    }
+
+    #[test]
     fn a_quick_pass_fits_five_minutes() {
-        let mut quick = tpcc(&["--quick"]);
-        quick
-            .plan
-            .frame
-            .systems
-            .retain(|s| s != "group-replication");
+        let quick = tpcc(&["--quick"]);
         let cells = quick.cells();
         let loads: f64 = cells.iter().map(|c| quick.estimate_seconds(c)).sum();
         // Servers start within 8 s on a machine that does nothing else.

@@ -68,6 +68,13 @@ impl<'a> Deployed<'a> {
         }
     }
 
+    /// Kills node `i`, starts it again, and waits until it takes part as before.
+    pub fn restart(&mut self, i: usize) -> Result<(), DeployError> {
+        self.cluster.kill_node(i)?;
+        self.cluster.start_node(i)?;
+        self.system.rejoin(&self.cluster, i)
+    }
+
     /// Waits until every node has every acknowledged commit. The load must have stopped.
     pub fn settle(&mut self) -> Result<(), DeployError> {
         self.system.settle(&mut self.cluster)

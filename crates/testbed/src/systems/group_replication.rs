@@ -11,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::server::Server;
 use crate::settings::Settings;
+use crate::sql::Row;
 use crate::verify::CATCH_UP;
 
 /// The node that bootstraps the group; the primary where there is a single one.
@@ -18,9 +19,6 @@ const FIRST: usize = 0;
 
 /// Time for all members to be online.
 const CONNECT: Duration = Duration::from_secs(60);
-
-/// The state of a member that takes part.
-const ONLINE: &str = "ONLINE";
 
 /// MySQL with Group Replication.
 pub(super) struct GroupReplication {
@@ -83,21 +81,28 @@ impl System for GroupReplication {
     }
 
     fn connect(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
-        let seeds: Vec<String> = cluster.nodes().iter().map(address).collect();
-        for (i, node) in cluster.nodes().iter().enumerate() {
-            let mut sql = connection(node)?;
-            for statement in join_statements(node, &seeds.join(","), i == FIRST) {
-                sql.exec(&statement).map_err(failed(node))?;
+        for i in 0..cluster.nodes().len() {
+            join(cluster, i, i == FIRST)?;
+        }
+        self.wait_online(cluster)
+    }
+
+    fn rejoin(&self, cluster: &Cluster, i: usize) -> Result<(), DeployError> {
+        let node = cluster.node(i);
+        let other = cluster.nodes().iter().find(|other| other.name != node.name);
+        if let Some(other) = other {
+            // A group takes no process while it still counts a former one of the same address.
+            let began = Instant::now();
+            while role(&members(other)?, node).is_some() {
+                if began.elapsed() > CONNECT {
+                    let reason = format!("{} still counts its former process", other.name);
+                    return Err(replica(node, reason));
+                }
+                pause()?;
             }
         }
-        let began = Instant::now();
-        while let Err(error) = self.check(cluster) {
-            if began.elapsed() > CONNECT {
-                return Err(error);
-            }
-            pause()?;
-        }
-        Ok(())
+        join(cluster, i, other.is_none())?;
+        self.wait_online(cluster)
     }
 
     fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
@@ -123,29 +128,16 @@ impl System for GroupReplication {
     /// Every node sees all nodes online, and as primaries those that take writes.
     fn check(&self, cluster: &Cluster) -> Result<(), DeployError> {
         for node in cluster.nodes() {
-            let query = "SELECT member_port, member_state, member_role \
-                         FROM performance_schema.replication_group_members";
-            let members = connection(node)?.query(query).map_err(failed(node))?;
+            let members = members(node)?;
             for (i, other) in cluster.nodes().iter().enumerate() {
-                let port = other.ports.mysql.to_string();
                 let wanted = match self.writers {
-                    Writers::First if i != FIRST => [ONLINE, "SECONDARY"],
-                    Writers::First | Writers::All => [ONLINE, "PRIMARY"],
+                    Writers::First if i != FIRST => "ONLINE SECONDARY",
+                    Writers::First | Writers::All => "ONLINE PRIMARY",
                 };
-                let found = members
-                    .iter()
-                    .find_map(|row| match row.as_slice() {
-                        [Some(at), state, role] if *at == port => Some([state, role]),
-                        _ => None,
-                    })
-                    .map(|found| found.map(|text| text.as_deref().unwrap_or_default()));
-                if found != Some(wanted) {
-                    let reason = format!(
-                        "it sees {} as {}, not {}",
-                        other.name,
-                        found.map_or("no member".to_string(), |words| words.join(" ")),
-                        wanted.join(" ")
-                    );
+                let found = role(&members, other);
+                if found.as_deref() != Some(wanted) {
+                    let found = found.unwrap_or_else(|| "no member".to_string());
+                    let reason = format!("it sees {} as {found}, not {wanted}", other.name);
                     return Err(replica(node, reason));
                 }
             }
@@ -154,7 +146,47 @@ impl System for GroupReplication {
     }
 }
 
-/// What brings a node that has just started into the group.
+impl GroupReplication {
+    fn wait_online(&self, cluster: &Cluster) -> Result<(), DeployError> {
+        let began = Instant::now();
+        while let Err(error) = self.check(cluster) {
+            if began.elapsed() > CONNECT {
+                return Err(error);
+            }
+            pause()?;
+        }
+        Ok(())
+    }
+}
+
+/// Brings a node that has just started into the group.
+fn join(cluster: &Cluster, i: usize, bootstraps: bool) -> Result<(), DeployError> {
+    let node = cluster.node(i);
+    let seeds: Vec<String> = cluster.nodes().iter().map(address).collect();
+    let mut sql = connection(node)?;
+    for statement in join_statements(node, &seeds.join(","), bootstraps) {
+        sql.exec(&statement).map_err(failed(node))?;
+    }
+    Ok(())
+}
+
+/// The members that a node sees: SQL port, state and role.
+fn members(node: &Node) -> Result<Vec<Row>, DeployError> {
+    let query = "SELECT member_port, CONCAT(member_state, ' ', member_role) \
+                 FROM performance_schema.replication_group_members";
+    connection(node)?.query(query).map_err(failed(node))
+}
+
+/// State and role of `node` among members; `None` if it is none.
+fn role(members: &[Row], node: &Node) -> Option<String> {
+    let port = node.ports.mysql.to_string();
+    members.iter().find_map(|row| match row.as_slice() {
+        [Some(at), role] if *at == port => Some(role.clone().unwrap_or_default()),
+        _ => None,
+    })
+}
+
+/// The statements that bring a node into the group.
 fn join_statements(node: &Node, seeds: &str, bootstraps: bool) -> Vec<String> {
     let bootstrap = |value| format!("SET GLOBAL group_replication_bootstrap_group={value}");
     let mut statements = vec![
@@ -185,5 +217,61 @@ fn replica(node: &Node, reason: String) -> DeployError {
     DeployError::Replica {
         node: node.name.clone(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::NodePorts;
+    use std::net::Ipv4Addr;
+
+    fn node() -> Node {
+        let ports = NodePorts {
+            host: Ipv4Addr::LOCALHOST,
+            mysql: 1000,
+            group: 1001,
+            sst: 1003,
+        };
+        Node::new("node1".to_string(), "/x".into(), ports, Server::MySql)
+    }
+
+    #[test]
+    fn only_the_first_node_founds_a_group() {
+        let founds = |bootstraps| {
+            let statements = join_statements(&node(), "a,b", bootstraps);
+            statements.iter().any(|s| s.contains("bootstrap_group=ON"))
+        };
+        assert!(founds(true) && !founds(false));
+    }
+
+    #[test]
+    fn a_member_is_known_by_its_port() {
+        let row = |port: &str, role: &str| vec![Some(port.to_string()), Some(role.to_string())];
+        let members = [
+            row("1010", "ONLINE PRIMARY"),
+            row("1000", "RECOVERING SECONDARY"),
+        ];
+        assert_eq!(
+            role(&members, &node()).as_deref(),
+            Some("RECOVERING SECONDARY")
+        );
+        assert_eq!(role(&members[..1], &node()), None);
+    }
+
+    #[test]
+    fn durability_reaches_the_binary_log() {
+        let flush = |durability| {
+            let mut settings = Settings::new("/x", 2, None);
+            let system = GroupReplication {
+                writers: Writers::All,
+            };
+            system.configure(durability, &mut settings);
+            let args = settings.mariadbd_args;
+            ["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"]
+                .map(|wanted| args.iter().any(|arg| arg == wanted))
+        };
+        assert_eq!(flush(Durability::Lazy), [false; 2]);
+        assert_eq!(flush(Durability::Origin), [true; 2]);
     }
 }

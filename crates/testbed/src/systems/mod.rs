@@ -80,6 +80,11 @@ pub trait System {
         Ok(())
     }
 
+    /// Has node `i`, which was started again, take part as before, unless it does so by itself.
+    fn rejoin(&self, _cluster: &Cluster, _i: usize) -> Result<(), DeployError> {
+        Ok(())
+    }
+
     /// Waits until every node has every acknowledged commit. The load must have stopped.
     fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
         cluster.wait_caught_up(CATCH_UP)?;

@@ -103,6 +103,17 @@ impl System for SemiSync {
         Ok(())
     }
 
+    fn rejoin(&self, cluster: &Cluster, i: usize) -> Result<(), DeployError> {
+        // Replicas connect by themselves.
+        let statement = match i {
+            SOURCE => "SET GLOBAL rpl_semi_sync_master_enabled=ON",
+            _ => "SET GLOBAL read_only=ON",
+        };
+        let node = cluster.node(i);
+        connection(node)?.exec(statement).map_err(failed(node))?;
+        Ok(())
+    }
+
     fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
         let node = cluster.node(SOURCE);
         let position = connection(node)?
