@@ -21,16 +21,9 @@ shift
 [ "$(id -u)" = 0 ] || die "chroot and namespaces need root: run it with sudo"
 root=$cache/root-$suite
 
-mirror() {
-    # deb822 files first, then the one-line format; the first mirror named serves every release.
-    sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/\2/p' \
-        $(ls /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null) /dev/null | head -n 1
-}
-
 make_root() {
     local mirror log
-    mirror=$(mirror)
-    [ -n "$mirror" ] || die "/etc/apt names no mirror: add one to /etc/apt/sources.list"
+    mirror=$("$repository/scripts/debian-mirror.sh") || exit 1
     command -v debootstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get -q -y install debootstrap >/dev/null 2>&1 ||
         die "debootstrap cannot be installed: run 'apt-get update && apt-get install debootstrap'"
     mkdir -p "$cache"

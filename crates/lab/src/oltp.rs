@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trireme_testbed::ClusterError;
 use trireme_testbed::cluster::{Cluster, make_private_dir};
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
@@ -12,6 +11,7 @@ use trireme_testbed::output::line;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
 use trireme_testbed::sysbench_report::Summary;
+use trireme_testbed::{ClusterError, Server};
 
 use crate::work_dir::work_dir;
 
@@ -29,16 +29,18 @@ pub enum OltpError {
     Interrupted(#[from] Interrupted),
 }
 
-/// A data directory with the prepared table, made once and kept for later invocations.
-pub(crate) fn template(rows: usize) -> Result<PathBuf, OltpError> {
+/// A data directory of `server` with the prepared table, made once and kept for later invocations.
+pub(crate) fn template(rows: usize, server: Server) -> Result<PathBuf, OltpError> {
     make_private_dir(&work_dir())?;
-    let template = work_dir().join(format!("template-oltp-{rows}"));
+    let template = work_dir().join(format!("template-oltp-{rows}{}", server.suffix()));
     if template.exists() {
         return Ok(template);
     }
     line(&format!("preparing a table of {rows} rows"));
     let dir = work_dir().join(format!("prepare-{}", std::process::id()));
-    let mut cluster = Cluster::create(Settings::new(dir, 1, None), |_| {})?;
+    let mut settings = Settings::new(dir, 1, None);
+    settings.server = server;
+    let mut cluster = Cluster::create(settings, |_| {})?;
     cluster.start()?;
     Load::read_write(1, rows, 1).prepare(cluster.node(0))?;
     cluster.stop()?;

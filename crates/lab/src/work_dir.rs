@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use trireme_testbed::ClusterError;
 use trireme_testbed::cluster::{Cluster, make_private_dir};
 use trireme_testbed::settings::{Settings, default_dir};
+use trireme_testbed::{ClusterError, Server};
 
 /// Where templates and running clusters lie.
 pub(crate) fn work_dir() -> PathBuf {
@@ -14,14 +14,16 @@ pub(crate) fn work_dir() -> PathBuf {
     name.into()
 }
 
-/// A data directory with an empty database, made once and kept for later invocations.
-pub(crate) fn empty_template() -> Result<PathBuf, ClusterError> {
+/// A data directory of `server` with an empty database, made once and kept for later invocations.
+pub(crate) fn empty_template(server: Server) -> Result<PathBuf, ClusterError> {
     make_private_dir(&work_dir())?;
-    let template = work_dir().join("template-empty");
+    let template = work_dir().join(format!("template-empty{}", server.suffix()));
     if !template.exists() {
         let dir = work_dir().join(format!("prepare-{}", std::process::id()));
         // Lays it out whole before it gets its name.
-        let cluster = Cluster::create(Settings::new(dir, 1, None), |_| {})?;
+        let mut settings = Settings::new(dir, 1, None);
+        settings.server = server;
+        let cluster = Cluster::create(settings, |_| {})?;
         let made = fs::rename(cluster.node(0).datadir(), &template);
         cluster.delete()?;
         made.map_err(|source| ClusterError::Io {

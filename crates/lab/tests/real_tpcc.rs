@@ -35,7 +35,7 @@ fn a_run_leaves_its_files() {
     }
     let dir = tempfile::tempdir().expect("a directory");
     let out = dir.path().join("out");
-    let text = "tpcc --quick --systems trireme,group-replication --nodes 2 --to all --warehouses 1 \
+    let text = "tpcc --quick --systems trireme,pxc --nodes 2 --to all --warehouses 1 \
                 --connections 4 --seconds 2 --warmup-seconds 0 --out";
     let arguments = text.split_whitespace().map(OsStr::new);
     let plan = Cli::parse_from(arguments.chain([out.as_os_str()])).plan;
@@ -62,7 +62,7 @@ fn a_run_leaves_its_files() {
     }
     let report = fs::read_to_string(out.join("report.html")).expect("a report");
     assert!(report.contains("<svg") && !report.contains("Partial"));
-    assert!(report.contains("<td class=\"\">group-replication</td>"));
+    assert!(report.contains("<td class=\"\">pxc</td>"));
 }
 
 /// For each condition a change that violates it, and one that takes that back.

@@ -56,7 +56,7 @@ impl Cluster {
                 "mariadbd argument {arg:?} is not of the form --name[=value]"
             )));
         }
-        packages::mariadbd()?;
+        settings.server.program()?;
         if settings.nodes > 1 && settings.provider.is_some() {
             packages::check_sst(settings.sst_method)?;
         }
@@ -80,7 +80,12 @@ impl Cluster {
             .enumerate()
             .map(|(i, ports)| {
                 let name = format!("node{}", i + 1);
-                Node::new(name.clone(), settings.dir.join(&name), *ports)
+                Node::new(
+                    name.clone(),
+                    settings.dir.join(&name),
+                    *ports,
+                    settings.server,
+                )
             })
             .collect();
         if let Some(node) = nodes.iter().find(|node| !node::fits_socket(&node.socket())) {
@@ -388,7 +393,7 @@ impl Cluster {
             }
             match &source {
                 Some(source) => datadir::copy(source, &node.datadir())?,
-                None => datadir::install(&node.datadir())?,
+                None => datadir::install(node.server(), &node.datadir())?,
             }
             source.get_or_insert_with(|| node.datadir());
         }

@@ -100,7 +100,12 @@ mod tests {
             group: 1001,
             sst: 1003,
         };
-        let node = Node::new("node1".to_string(), dir.path().join("node1"), ports);
+        let node = Node::new(
+            "node1".to_string(),
+            dir.path().join("node1"),
+            ports,
+            settings.server,
+        );
         write(dir.path(), &settings, true, &[node]).unwrap();
         (dir, settings)
     }

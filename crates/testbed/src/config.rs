@@ -41,6 +41,7 @@ pub fn my_cnf(
         tmp = path("tmp"),
         port = ports.mysql,
     );
+    text += settings.server.default_lines();
     if rustix::process::getuid().is_root() {
         text += "user=root\n";
     }
@@ -80,7 +81,7 @@ pub fn my_cnf(
         .iter()
         .filter_map(|arg| option_line(arg))
     {
-        text += &format!("{line}\n");
+        text += &format!("{}\n", settings.server.option_line(line));
     }
     text
 }
@@ -123,6 +124,7 @@ fn provider_options(ports: NodePorts, more: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Server;
     use std::net::Ipv4Addr;
 
     const A: NodePorts = NodePorts {
@@ -190,6 +192,19 @@ mod tests {
         for bad in ["-x", "x=1", "--", "--a=1\nb=2"] {
             assert_eq!(option_line(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_mysql_server_gets_its_own_names() {
+        let mut settings = Settings::new("/x", 1, None);
+        settings.server = Server::MySql;
+        settings.mariadbd_args = vec!["--innodb-log-file-size=300M".to_string()];
+        let text = my_cnf(&settings, "node1", Path::new("/x/node1"), A, &[A]);
+        assert!(text.contains("\nskip-log-bin\n"), "{text}");
+        assert!(
+            text.ends_with("\ninnodb-redo-log-capacity=300M\n"),
+            "{text}"
+        );
     }
 
     #[test]

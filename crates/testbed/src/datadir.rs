@@ -1,11 +1,12 @@
-//! Data directories: one empty database made by `mariadb-install-db`, and copies of it.
+//! Data directories: one empty database made by the server's own program, and copies of it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Output, Stdio};
 
-use crate::packages::{self, PackageError};
+use crate::packages::PackageError;
+use crate::server::Server;
 
 /// Why there is no data directory.
 #[derive(Debug, thiserror::Error)]
@@ -13,9 +14,11 @@ pub enum DatadirError {
     /// A program is missing.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// `mariadb-install-db` failed.
-    #[error("mariadb-install-db failed in {dir}: {output}", dir = dir.display())]
+    /// The server's program failed.
+    #[error("cannot make an empty database for {server} in {dir}: {output}", dir = dir.display())]
     Install {
+        /// The server's name.
+        server: &'static str,
         /// The directory it was to fill.
         dir: PathBuf,
         /// The end of what it said.
@@ -34,24 +37,13 @@ pub enum DatadirError {
 }
 
 /// Makes an empty database in `dir`: `root` without a password, from this machine only.
-pub fn install(dir: &Path) -> Result<(), DatadirError> {
-    let mut command = Command::new(packages::install_db()?);
-    command
-        .arg("--no-defaults")
-        .arg(format!("--datadir={}", dir.display()))
-        .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-        // Root's accounts by address: servers that resolve no names ignore others.
-        .arg("--skip-name-resolve");
-    if rustix::process::getuid().is_root() {
-        command.arg("--user=root");
-    }
+pub fn install(server: Server, dir: &Path) -> Result<(), DatadirError> {
     let failed = |output: String| DatadirError::Install {
+        server: server.name(),
         dir: dir.to_path_buf(),
         output,
     };
-    let output = command
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
+    let output = run_install(server, dir)?.map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(());
     }
@@ -64,7 +56,22 @@ pub fn install(dir: &Path) -> Result<(), DatadirError> {
     Err(failed(lines.join(" / ")))
 }
 
-/// Copies a data directory with all below it. `to` must not exist, or be empty.
+fn run_install(server: Server, dir: &Path) -> Result<io::Result<Output>, PackageError> {
+    let mut command = server.install_command(dir)?;
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command.spawn().and_then(|mut child| {
+        if let Some(mut input) = child.stdin.take() {
+            // A program that ends without reading says why by itself.
+            let _ = input.write_all(server.accounts().as_bytes());
+        }
+        child.wait_with_output()
+    }))
+}
+
+/// Copies a data directory with all below it, but not the identity of its server. `to` must not exist, or be empty.
 pub fn copy(from: &Path, to: &Path) -> Result<(), DatadirError> {
     copy_tree(from, to).map_err(|source| DatadirError::Copy {
         from: from.to_path_buf(),
@@ -73,10 +80,16 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), DatadirError> {
     })
 }
 
+/// Holds the identity of a MySQL server, which makes another file where it finds none.
+const IDENTITY: &str = "auto.cnf";
+
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if entry.file_name() == IDENTITY {
+            continue;
+        }
         let target = to.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() {
@@ -93,15 +106,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_copied_whole() {
+    fn a_tree_is_copied_without_the_servers_identity() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         fs::write(dir.path().join("a/b/f"), "text").unwrap();
+        fs::write(dir.path().join("a/auto.cnf"), "server-uuid").unwrap();
         copy(&dir.path().join("a"), &dir.path().join("c")).unwrap();
         assert_eq!(
             fs::read_to_string(dir.path().join("c/b/f")).unwrap(),
             "text"
         );
+        assert!(!dir.path().join("c/auto.cnf").exists());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Servers and clusters of several systems on loopback: start, stop, kill, configure, verify.
 //!
-//! [`Cluster`] is the centre: it owns N [`Node`]s, each one ordinary `mariadbd` process with a directory, a `my.cnf` and
-//! ports of its own, joined by whichever wsrep provider the [`Settings`] name. The commands `trireme cluster`, the demo, the
+//! [`Cluster`] is the centre: it owns N [`Node`]s, each one ordinary server process with a directory, a `my.cnf` and
+//! ports of its own, joined by whichever wsrep provider the [`Settings`] name. The process is a `mariadbd`, or what another
+//! [`Server`] says. The commands `trireme cluster`, the demo, the
 //! crash schedules, the soak test, the lab and the integration tests all use it.
 //!
 //! Nothing here touches the system's MariaDB service, its data or its configuration files.
@@ -24,6 +25,7 @@ pub mod preload;
 pub mod process;
 pub mod recovery;
 mod rsync_as_root;
+mod server;
 pub mod settings;
 pub mod sql;
 pub mod status;
@@ -37,6 +39,7 @@ pub use cluster::Cluster;
 pub use cluster_error::ClusterError;
 pub use node::{Node, StartMode};
 pub use node_error::NodeError;
+pub use server::Server;
 pub use settings::{Settings, SstMethod};
 pub use sql::{Sql, SqlError};
 pub use status::NodeStatus;

@@ -1,4 +1,4 @@
-//! One node: a `mariadbd` process with its own directory and ports.
+//! One node: a server process with its own directory and ports.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::cpu_share::{CpuShare, CpuShareError, Throttling};
 use crate::interrupt;
 use crate::node_error::{NodeError, telling_lines};
-use crate::packages;
 use crate::ports::NodePorts;
 use crate::process;
 use crate::recovery::{self, Position};
 use crate::rsync_as_root;
+use crate::server::Server;
 use crate::sql::{Sql, SqlError};
 use crate::status::NodeStatus;
 
@@ -42,7 +42,7 @@ pub enum StartMode {
     JoinUnprepared,
 }
 
-/// One node: a `mariadbd` process with its own directory and ports.
+/// One node: a server process with its own directory and ports.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Node {
     /// `node1`, `node2`, ...; also its `wsrep_node_name`.
@@ -51,6 +51,9 @@ pub struct Node {
     pub dir: PathBuf,
     /// Its ports on 127.0.0.1.
     pub ports: NodePorts,
+    /// Its program.
+    #[serde(default)]
+    server: Server,
     /// The process that was last started, which may be dead by now.
     pid: Option<u32>,
     /// Whether its data directory has been used: then the next start recovers the position first.
@@ -67,17 +70,23 @@ pub struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(name: String, dir: PathBuf, ports: NodePorts) -> Self {
+    pub(crate) fn new(name: String, dir: PathBuf, ports: NodePorts, server: Server) -> Self {
         Self {
             name,
             dir,
             ports,
+            server,
             pid: None,
             launched: false,
             child: None,
             environment: Vec::new(),
             cpu_share: None,
         }
+    }
+
+    /// Its program.
+    pub fn server(&self) -> Server {
+        self.server
     }
 
     /// Its unix socket.
@@ -176,7 +185,7 @@ impl Node {
             // A Ctrl-C at the terminal is for us, who then stop the servers in order.
             .process_group(0)
             .spawn()
-            .map_err(|source| self.io_error("start mariadbd", source))?;
+            .map_err(|source| self.io_error("start its server", source))?;
         self.pid = Some(child.id());
         self.child = Some(child);
         self.launched = true;
@@ -356,7 +365,7 @@ impl Node {
     }
 
     fn server_command(&self) -> Result<Command, NodeError> {
-        let mut command = Command::new(packages::mariadbd()?);
+        let mut command = Command::new(self.server.program()?);
         command.arg(self.defaults_argument());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         Ok(command)
@@ -415,7 +424,12 @@ mod tests {
             group: 2,
             sst: 4,
         };
-        let mut node = Node::new("node1".to_string(), "/nonexistent".into(), ports);
+        let mut node = Node::new(
+            "node1".to_string(),
+            "/nonexistent".into(),
+            ports,
+            Server::MariaDb,
+        );
         assert_eq!(node.pid(), None);
         assert!(!node.stop(Duration::ZERO).unwrap());
         assert!(matches!(

@@ -8,6 +8,9 @@ use crate::settings::SstMethod;
 /// Where Galera's provider lies in Debian's and Ubuntu's `galera-4`.
 pub const GALERA_PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
+/// Where roots with programs of other releases lie, unless `TRIREME_ROOTS` says otherwise.
+const ROOTS: &str = "/var/cache/trireme";
+
 /// Whether the library at this path is Galera's.
 pub fn is_galera(provider: &Path) -> bool {
     provider.ends_with("libgalera_smm.so")
@@ -27,6 +30,9 @@ pub enum PackageError {
     /// Galera's library is not installed.
     #[error("{GALERA_PROVIDER} not found; install it: apt-get install galera-4")]
     Galera,
+    /// The root with MySQL was not made.
+    #[error("no MySQL server at {}; make it: scripts/mysql-root.sh", .0.display())]
+    MySql(PathBuf),
     /// Our own library is not where it should be.
     #[error(
         "no provider at {}; build it (cargo build --release -p trireme-provider) or give --provider PATH", .0.display()
@@ -48,6 +54,16 @@ pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, Pac
 /// The server.
 pub fn mariadbd() -> Result<PathBuf, PackageError> {
     find("mariadbd", "mariadb-server")
+}
+
+/// The server of MySQL, in the root that `scripts/mysql-root.sh` makes; `TRIREME_ROOTS` is the directory of such roots.
+pub fn mysqld() -> Result<PathBuf, PackageError> {
+    let roots = env::var_os("TRIREME_ROOTS").unwrap_or_else(|| ROOTS.into());
+    let program = Path::new(&roots).join("root-mysql/mysqld");
+    match program.is_file() {
+        true => Ok(program),
+        false => Err(PackageError::MySql(program)),
+    }
 }
 
 /// The program that makes an empty data directory.

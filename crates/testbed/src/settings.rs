@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::packages;
+use crate::server::Server;
 
 /// How a full state snapshot travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
@@ -31,6 +32,9 @@ impl fmt::Display for SstMethod {
 /// What the user chooses about a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
+    /// The program of every node.
+    #[serde(default)]
+    pub server: Server,
     /// Number of nodes, at least 1.
     pub nodes: usize,
     /// Where everything lies; made when missing.
@@ -39,7 +43,8 @@ pub struct Settings {
     pub provider: Option<PathBuf>,
     /// First port; `None` searches for free ones.
     pub base_port: Option<u16>,
-    /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings.
+    /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings. Another server gets its own
+    /// names for them.
     pub mariadbd_args: Vec<String>,
     /// How a full state snapshot travels.
     pub sst_method: SstMethod,
@@ -62,6 +67,7 @@ impl Settings {
     /// Defaults for `nodes` nodes in `dir` under `provider`.
     pub fn new(dir: impl Into<PathBuf>, nodes: usize, provider: Option<PathBuf>) -> Self {
         Self {
+            server: Server::default(),
             nodes,
             dir: dir.into(),
             provider,

@@ -46,9 +46,17 @@ impl SqlError {
     }
 
     /// Whether the transaction lost against another one and may simply be tried again: deadlock or failed
-    /// certification (1213), record changed since last read (1020), lock wait timeout (1205).
+    /// certification (1213), record changed since last read (1020), lock wait timeout (1205). Under Group Replication a
+    /// failed certification rolls back during the commit (3101) or is a deadlock (error 149) during it (1180).
     pub fn is_conflict(&self) -> bool {
-        matches!(self.code(), Some(1213 | 1020 | 1205))
+        match self {
+            Self::Server { code, message } => match code {
+                1213 | 1020 | 1205 | 3101 => true,
+                1180 => message.contains("error 149 "),
+                _ => false,
+            },
+            Self::Connection(_) | Self::Answer(_) => false,
+        }
     }
 }
 
@@ -186,7 +194,16 @@ mod tests {
         };
         assert!(server(1213).is_conflict());
         assert!(server(1205).is_conflict());
+        assert!(server(3101).is_conflict());
         assert!(!server(1047).is_conflict());
+        let during_commit = |message: &str| SqlError::Server {
+            code: 1180,
+            message: message.to_string(),
+        };
+        let lost = "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT";
+        assert!(during_commit(lost).is_conflict());
+        let too_large = "Got error 90 \"Message too long\" during COMMIT";
+        assert!(!during_commit(too_large).is_conflict());
         assert!(!SqlError::Connection("gone".to_string()).is_conflict());
     }
 

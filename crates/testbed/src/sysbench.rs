@@ -17,10 +17,6 @@ use crate::sysbench_report::{
     parse_statistics, parse_summary,
 };
 
-/// Errors that a client of a multi-primary cluster answers by trying again: deadlock or failed certification, record
-/// changed since last read, lock wait timeout, and the duplicate key of two nodes that delete and insert the same row.
-const CONFLICT_CODES: &str = "1213,1020,1205,1062";
-
 /// `oltp_read_write` with the errors counted by their numbers.
 const COUNTED: &str = include_str!("oltp_read_write_counted.lua");
 
@@ -172,6 +168,8 @@ impl Load {
     }
 
     fn command(&self, script: &OsStr, nodes: &[Node]) -> Result<Command, SysbenchError> {
+        // All nodes run the same server.
+        let server = nodes.first().map(Node::server).unwrap_or_default();
         let sockets = nodes.iter().map(|node| node.socket().display().to_string());
         let sockets: Vec<String> = sockets.collect();
         let mut command = Command::new(packages::sysbench()?);
@@ -181,7 +179,7 @@ impl Load {
             .arg("--mysql-user=root")
             .arg(format!("--mysql-socket={}", sockets.join(",")))
             .arg(format!("--mysql-db={}", self.database))
-            .arg(format!("--mysql-ignore-errors={CONFLICT_CODES}"))
+            .arg(format!("--mysql-ignore-errors={}", server.conflict_codes()))
             .arg(format!("--tables={}", self.tables))
             .arg(format!("--table-size={}", self.rows))
             .arg(format!("--threads={}", self.threads))

@@ -12,7 +12,7 @@ use trireme_testbed::interrupt;
 use trireme_testbed::process;
 use trireme_testbed::sql::SqlError;
 use trireme_testbed::verify::verify_identical;
-use trireme_testbed::{Cluster, Settings, Sql, datadir};
+use trireme_testbed::{Cluster, Server, Settings, Sql, datadir};
 
 /// Lines of each error log that a failed test shows.
 const SHOWN_LINES: usize = 30;
@@ -264,7 +264,8 @@ fn template() -> PathBuf {
         let new = dir.with_extension("new");
         let _ = fs::remove_dir_all(&new);
         fs::create_dir_all(&new).expect("the build directory can be written to");
-        datadir::install(&new).unwrap_or_else(|error| panic!("no empty database: {error}"));
+        datadir::install(Server::MariaDb, &new)
+            .unwrap_or_else(|error| panic!("no empty database: {error}"));
         fs::rename(&new, &dir).expect("a finished directory can be renamed");
     }
     dir

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use trireme_testbed::Server;
 use trireme_testbed::settings::Settings;
 
 use super::chart::Chart;
@@ -61,9 +62,9 @@ pub trait Experiment<G: Ground = Servers> {
     /// Settings of a cell's servers that are no arguments; none unless the experiment has some.
     fn configure(&self, _cell: &Cell, _settings: &mut Settings) {}
 
-    /// The data directory that a cell's servers start with: empty unless the experiment prepares one.
-    fn template(&self, _cell: &Cell) -> Result<PathBuf, LabError> {
-        Ok(empty_template()?)
+    /// The data directory that a cell's servers, of this kind, start with: empty unless the experiment prepares one.
+    fn template(&self, _cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
+        Ok(empty_template(server)?)
     }
 
     /// How long a cell takes without the start of what it is measured on, roughly, in seconds.

@@ -46,11 +46,12 @@ pub fn versions(deployed: &Deployed) -> String {
     let server = sql.variable("version").ok().flatten().unwrap_or_default();
     let name = sql.status("wsrep_provider_name").ok().flatten();
     let provider = sql.status("wsrep_provider_version").ok().flatten();
+    let program = deployed.system().server().name();
     match (name, provider) {
         (Some(name), Some(version)) if !name.is_empty() => {
-            format!("MariaDB {server}, {name} {version}")
+            format!("{program} {server}, {name} {version}")
         }
-        _ => format!("MariaDB {server}"),
+        _ => format!("{program} {server}"),
     }
 }
 

@@ -56,21 +56,23 @@ impl Ground for Servers {
 
     fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
         let mut systems = Vec::new();
-        let mut absent: Vec<Absent> = Vec::new();
+        let mut absent = Vec::new();
+        let mut first = None;
         for name in &options.systems {
             match systems::find(name, options.provider.as_deref()) {
                 Ok(system) => systems.push(system),
-                Err(error @ SystemError::CannotBeHad { .. }) => absent.push(Absent {
-                    system: name.clone(),
-                    reason: error.to_string(),
-                }),
+                Err(error) if error.leaves_a_row() => {
+                    absent.push(Absent {
+                        system: name.clone(),
+                        reason: error.to_string(),
+                    });
+                    first.get_or_insert(error);
+                }
                 Err(error) => return Err(error.into()),
             }
         }
-        match (systems.is_empty(), absent.first()) {
-            (true, Some(first)) => Err(LabError::System(SystemError::CannotBeHad {
-                name: first.system.clone(),
-            })),
+        match first {
+            Some(first) if systems.is_empty() => Err(first.into()),
             _ => {
                 let servers = Self {
                     systems,
@@ -101,7 +103,7 @@ impl Ground for Servers {
         let system =
             system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
-        settings.template = Some(experiment.template(cell)?);
+        settings.template = Some(experiment.template(cell, system.server())?);
         settings.mariadbd_args = setup.arguments.clone();
         experiment.configure(cell, &mut settings);
         let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;

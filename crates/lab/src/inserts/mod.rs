@@ -9,7 +9,7 @@ mod report;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trireme_testbed::systems::{Deployed, Durability};
+use trireme_testbed::systems::{self, Deployed, Durability};
 
 use crate::cpu::CpuTimes;
 use crate::frame::{
@@ -170,7 +170,9 @@ impl Experiment for Inserts {
             }
         }
         // What would be measured is `origin` once more.
-        cells.retain(|cell| !(cell.system == "galera" && cell.level("settings") == "full"));
+        cells.retain(|cell| {
+            cell.level("settings") != "full" || systems::flushes_everywhere(&cell.system)
+        });
         cells
     }
 

@@ -94,7 +94,7 @@ impl<'a> Site<'a> {
     ) -> Result<Self, LatencyError> {
         ground.clear()?;
         let mut settings = Settings::new(&ground.dir, nodes, system.provider.clone());
-        settings.template = Some(template(ROWS)?);
+        settings.template = Some(template(ROWS, settings.server)?);
         settings.hosts = network.as_ref().map_or(Vec::new(), Network::addresses);
         let mut cluster = Cluster::create(settings, |_| {})?;
         prepare(&mut cluster);

@@ -12,6 +12,7 @@ mod report;
 
 use std::path::PathBuf;
 
+use trireme_testbed::Server;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::systems::{Deployed, Durability};
 
@@ -125,8 +126,8 @@ impl Experiment for Nodes {
         settings.absent = ABSENT.map(String::from).to_vec();
     }
 
-    fn template(&self, _cell: &Cell) -> Result<PathBuf, LabError> {
-        client_processes::template(self.most(Factor::Clients) as usize, SCHEMA)
+    fn template(&self, _cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
+        client_processes::template(self.most(Factor::Clients) as usize, SCHEMA, server)
     }
 
     fn estimate_seconds(&self, cell: &Cell) -> f64 {

@@ -13,6 +13,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trireme_testbed::Server;
 use trireme_testbed::sysbench::Load;
 use trireme_testbed::systems::{Deployed, Durability};
 
@@ -95,8 +96,8 @@ impl Experiment for SysbenchExperiment {
         }
     }
 
-    fn template(&self, cell: &Cell) -> Result<PathBuf, LabError> {
-        Ok(oltp::template(Point::of(cell).rows as usize)?)
+    fn template(&self, cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
+        Ok(oltp::template(Point::of(cell).rows as usize, server)?)
     }
 
     fn estimate_seconds(&self, _cell: &Cell) -> f64 {
@@ -117,7 +118,7 @@ impl Experiment for SysbenchExperiment {
         measured: &mut Measured,
     ) -> Result<(), LabError> {
         let point = Point::of(cell);
-        let nodes = deployed.cluster().nodes();
+        let nodes = deployed.writers();
         let threads = usize::from(point.threads) * nodes.len();
         let load = Load::read_write(1, point.rows as usize, threads);
         // The same random numbers for all systems.

@@ -12,6 +12,8 @@ pub const ARTICLE_THREADS: u16 = 6;
 
 /// The system on which the number of threads is swept, and to which the others are compared.
 pub const PLAIN: &str = "plain";
+/// The same of another server.
+const PLAIN_MYSQL: &str = "plain-mysql";
 
 /// sysbench's read-write transactions on all nodes at once: how far does a cluster scale, and what do deadlocks take?
 ///
@@ -135,7 +137,7 @@ impl Plan {
         let mut cells = Vec::new();
         let mut sizes = self.nodes();
         // The plain server is the reference, whatever the sizes of the clusters.
-        if self.has(PLAIN) && !sizes.contains(&1) {
+        if (self.has(PLAIN) || self.has(PLAIN_MYSQL)) && !sizes.contains(&1) {
             sizes.insert(0, 1);
         }
         for repetition in 1..=self.frame.repetitions() {
@@ -148,7 +150,7 @@ impl Plan {
                         threads,
                     };
                     let runs = |system: &&String| match system.as_str() {
-                        PLAIN => nodes == 1,
+                        PLAIN | PLAIN_MYSQL => nodes == 1,
                         _ => self.nodes().contains(&nodes),
                     };
                     let systems = self.frame.systems.iter().filter(runs);

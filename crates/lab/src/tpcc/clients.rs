@@ -51,7 +51,7 @@ pub struct Outcome {
 
 /// Runs all clients to the end of the measurement.
 pub fn run(deployed: &Deployed, work: &Work) -> Outcome {
-    let nodes = &deployed.cluster().nodes()[..work.nodes];
+    let nodes = &deployed.writers()[..work.nodes];
     let shared = Shared {
         work,
         stop: AtomicBool::new(false),

@@ -13,6 +13,9 @@ pub const NOTPM: &str = "notpm";
 /// Transactions of all types committed per second.
 pub const TX_PER_S: &str = "tx_per_s";
 
+/// Standard deviation of the seconds' transactions, in percent of their mean.
+pub const TX_SD_PERCENT: &str = "tx_per_s_sd_percent";
+
 /// The time of a load, in seconds.
 pub const LOAD_S: &str = "load_s";
 
@@ -49,13 +52,12 @@ pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
     per_second.sort_by(f64::total_cmp);
     let minutes = seconds as f64 / 60.0;
     let each = committed.max(1) as f64;
+    let deviation = standard_deviation(&per_second).unwrap_or(0.0);
     for (name, value) in [
         (NOTPM, new_orders.committed as f64 / minutes),
         (TX_PER_S, committed as f64 / seconds as f64),
-        (
-            "tx_per_s_sd",
-            standard_deviation(&per_second).unwrap_or(0.0),
-        ),
+        ("tx_per_s_sd", deviation),
+        (TX_SD_PERCENT, 100.0 * deviation * seconds as f64 / each),
         (
             "slowest_second",
             percentile(&per_second, 0.0).unwrap_or(0.0),

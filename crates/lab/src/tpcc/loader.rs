@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trireme_testbed::cluster::make_private_dir;
 use trireme_testbed::output::line;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::{Cluster, Node, Settings, Sql, interrupt};
+use trireme_testbed::{Cluster, Node, Server, Settings, Sql, interrupt};
 
 use super::rows::{Unit, units};
 use super::scale::Scale;
@@ -91,10 +91,14 @@ fn write(
     Ok(began.elapsed() - sending)
 }
 
-/// A data directory with loaded tables, made once by a plain server and kept for later invocations.
-pub fn template(scale: Scale) -> Result<PathBuf, LabError> {
+/// A data directory of `server` with loaded tables, made once without replication and kept for later invocations.
+pub fn template(scale: Scale, server: Server) -> Result<PathBuf, LabError> {
     make_private_dir(&work_dir())?;
-    let name = format!("template-tpcc-{VERSION}-{}", scale.warehouses());
+    let name = format!(
+        "template-tpcc-{VERSION}-{}{}",
+        scale.warehouses(),
+        server.suffix()
+    );
     let template = work_dir().join(name);
     if template.exists() {
         return Ok(template);
@@ -106,6 +110,7 @@ pub fn template(scale: Scale) -> Result<PathBuf, LabError> {
     ));
     let dir = work_dir().join(format!("prepare-{}", std::process::id()));
     let mut settings = Settings::new(dir, 1, None);
+    settings.server = server;
     settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
     let mut cluster = Cluster::create(settings, |_| {})?;
     let made = fill(&mut cluster, scale).and_then(|()| {

@@ -24,6 +24,7 @@ mod transactions;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use trireme_testbed::Server;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::{
@@ -99,7 +100,7 @@ impl Tpcc {
         let work = Work {
             connections: cell.number("connections") as usize,
             nodes: match cell.level("to") == Target::All.name() {
-                true => deployed.cluster().nodes().len(),
+                true => deployed.writers().len(),
                 false => 1,
             },
             warmup: self.plan.warmup(),
@@ -177,10 +178,10 @@ impl Experiment for Tpcc {
         }
     }
 
-    fn template(&self, cell: &Cell) -> Result<PathBuf, LabError> {
+    fn template(&self, cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
         match cell.level("part") {
-            RUN => loader::template(Self::scale(cell)),
-            _ => Ok(crate::work_dir::empty_template()?),
+            RUN => loader::template(Self::scale(cell), server),
+            _ => Ok(crate::work_dir::empty_template(server)?),
         }
     }
 
@@ -301,13 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn a_single_primary_gets_no_load_on_all_nodes() {
+        let systems = "group-replication,group-replication-single";
+        for durability in ["origin", "full"] {
+            let cells = tpcc(&["--systems", systems, "--durability", durability]).cells();
+            let to_all = |name| {
+                let own = cells.iter().filter(move |c| c.system == name);
+                own.filter(|c| c.level("to") == "all").count() > 0
+            };
+            assert!(!to_all("group-replication-single"));
+            // Its other nodes have no setting by which they flush before the answer.
+            assert_eq!(to_all("group-replication"), durability == "origin");
+        }
+    }
+
+    #[test]
     fn a_quick_pass_fits_five_minutes() {
-        let mut quick = tpcc(&["--quick"]);
-        quick
-            .plan
-            .frame
-            .systems
-            .retain(|s| s != "group-replication");
+        let quick = tpcc(&["--quick"]);
         let cells = quick.cells();
         let loads: f64 = cells.iter().map(|c| quick.estimate_seconds(c)).sum();
         // Servers start within 8 s on a machine that does nothing else.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use trireme_testbed::systems::Durability;
+use trireme_testbed::systems::{self, Durability, Writers};
 
 use super::loader;
 use crate::frame::{Cell, FrameOptions, Preset};
@@ -110,7 +110,7 @@ pub struct Plan {
     /// When a commit is on stable storage.
     #[arg(long, value_enum, default_value = "origin", conflicts_with = "resume")]
     pub durability: Flush,
-    /// Length of a measurement [default: box 30, quick 8, article 300].
+    /// Length of a measurement [default: box 30, quick 6, article 300].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub seconds: Option<u64>,
     /// Load before each measurement, not counted [default: 10; quick: 2].
@@ -160,7 +160,7 @@ impl Plan {
 
     pub(super) fn seconds(&self) -> u64 {
         self.seconds.unwrap_or(match self.preset() {
-            Preset::Quick => 8,
+            Preset::Quick => 6,
             Preset::Box => 30,
             Preset::Article => 300,
         })
@@ -224,11 +224,17 @@ impl Plan {
 
     /// Whether a system is measured at a point.
     fn runs(&self, system: &str, point: &Point) -> bool {
+        if point.to == Target::All && systems::writers(system) == Writers::First
+            || self.durability == Flush::Full && !systems::flushes_everywhere(system)
+        {
+            return false;
+        }
         match system {
-            "plain" => point.nodes == 1,
-            // Its replicas take no writes.
-            "semisync" => point.nodes > 1 && point.to == Target::One,
-            "galera" if self.durability == Flush::Full => false,
+            "plain" | "plain-mysql" => point.nodes == 1,
+            // The article has it as a cluster; alone it would tell of MySQL.
+            "semisync" | "group-replication" | "group-replication-single" => {
+                point.nodes > 1 && self.nodes().contains(&point.nodes)
+            }
             _ => self.nodes().contains(&point.nodes),
         }
     }

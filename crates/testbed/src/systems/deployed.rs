@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::{DeployError, Durability, System};
+use super::{DeployError, Durability, System, Writers};
 use crate::cluster::Cluster;
 use crate::node::{Node, StartMode};
 use crate::settings::Settings;
@@ -22,6 +22,7 @@ impl<'a> Deployed<'a> {
         durability: Durability,
         mut settings: Settings,
     ) -> Result<Self, DeployError> {
+        settings.server = system.server();
         settings.nodes = system.nodes(settings.nodes);
         // What the caller asks of the servers wins over what the system does.
         let arguments = std::mem::take(&mut settings.mariadbd_args);
@@ -56,6 +57,22 @@ impl<'a> Deployed<'a> {
     /// A node that takes writes in every system.
     pub fn first(&self) -> &Node {
         self.cluster.node(0)
+    }
+
+    /// The nodes that take writes.
+    pub fn writers(&self) -> &[Node] {
+        let nodes = self.cluster.nodes();
+        match self.system.writers() {
+            Writers::All => nodes,
+            Writers::First => &nodes[..1],
+        }
+    }
+
+    /// Kills node `i`, starts it again, and waits until it takes part as before.
+    pub fn restart(&mut self, i: usize) -> Result<(), DeployError> {
+        self.cluster.kill_node(i)?;
+        self.cluster.start_node(i)?;
+        self.system.rejoin(&self.cluster, i)
     }
 
     /// Waits until every node has every acknowledged commit. The load must have stopped.

@@ -18,6 +18,14 @@ pub enum SystemError {
     /// Not a provider that we know.
     #[error("unknown system {0:?}; give trireme, galera, plain or NAME=PROVIDER_PATH")]
     NoProvider(String),
+    /// We know it, but its server is not here; a command of this repository gets it.
+    #[error("{name} is not set up here: {source}")]
+    OnRequest {
+        /// Its name.
+        name: String,
+        /// What is missing.
+        source: PackageError,
+    },
     /// We know it, but cannot set it up.
     #[error(
         "{name} is in none of this machine's package sources, so it cannot be set up; leave it out of --systems"
@@ -26,6 +34,13 @@ pub enum SystemError {
         /// Its name.
         name: String,
     },
+}
+
+impl SystemError {
+    /// Whether others are measured without the system, and a row of the report says why.
+    pub fn leaves_a_row(&self) -> bool {
+        matches!(self, Self::OnRequest { .. } | Self::CannotBeHad { .. })
+    }
 }
 
 /// Why a system does not run, or may not count.

@@ -6,12 +6,14 @@
 mod deployed;
 mod error;
 mod galera;
+mod group_replication;
 mod plain;
 mod semisync;
 mod trireme;
 mod wsrep;
 
 use std::path::Path;
+use std::time::Duration;
 
 pub use deployed::Deployed;
 pub use error::{DeployError, SystemError};
@@ -19,8 +21,12 @@ pub use wsrep::Wsrep;
 
 use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
-use crate::packages;
+use crate::interrupt;
+use crate::node::Node;
+use crate::packages::PackageError;
+use crate::server::Server;
 use crate::settings::Settings;
+use crate::sql::{Sql, SqlError};
 use crate::verify::CATCH_UP;
 
 /// When a commit is on stable storage.
@@ -34,6 +40,15 @@ pub enum Durability {
     Full,
 }
 
+/// Which nodes of a system take writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writers {
+    /// Every node.
+    All,
+    /// The first node alone.
+    First,
+}
+
 /// A way to keep the same rows on several servers, or a single server.
 pub trait System {
     /// Its name in options and reports.
@@ -41,6 +56,16 @@ pub trait System {
 
     /// One sentence for reports: how commits travel, and which advice its settings follow.
     fn about(&self) -> &'static str;
+
+    /// The server program below it.
+    fn server(&self) -> Server {
+        Server::MariaDb
+    }
+
+    /// Which of its nodes take writes.
+    fn writers(&self) -> Writers {
+        writers(self.name())
+    }
 
     /// How many servers it has when `wanted` are asked for.
     fn nodes(&self, wanted: usize) -> usize {
@@ -52,6 +77,11 @@ pub trait System {
 
     /// Joins servers that have just started, unless they have done so by themselves.
     fn connect(&self, _cluster: &mut Cluster) -> Result<(), DeployError> {
+        Ok(())
+    }
+
+    /// Has node `i`, which was started again, take part as before, unless it does so by itself.
+    fn rejoin(&self, _cluster: &Cluster, _i: usize) -> Result<(), DeployError> {
         Ok(())
     }
 
@@ -68,24 +98,62 @@ pub trait System {
 }
 
 /// The systems by name.
-pub const NAMES: [&str; 4] = ["plain", "semisync", "galera", "trireme"];
+pub const NAMES: [&str; 7] = [
+    "plain",
+    "semisync",
+    "galera",
+    "trireme",
+    "plain-mysql",
+    "group-replication",
+    "group-replication-single",
+];
+
+/// Which nodes of the system called `name` take writes.
+pub fn writers(name: &str) -> Writers {
+    match name {
+        "plain" | "plain-mysql" | "semisync" | "group-replication-single" => Writers::First,
+        _ => Writers::All,
+    }
+}
+
+/// Whether the system called `name` has a setting by which other nodes flush a commit before it is acknowledged. Where it has
+/// none, [`Durability::Full`] is [`Durability::Origin`] once more.
+pub fn flushes_everywhere(name: &str) -> bool {
+    !matches!(
+        name,
+        "galera" | "group-replication" | "group-replication-single"
+    )
+}
 
 /// The system called `name`; Trireme's provider is `provider`, or the library beside this program. Fails when one of its
 /// parts is not installed.
 pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, SystemError> {
-    packages::mariadbd()?;
-    Ok(match name {
-        "plain" => Box::new(plain::Plain),
+    let system: Box<dyn System> = match name {
+        "plain" => Box::new(plain::Plain(Server::MariaDb)),
         "semisync" => Box::new(semisync::SemiSync),
         "galera" => Box::new(galera::Galera::installed()?),
         "trireme" => Box::new(trireme::Trireme::with(provider)?),
-        "pxc" | "group-replication" => {
+        "plain-mysql" => Box::new(plain::Plain(Server::MySql)),
+        "group-replication" | "group-replication-single" => {
+            Box::new(group_replication::GroupReplication {
+                writers: writers(name),
+            })
+        }
+        "pxc" => {
             return Err(SystemError::CannotBeHad {
                 name: name.to_string(),
             });
         }
         _ => return Err(SystemError::Unknown(name.to_string())),
-    })
+    };
+    match system.server().program() {
+        Ok(_) => Ok(system),
+        Err(source @ PackageError::MySql(_)) => Err(SystemError::OnRequest {
+            name: name.to_string(),
+            source,
+        }),
+        Err(source) => Err(source.into()),
+    }
 }
 
 /// The settings of InnoDB that `durability` asks of every system.
@@ -102,6 +170,25 @@ fn add(settings: &mut Settings, arguments: &[&str]) {
     settings.mariadbd_args.extend(arguments);
 }
 
+fn connection(node: &Node) -> Result<Sql, DeployError> {
+    node.sql()
+        .map_err(|error| DeployError::Cluster(Box::new(error.into())))
+}
+
+/// Names the node whose statement failed.
+fn failed(node: &Node) -> impl Fn(SqlError) -> DeployError + '_ {
+    |source| DeployError::Sql {
+        node: node.name.clone(),
+        source,
+    }
+}
+
+/// One turn of a loop that waits for servers.
+fn pause() -> Result<(), DeployError> {
+    interrupt::sleep(Duration::from_millis(50))
+        .map_err(|interrupted| DeployError::Cluster(Box::new(interrupted.into())))
+}
+
 impl From<ClusterError> for DeployError {
     fn from(error: ClusterError) -> Self {
         Self::Cluster(Box::new(error))
@@ -116,7 +203,34 @@ mod tests {
     fn what_cannot_be_had_says_so() {
         let reason = |name| find(name, None).err().map(|error| error.to_string());
         assert!(reason("pxc").unwrap().contains("--systems"));
+        assert!(reason("pxc").unwrap().contains("package sources"));
         assert!(reason("oracle").unwrap().contains("plain, semisync"));
+    }
+
+    #[test]
+    fn group_replication_is_there_or_names_the_command_that_gets_it() {
+        for name in [
+            "group-replication",
+            "group-replication-single",
+            "plain-mysql",
+        ] {
+            match find(name, None) {
+                Ok(system) => assert_eq!(system.name(), name),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.starts_with(name), "{text}");
+                    assert!(text.contains("scripts/mysql-root.sh"), "{text}");
+                    assert!(error.leaves_a_row() && !text.contains('\n'), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_primary_takes_all_writes() {
+        assert_eq!(writers("group-replication-single"), Writers::First);
+        assert_eq!(writers("group-replication"), Writers::All);
+        assert_eq!(writers("trireme"), Writers::All);
     }
 
     #[test]

@@ -1,18 +1,29 @@
-//! One server without replication: the reference.
+//! One server without replication: the reference. Beside MySQL with replication stands a MySQL without.
 
 use super::{Durability, System, add, innodb};
+use crate::server::Server;
 use crate::settings::Settings;
 
 /// One server without replication.
-pub(super) struct Plain;
+pub(super) struct Plain(pub Server);
 
 impl System for Plain {
     fn name(&self) -> &str {
-        "plain"
+        match self.0 {
+            Server::MariaDb => "plain",
+            Server::MySql => "plain-mysql",
+        }
     }
 
     fn about(&self) -> &'static str {
-        "one MariaDB server without replication and without a binary log"
+        match self.0 {
+            Server::MariaDb => "one MariaDB server without replication and without a binary log",
+            Server::MySql => "one MySQL server without replication and without a binary log",
+        }
+    }
+
+    fn server(&self) -> Server {
+        self.0
     }
 
     fn nodes(&self, _wanted: usize) -> usize {

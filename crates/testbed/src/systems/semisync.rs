@@ -7,12 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{DeployError, Durability, System, add, innodb};
+use super::{DeployError, Durability, System, add, connection, failed, innodb, pause};
 use crate::cluster::Cluster;
-use crate::interrupt;
 use crate::node::Node;
 use crate::settings::Settings;
-use crate::sql::Sql;
 use crate::verify::CATCH_UP;
 
 /// The node that takes writes.
@@ -105,6 +103,17 @@ impl System for SemiSync {
         Ok(())
     }
 
+    fn rejoin(&self, cluster: &Cluster, i: usize) -> Result<(), DeployError> {
+        // Replicas connect by themselves.
+        let statement = match i {
+            SOURCE => "SET GLOBAL rpl_semi_sync_master_enabled=ON",
+            _ => "SET GLOBAL read_only=ON",
+        };
+        let node = cluster.node(i);
+        connection(node)?.exec(statement).map_err(failed(node))?;
+        Ok(())
+    }
+
     fn settle(&self, cluster: &mut Cluster) -> Result<(), DeployError> {
         let node = cluster.node(SOURCE);
         let position = connection(node)?
@@ -148,18 +157,6 @@ fn replicas(cluster: &Cluster) -> &[Node] {
     &cluster.nodes()[SOURCE + 1..]
 }
 
-fn connection(node: &Node) -> Result<Sql, DeployError> {
-    node.sql()
-        .map_err(|error| DeployError::Cluster(Box::new(error.into())))
-}
-
-fn failed(node: &Node) -> impl Fn(crate::sql::SqlError) -> DeployError + '_ {
-    |source| DeployError::Sql {
-        node: node.name.clone(),
-        source,
-    }
-}
-
 fn status(node: &Node, name: &str) -> Result<String, DeployError> {
     let value = connection(node)?.status(name).map_err(failed(node))?;
     Ok(value.unwrap_or_default())
@@ -186,9 +183,4 @@ fn not_replicating(node: &Node) -> Result<DeployError, DeployError> {
         node: node.name.clone(),
         reason,
     })
-}
-
-fn pause() -> Result<(), DeployError> {
-    interrupt::sleep(Duration::from_millis(50))
-        .map_err(|interrupted| DeployError::Cluster(Box::new(interrupted.into())))
 }
