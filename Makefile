@@ -10,6 +10,8 @@ SECONDS ?= 60
 MINUTES ?= 10
 # Another Debian release, as in `make conformance ROOT=trixie`.
 ROOT ?=
+# Where `make bench` puts its reports.
+OUT ?= trireme-bench-$(shell date -u +%Y-%m-%dT%H%M%SZ)
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -50,10 +52,10 @@ crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (AR
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme crash $(ARGS)
 
-bench:  ## a quick pass of sysbench beside Galera (ARGS="--preset box ..."; more: trireme bench inserts, nodes, tpcc, provider, latency)
-	@scripts/packages.sh demo
+bench:  ## a quick pass over all experiments, a report each, into OUT=DIR (latency takes sudo; more: trireme bench --help)
+	@scripts/packages.sh bench
 	@$(MAKE) --no-print-directory build
-	$(BIN)/trireme bench sysbench $(or $(ARGS),--quick)
+	scripts/bench.sh $(BIN)/trireme $(OUT) $(ARGS)
 
 sim:  ## one schedule of the simulator after the other (ARGS="--seeds 0..1000 --profile churn")
 	cargo run --release --package simulator -- run $(or $(ARGS),--seeds 0..1000)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, through apt-get, the Debian packages that a task needs and that are missing; does nothing when none is.
-# Usage: scripts/packages.sh build|lint|fuzz|demo|test|suites|conformance
+# Usage: scripts/packages.sh build|lint|fuzz|demo|bench|test|suites|conformance
 # An existing MariaDB service is neither stopped nor changed, and a newly installed one is not started.
 set -euo pipefail
 
@@ -15,11 +15,12 @@ packages_of() {
         lint)        packages_of build ;;
         fuzz)        packages_of build; echo g++ ;;
         demo)        packages_of build; echo mariadb-server rsync socat sysbench ;;
+        bench)       packages_of demo; echo lsof iproute2 ;;
         test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl ;;
         # MariaDB's suites alone, with a library that was built elsewhere.
         suites)      echo mariadb-server mariadb-backup mariadb-test rsync socat patch perl lsof procps iproute2 openssl stunnel4 ;;
         conformance) packages_of test; echo stunnel4 ;;
-        *) die "unknown set '$1' (known: build lint fuzz demo test suites conformance)" ;;
+        *) die "unknown set '$1' (known: build lint fuzz demo bench test suites conformance)" ;;
     esac
 }
 

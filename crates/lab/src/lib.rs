@@ -1,8 +1,7 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
-//! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
-//! [`nodes`], [`sysbench`], [`tpcc`] and [`provider`] are within it.
-//! [`client_processes`] is a load that experiments share. [`latency`] is older and stands beside it.
+//! [`frame`] runs an experiment cell by cell and reports on it; [`inserts`], [`latency`], [`nodes`],
+//! [`provider`], [`sysbench`] and [`tpcc`] are within it. [`client_processes`] is a load that experiments share.
 
 #![forbid(unsafe_code)]
 

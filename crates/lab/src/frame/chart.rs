@@ -160,10 +160,15 @@ pub fn number(value: f64) -> String {
 
 /// The colour of a system, which may be followed by a comma and more; else of the series `i`.
 fn color(name: &str, i: usize) -> RGBColor {
-    const OTHERS: [RGBColor; 3] = [
+    const OTHERS: [RGBColor; 8] = [
         RGBColor(0x2c, 0x8a, 0x4b),
         RGBColor(0x7a, 0x4f, 0xb0),
         RGBColor(0x8a, 0x6d, 0x3b),
+        RGBColor(0xd1, 0x4f, 0x9c),
+        RGBColor(0x10, 0x9a, 0xa8),
+        RGBColor(0xe0, 0x7b, 0x1a),
+        RGBColor(0x4a, 0x58, 0xc9),
+        RGBColor(0x60, 0x60, 0x60),
     ];
     match name.split(',').next().unwrap_or(name) {
         "plain" => RGBColor(0x70, 0x70, 0x70),

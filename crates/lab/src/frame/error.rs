@@ -107,6 +107,17 @@ pub enum LabError {
     /// Another invocation is at work.
     #[error("another `trireme bench` runs (it holds {}); wait for it, since both would measure each other", .0.display())]
     Busy(PathBuf),
+    /// Some cells failed, and the others were measured.
+    #[error("{failed} measurements failed and are counted nowhere; make them again with --resume {dir}", dir = dir.display())]
+    Failed {
+        /// How many failed.
+        failed: usize,
+        /// Where the results are.
+        dir: PathBuf,
+    },
+    /// What only one experiment knows.
+    #[error(transparent)]
+    Own(Box<dyn std::error::Error + Send + Sync>),
     /// The experiment broke off, and says how to go on.
     #[error("{reason}; what was measured is in {dir}, go on with --resume {dir}{logs}", dir = dir.display())]
     BrokeOff {

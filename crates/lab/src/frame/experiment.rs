@@ -81,6 +81,12 @@ pub trait Experiment<G: Ground = Servers> {
         measured: &mut Measured,
     ) -> Result<(), LabError>;
 
+    /// Whether no further cell would fare better after this error, so that the run ends. Otherwise the cell is marked, and
+    /// the others are measured.
+    fn ends_run(&self, _error: &LabError) -> bool {
+        true
+    }
+
     /// The figure of a cell that progress shows.
     fn headline(&self, cell: &Cell) -> &'static str;
 

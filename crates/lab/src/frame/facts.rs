@@ -3,8 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use trireme_testbed::packages;
-use trireme_testbed::systems::Deployed;
+use trireme_testbed::{Node, packages};
 
 /// The commit that this program was built from.
 pub const COMMIT: &str = env!("TRIREME_COMMIT");
@@ -38,15 +37,15 @@ pub fn free_memory_mib() -> u64 {
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// What a running system says of its versions.
-pub fn versions(deployed: &Deployed) -> String {
-    let Ok(mut sql) = deployed.first().sql() else {
+/// What a running server says of its versions.
+pub fn versions(node: &Node) -> String {
+    let Ok(mut sql) = node.sql() else {
         return String::new();
     };
     let server = sql.variable("version").ok().flatten().unwrap_or_default();
     let name = sql.status("wsrep_provider_name").ok().flatten();
     let provider = sql.status("wsrep_provider_version").ok().flatten();
-    let program = deployed.system().server().name();
+    let program = node.server().name();
     match (name, provider) {
         (Some(name), Some(version)) if !name.is_empty() => {
             format!("{program} {server}, {name} {version}")

@@ -21,14 +21,15 @@ mod runner;
 mod servers;
 mod shares;
 
-pub use chart::{Axis, Chart, Point, Series};
+pub use chart::{Axis, Chart, Point, Series, number};
 pub use claims::{Claim, State, Verdict, faster_everywhere, paired_ratios};
 pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
 pub use experiment::{Experiment, Table, shown};
+pub use facts::versions;
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
 pub use page::Absent;
 pub use record::{Cell, Measured, Record, values};
 pub use runner::{plan_of, run};
-pub use servers::{Servers, Setup};
+pub use servers::{Found, Servers, Setup, find_systems};

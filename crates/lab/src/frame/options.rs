@@ -23,9 +23,13 @@ pub enum Preset {
 /// What the user chooses about any experiment.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct FrameOptions {
-    /// What to compare [default: the article's systems and trireme].
+    /// What to compare [default: the experiment's]; NAME=PROVIDER_PATH is one under that wsrep provider.
     #[arg(long, value_delimiter = ',')]
     pub systems: Vec<String>,
+    /// Whether the user has chosen no systems: then one that is not installed is a row of the report, not an error.
+    #[arg(skip)]
+    #[serde(default)]
+    pub systems_by_default: bool,
     /// A pass of minutes over everything; the same as --preset quick.
     #[arg(long, conflicts_with = "preset")]
     pub quick: bool,
@@ -82,6 +86,7 @@ impl FrameOptions {
     /// Fills in the systems of the article where the user chose none.
     pub fn default_systems(&mut self, systems: &[&str]) {
         if self.systems.is_empty() {
+            self.systems_by_default = true;
             self.systems = systems.iter().map(|name| name.to_string()).collect();
         }
     }

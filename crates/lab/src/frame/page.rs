@@ -22,7 +22,7 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
                      (both), records.jsonl (in order of time).";
 
-/// A system that was asked for and cannot be set up on this machine.
+/// A system that cannot be set up on this machine as it is.
 pub struct Absent {
     /// Its name.
     pub system: String,
@@ -124,7 +124,7 @@ fn cpu_shares(records: &[Record]) -> String {
     )
 }
 
-/// A row for each system that is not to be had.
+/// A row for each system that is not here.
 fn not_measured(absent: &[Absent]) -> String {
     if absent.is_empty() {
         return String::new();
@@ -132,7 +132,7 @@ fn not_measured(absent: &[Absent]) -> String {
     let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
     let rows: Vec<Vec<String>> = absent.iter().map(row).collect();
     let header = ["system", "why it was not measured"];
-    "<h3>Systems that are not to be had</h3>\n".to_string() + &table(&header, &rows, |_, _| "")
+    "<h3>Systems that are not here</h3>\n".to_string() + &table(&header, &rows, |_, _| "")
 }
 
 /// When, and from which commits, the cells were measured.

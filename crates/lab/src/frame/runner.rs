@@ -12,6 +12,7 @@ use trireme_testbed::cluster::make_private_dir;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
 
+use super::chart::number;
 use super::error::LabError;
 use super::experiment::Experiment;
 use super::facts;
@@ -55,6 +56,10 @@ pub fn run<G: Ground>(
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
     match ended {
+        Ok(()) if runner.failed > 0 => Err(LabError::Failed {
+            failed: runner.failed,
+            dir,
+        }),
         Ok(()) => Ok(()),
         Err(_) if interrupted => {
             line(&format!(
@@ -107,6 +112,8 @@ struct Runner<'a, G: Ground> {
     ground: &'a G,
     facts: Vec<(String, String)>,
     running: Option<Running<'a, G>>,
+    /// Cells that failed, after which the run went on.
+    failed: usize,
     stop_at: Option<Instant>,
     dir: PathBuf,
     _lock: File,
@@ -132,6 +139,7 @@ impl<'a, G: Ground> Runner<'a, G> {
             ground,
             facts,
             running: None,
+            failed: 0,
             stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
             dir,
             _lock: lock,
@@ -143,7 +151,8 @@ impl<'a, G: Ground> Runner<'a, G> {
         let mut known = 0;
         loop {
             let cells = known_cells(self.experiment, absent, notebook);
-            if cells.iter().all(|cell| notebook.has(cell)) {
+            // A cell that failed is not measured twice in a run.
+            if cells.len() == known || cells.iter().all(|cell| notebook.has(cell)) {
                 return Ok(());
             }
             if known > 0 {
@@ -169,38 +178,58 @@ impl<'a, G: Ground> Runner<'a, G> {
                 line("the minutes are over; --resume goes on");
                 return Ok(false);
             }
-            let setup = self.experiment.setup(cell);
-            let mut measured = Measured::default();
-            let result = self.prepare(cell, &setup, notebook).and_then(|()| {
-                match &mut self.running {
-                    Some(system) => {
-                        let running = &mut system.running;
-                        G::measure(running, self.experiment, cell, &mut measured)
-                    }
-                    // `prepare` has succeeded, so there is one.
-                    None => Err(LabError::Client),
+            let outcome = match self.run_cell(cell, notebook) {
+                Err(error) if self.ends_run(&error) => return Err(error),
+                Err(error) => {
+                    self.failed += 1;
+                    // What is left of it is of no use to the next one.
+                    drop(self.running.take());
+                    Cluster::clear(&self.dir)?;
+                    format!("failed: {}", one_line(&error))
                 }
-            });
-            let headline = self.experiment.headline(cell);
-            let shown = measured.figures.get(headline).copied().unwrap_or(0.0);
-            notebook.keep(Record {
-                cell: cell.clone(),
-                complete: result.is_ok(),
-                note: result.as_ref().err().map(one_line).unwrap_or_default(),
-                date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-                commit: facts::COMMIT.to_string(),
-                measured,
-            })?;
-            result?;
+                Ok(headline) => headline,
+            };
             progress.done(cell);
             line(&format!(
-                "[{}/{}] {cell}: {shown:.0} {headline}; {} left",
+                "[{}/{}] {cell}: {outcome}; {} left",
                 i + 1,
                 cells.len(),
                 progress.left()
             ));
         }
         Ok(true)
+    }
+
+    /// Measures a cell; what there is of it is kept. Returns its headline.
+    fn run_cell(&mut self, cell: &Cell, notebook: &mut Notebook) -> Result<String, LabError> {
+        let setup = self.experiment.setup(cell);
+        let mut measured = Measured::default();
+        let result = self.prepare(cell, &setup, notebook).and_then(|()| {
+            match &mut self.running {
+                Some(system) => {
+                    let running = &mut system.running;
+                    G::measure(running, self.experiment, cell, &mut measured)
+                }
+                // `prepare` has succeeded, so there is one.
+                None => Err(LabError::Client),
+            }
+        });
+        let headline = self.experiment.headline(cell);
+        let shown = measured.figures.get(headline).copied().unwrap_or(0.0);
+        notebook.keep(Record {
+            cell: cell.clone(),
+            complete: result.is_ok(),
+            note: result.as_ref().err().map(one_line).unwrap_or_default(),
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            commit: facts::COMMIT.to_string(),
+            measured,
+        })?;
+        result.map(|()| format!("{} {headline}", number(shown)))
+    }
+
+    /// After an interruption every further cell would fail, too.
+    fn ends_run(&self, error: &LabError) -> bool {
+        interrupt::check().is_err() || self.experiment.ends_run(error)
     }
 
     /// Has the system of a cell running.

@@ -49,39 +49,67 @@ impl RunningServers<'_> {
     }
 }
 
+impl Servers {
+    fn system(&self, name: &str) -> Option<&dyn System> {
+        let system = self.systems.iter().find(|system| system.name() == name);
+        system.map(AsRef::as_ref)
+    }
+}
+
+/// The systems of a run.
+pub struct Found {
+    /// Those at hand.
+    pub systems: Vec<Box<dyn System>>,
+    /// Those that are not here.
+    pub absent: Vec<Absent>,
+}
+
+/// The systems of the options, and those that are not here. One that the user asked for and that only has to be installed is
+/// an error, which names the remedy.
+pub fn find_systems(options: &FrameOptions) -> Result<Found, SystemError> {
+    let provider = options.provider.as_deref();
+    sort_out(options, |name| systems::find(name, provider))
+}
+
+fn sort_out(
+    options: &FrameOptions,
+    find: impl Fn(&str) -> Result<Box<dyn System>, SystemError>,
+) -> Result<Found, SystemError> {
+    let mut systems = Vec::new();
+    let mut absent = Vec::new();
+    let mut first_error = None;
+    for name in &options.systems {
+        match find(name) {
+            Ok(system) => systems.push(system),
+            Err(error) if options.systems_by_default || error.leaves_a_row() => {
+                absent.push(Absent {
+                    system: name.clone(),
+                    reason: error.to_string(),
+                });
+                first_error.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match first_error {
+        Some(error) if systems.is_empty() => Err(error),
+        _ => Ok(Found { systems, absent }),
+    }
+}
+
 impl Ground for Servers {
     type Setup = Setup;
     type Running<'a> = RunningServers<'a>;
     type System<'a> = Deployed<'a>;
 
     fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
-        let mut systems = Vec::new();
-        let mut absent = Vec::new();
-        let mut first = None;
-        for name in &options.systems {
-            match systems::find(name, options.provider.as_deref()) {
-                Ok(system) => systems.push(system),
-                Err(error) if error.leaves_a_row() => {
-                    absent.push(Absent {
-                        system: name.clone(),
-                        reason: error.to_string(),
-                    });
-                    first.get_or_insert(error);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        match first {
-            Some(first) if systems.is_empty() => Err(first.into()),
-            _ => {
-                let servers = Self {
-                    systems,
-                    shares: options.cpu_per_node.map(Shares::new),
-                    dir: dir.to_path_buf(),
-                };
-                Ok((servers, absent))
-            }
-        }
+        let Found { systems, absent } = find_systems(options)?;
+        let servers = Self {
+            systems,
+            shares: options.cpu_per_node.map(Shares::new),
+            dir: dir.to_path_buf(),
+        };
+        Ok((servers, absent))
     }
 
     fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
@@ -99,14 +127,13 @@ impl Ground for Servers {
         cell: &Cell,
         setup: &Setup,
     ) -> Result<RunningServers<'a>, LabError> {
-        let system = self.systems.iter().find(|s| s.name() == cell.system);
-        let system =
-            system.ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
+        let system = (self.system(&cell.system))
+            .ok_or_else(|| LabError::System(SystemError::Unknown(cell.system.clone())))?;
         let mut settings = Settings::new(&self.dir, setup.nodes, None);
         settings.template = Some(experiment.template(cell, system.server())?);
         settings.mariadbd_args = setup.arguments.clone();
         experiment.configure(cell, &mut settings);
-        let mut deployed = Deployed::start(system.as_ref(), setup.durability, settings)?;
+        let mut deployed = Deployed::start(system, setup.durability, settings)?;
         let in_force = match self.shares {
             Some(shares) => Some(InForce::begin(shares, &mut deployed)?),
             None => None,
@@ -140,7 +167,7 @@ impl Ground for Servers {
 
     fn describe(&self, setup: &Setup, running: &RunningServers<'_>) -> Description {
         let deployed = &running.deployed;
-        let (versions, about) = (facts::versions(deployed), deployed.system().about());
+        let (versions, about) = (facts::versions(deployed.first()), deployed.system().about());
         let shares = self.shares.map(|shares| shares.line() + "\n");
         Description {
             line: format!("{versions}; {about}\n  {}", setup.arguments.join(" ")),
@@ -150,5 +177,50 @@ impl Ground for Servers {
                 deployed.settings_text()
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use trireme_testbed::packages::PackageError;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: FrameOptions,
+    }
+
+    struct Here;
+
+    impl System for Here {
+        fn name(&self) -> &str {
+            "here"
+        }
+
+        fn about(&self) -> &'static str {
+            ""
+        }
+
+        fn configure(&self, _durability: Durability, _settings: &mut Settings) {}
+    }
+
+    fn found(arguments: &[&str]) -> Result<(usize, Vec<Absent>), SystemError> {
+        let mut options = Cli::parse_from([&["x"], arguments].concat()).options;
+        options.default_systems(&["here", "missing"]);
+        let found = sort_out(&options, |name| match name {
+            "here" => Ok(Box::new(Here)),
+            _ => Err(SystemError::Package(PackageError::Galera)),
+        });
+        found.map(|found| (found.systems.len(), found.absent))
+    }
+
+    #[test]
+    fn a_system_that_nobody_asked_for_may_be_missing() {
+        let (here, absent) = found(&[]).unwrap();
+        assert_eq!((here, absent[0].system.as_str()), (1, "missing"));
+        assert!(found(&["--systems", "here,missing"]).is_err());
+        assert!(found(&["--systems", "missing"]).is_err());
     }
 }

@@ -5,20 +5,21 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::LatencyError;
-use super::fault::sleep_until;
-use super::figures::{Window, per_second};
-use super::load::Load;
-use super::report::{Figure, Measure};
-use super::site::{Ground, Site};
-use super::slow::{all, observed};
 use trireme_testbed::cluster::START_TIMEOUT;
 use trireme_testbed::interrupt;
 use trireme_testbed::node::{StartMode, snapshots_given};
 use trireme_testbed::sql::{Sql, SqlError};
 use trireme_testbed::status::NodeStatus;
-use trireme_testbed::systems::Wsrep;
 use trireme_testbed::verify::verify_identical;
+
+use super::error::LatencyError;
+use super::failover::FAULT_AT;
+use super::fault::sleep_until;
+use super::figures::{Window, by_second, measured, per_second};
+use super::load::Load;
+use super::site::Site;
+use super::slow::{P99_RATIO, all, observed};
+use crate::frame::Measured;
 
 /// The node that is away, and those that stay.
 const AWAY: usize = 2;
@@ -64,41 +65,19 @@ impl Departure {
     }
 }
 
-const RATE: Measure = Measure::median("rate /s", 0);
-const MISSED: Measure = Measure::median("missed", 0);
-const RETENTION: Measure = Measure::median("retention MiB", 1);
-const WITHOUT_SST: Measure = Measure::count("without SST");
-const START_S: Measure = Measure::median("start s", 1);
-const CATCH_UP_S: Measure = Measure::median("catch-up s", 1);
-const SPEED: Measure = Measure::median("applied /s", 0);
-const RATIO: Measure = Measure::median("x rate", 1);
-const SPEED_FIGURE: Measure = Measure::count(">= 5 x");
-const USUAL_P99: Measure = Measure::median("usual p99 ms", 2);
-const START_P99: Measure = Measure::median("start p99 ms", 2);
-const CATCH_UP_P99: Measure = Measure::median("catch-up p99 ms", 2);
-const P99_RATIO: Measure = Measure::median("p99 ratio", 2);
-const P99_FIGURE: Measure = Measure::count("p99 <= 1.5 x");
+/// Snapshots that the node's return took.
+pub const SNAPSHOTS: &str = "snapshots";
+
+/// Write-sets per second with which it caught up, divided by the rate of the load.
+pub const SPEED_RATIO: &str = "applied_ratio";
 
 /// One trial.
-pub fn trial(
-    ground: &Ground,
-    system: &Wsrep,
+pub fn measure(
+    site: &mut Site,
     departure: Departure,
     away: Duration,
     length: Duration,
-) -> Result<Vec<Figure>, LatencyError> {
-    let mut site = Site::on_loopback(ground, system, 3, |_| {})?;
-    let outcome = measure(&mut site, departure, away, length);
-    site.end(outcome.is_err())?;
-    outcome
-}
-
-fn measure(
-    site: &mut Site<'_>,
-    departure: Departure,
-    away: Duration,
-    length: Duration,
-) -> Result<Vec<Figure>, LatencyError> {
+) -> Result<Measured, LatencyError> {
     let full = Load::start(&site.cluster, &OTHERS, CLIENTS, None);
     interrupt::sleep(SETTLING)?;
     let window = Window::new(Instant::now(), MAXIMUM_LENGTH);
@@ -130,19 +109,20 @@ fn measure(
     drop(load);
     verify_identical(&mut site.cluster, &["sbtest"])?;
     let seen = |window: Window| observed(&commits, rate, window).p99_ms;
-    let mut figures = vec![(RATE, rate), (RETENTION, bytes / f64::from(1 << 20))];
-    figures.extend(came_back.figures(rate, snapshots(site) == snapshots_before));
     let usual_ms = seen(usual);
     let catch_up_ms = seen(came_back.catch_up());
-    let p99_ratio = catch_up_ms / usual_ms;
+    let mut figures = came_back.figures(rate, snapshots(site) - snapshots_before);
     figures.extend([
-        (USUAL_P99, usual_ms),
-        (START_P99, seen(came_back.start())),
-        (CATCH_UP_P99, catch_up_ms),
-        (P99_RATIO, p99_ratio),
-        (P99_FIGURE, f64::from(u8::from(p99_ratio <= 1.5))),
+        ("rate_per_s", rate),
+        ("retention_mib", bytes / f64::from(1 << 20)),
+        ("usual_p99_ms", usual_ms),
+        ("start_p99_ms", seen(came_back.start())),
+        ("catch_up_p99_ms", catch_up_ms),
+        (P99_RATIO, catch_up_ms / usual_ms),
+        (FAULT_AT, (departed - usual.from).as_secs_f64()),
     ]);
-    Ok(figures)
+    let seconds = usual.from.elapsed().as_secs() as usize;
+    Ok(measured(figures, by_second(&commits, usual.from, seconds)))
 }
 
 /// How the node came back. Positions are seqnos.
@@ -172,22 +152,20 @@ impl ComeBack {
         }
     }
 
-    fn figures(&self, rate: f64, is_without_sst: bool) -> Vec<Figure> {
+    fn figures(&self, rate: f64, snapshots: usize) -> Vec<(&'static str, f64)> {
         let seconds = |window: Window| (window.to - window.from).as_secs_f64();
         let mut figures = vec![
-            (WITHOUT_SST, f64::from(u8::from(is_without_sst))),
-            (START_S, seconds(self.start())),
-            (CATCH_UP_S, seconds(self.catch_up())),
+            (SNAPSHOTS, snapshots as f64),
+            ("start_s", seconds(self.start())),
+            ("catch_up_s", seconds(self.catch_up())),
         ];
         // A snapshot's speed is another matter.
-        if is_without_sst {
+        if snapshots == 0 {
             let speed = (self.to.1 - self.from.1) as f64 / seconds(self.catch_up());
-            let ratio = speed / rate;
             figures.extend([
-                (MISSED, (self.ahead - self.from.1) as f64),
-                (SPEED, speed),
-                (RATIO, ratio),
-                (SPEED_FIGURE, f64::from(u8::from(ratio >= 5.0))),
+                ("missed", (self.ahead - self.from.1) as f64),
+                ("applied_per_s", speed),
+                (SPEED_RATIO, speed / rate),
             ]);
         }
         figures
@@ -195,7 +173,7 @@ impl ComeBack {
 }
 
 /// Starts the node, and looks how far it is until it is synced.
-fn come_back(site: &mut Site<'_>) -> Result<ComeBack, LatencyError> {
+fn come_back(site: &mut Site) -> Result<ComeBack, LatencyError> {
     let ahead = site.cluster.node(OTHERS[0]).status()?.last_committed;
     let started = Instant::now();
     site.cluster.spawn_node(AWAY, StartMode::Join)?;
@@ -242,13 +220,13 @@ fn look(sql: &mut Option<Sql>, socket: &Path) -> Result<NodeStatus, SqlError> {
 }
 
 /// Snapshots that those who stay have given.
-fn snapshots(site: &Site<'_>) -> usize {
+fn snapshots(site: &Site) -> usize {
     let logs = OTHERS.map(|i| site.cluster.node(i).log_text());
     logs.iter().map(|log| snapshots_given(log)).sum()
 }
 
 /// How many bytes one who stays has put into its log so far; of Galera, whose cache does not tell: bytes of write-sets.
-fn log_bytes(site: &Site<'_>) -> Result<f64, LatencyError> {
+fn log_bytes(site: &Site) -> Result<f64, LatencyError> {
     let node = site.cluster.node(OTHERS[0]);
     if let Some(end) = log_end(&node.datadir()) {
         return Ok(end as f64);
@@ -290,12 +268,12 @@ mod tests {
             to: (at(6), 13_000),
             ahead: 11_000,
         };
-        let figures = back.figures(1_000.0, true);
-        let value = |wanted: Measure| figures.iter().find(|(m, _)| *m == wanted).unwrap().1;
-        assert_eq!((value(MISSED), value(START_S)), (10_000.0, 4.0));
-        assert_eq!((value(SPEED), value(SPEED_FIGURE)), (6_000.0, 1.0));
-        let by_snapshot = back.figures(1_000.0, false);
-        assert!(by_snapshot.iter().all(|(m, _)| *m != SPEED));
+        let figures = back.figures(1_000.0, 0);
+        let value = |wanted: &str| figures.iter().find(|(name, _)| *name == wanted).unwrap().1;
+        assert_eq!((value("missed"), value("start_s")), (10_000.0, 4.0));
+        assert_eq!((value("applied_per_s"), value(SPEED_RATIO)), (6_000.0, 6.0));
+        let by_snapshot = back.figures(1_000.0, 1);
+        assert!(by_snapshot.iter().all(|(name, _)| *name != SPEED_RATIO));
     }
 
     #[test]

@@ -2,140 +2,130 @@
 
 use std::time::{Duration, Instant};
 
-use super::LatencyError;
-use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms};
-use super::load::Load;
-use super::report::{Figure, Measure};
-use super::site::{Ground, Site};
-use crate::stats::percentile;
 use trireme_testbed::interrupt;
-use trireme_testbed::systems::Wsrep;
 
-/// Load before anything is measured: time for the cluster to adapt.
-const SETTLING: Duration = Duration::from_secs(10);
+use super::error::LatencyError;
+use super::fault::sleep_until;
+use super::figures::{Window, latencies_ms, measured};
+use super::load::Load;
+use super::site::Site;
+use crate::frame::Measured;
+use crate::stats::percentile;
+
+/// The factor that says how far the third node is away.
+pub const ROUND_TRIP: &str = "round_trip_ms";
 
 /// Round trip between near nodes.
 const NEAR: Duration = Duration::from_millis(1);
 
-/// Round trip to the far node.
-const FAR: Duration = Duration::from_millis(100);
-
 /// Round trip between regions.
-const REGION: Duration = Duration::from_millis(40);
+pub const REGION: Duration = Duration::from_millis(40);
 
-const NEAR_MS: Measure = Measure::median("near commit ms", 2);
-const NEAR_RATIO: Measure = Measure::median("x third near", 2);
-const NEAR_FIGURE: Measure = Measure::count("<= 1.3 x");
-const FAR_MS: Measure = Measure::median("far commit ms", 1);
-const FAR_TRIPS: Measure = Measure::median("far round trips", 2);
-const FAR_FIGURE: Measure = Measure::count("<= 1.1 trips");
-const NODE_TRIPS: [Measure; 3] = [
-    Measure::median("node1 round trips", 2),
-    Measure::median("node2 round trips", 2),
-    Measure::median("node3 round trips", 2),
-];
-const REGION_FIGURE: Measure = Measure::count("all <= 1.2");
+/// The percentiles that are noted, in percent.
+pub const PERCENTILES: [u32; 3] = [50, 95, 99];
 
-/// One trial of `far`: the third node near, then far and joined last, then far and started first. A row of figures for
-/// each, named.
-pub fn far(
-    ground: &Ground,
-    system: &Wsrep,
-    length: Duration,
-) -> Result<Vec<(&'static str, Vec<Figure>)>, LatencyError> {
-    let near = commit_ms(ground, system, length, &[])?;
-    let usual_ms = slower(near[0], near[1]);
-    let mut rows = vec![("third near", vec![(NEAR_MS, usual_ms)])];
-    for (case, far) in [
-        ("third far, joined last", 2),
-        ("third far, first started", 0),
-    ] {
-        let [a, b] = [(far + 1) % 3, (far + 2) % 3];
-        let ms = commit_ms(ground, system, length, &[(far, a), (far, b)])?;
-        let near_ms = slower(ms[a], ms[b]);
-        rows.push((case, far_figures(usual_ms, near_ms, ms[far])));
-    }
-    Ok(rows)
+/// Where the third node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// A packet and its answer to either of the others.
+    pub round_trip_ms: u32,
+    /// Whether it was started first, not joined last.
+    pub is_first: bool,
 }
 
-fn far_figures(usual_ms: f64, near_ms: f64, far_ms: f64) -> Vec<Figure> {
-    let ratio = near_ms / usual_ms;
-    let trips = far_ms / (FAR.as_secs_f64() * 1000.0);
-    vec![
-        (NEAR_MS, near_ms),
-        (NEAR_RATIO, ratio),
-        (NEAR_FIGURE, f64::from(u8::from(ratio <= 1.3))),
-        (FAR_MS, far_ms),
-        (FAR_TRIPS, trips),
-        (FAR_FIGURE, f64::from(u8::from(trips <= 1.1))),
-    ]
+impl Place {
+    /// As near as the others are to each other.
+    pub const NEAR: Self = Self {
+        round_trip_ms: NEAR.as_millis() as u32,
+        is_first: false,
+    };
+
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match (self == Self::NEAR, self.is_first) {
+            (true, _) => "third near",
+            (false, false) => "third far, joined last",
+            (false, true) => "third far, first started",
+        }
+    }
+}
+
+/// One trial of `far`.
+pub fn far(
+    site: &Site,
+    place: Place,
+    settling: Duration,
+    length: Duration,
+) -> Result<Measured, LatencyError> {
+    let far = if place.is_first { 0 } else { 2 };
+    let nodes = trial(site, settling, length, |a, b| {
+        let is_far = a == far || b == far;
+        let far_trip = Duration::from_millis(place.round_trip_ms.into());
+        if is_far { far_trip } else { NEAR }
+    })?;
+    let pair = slower(&nodes[(far + 1) % 3], &nodes[(far + 2) % 3]);
+    let figures = named("pair", pair).chain(named("third", &nodes[far]));
+    Ok(measured(figures, Vec::new()))
 }
 
 /// One trial of `regions`.
 pub fn regions(
-    ground: &Ground,
-    system: &Wsrep,
+    site: &Site,
+    settling: Duration,
     length: Duration,
-) -> Result<Vec<Figure>, LatencyError> {
-    let trips = trial(ground, system, length, |site| {
-        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
-            site.network().set_round_trip(a, b, REGION);
-        }
-    })?
-    .map(|ms| ms / (REGION.as_secs_f64() * 1000.0));
-    let mut figures: Vec<Figure> = NODE_TRIPS.into_iter().zip(trips).collect();
-    let all = trips.iter().all(|trips| *trips <= 1.2);
-    figures.push((REGION_FIGURE, f64::from(u8::from(all))));
-    Ok(figures)
+) -> Result<Measured, LatencyError> {
+    let nodes = trial(site, settling, length, |_, _| REGION)?;
+    let names = ["node1", "node2", "node3"].into_iter();
+    let figures = names
+        .zip(&nodes)
+        .flat_map(|(name, latencies)| named(name, latencies));
+    Ok(measured(figures, Vec::new()))
 }
 
-/// The median commit of each node, with `far_links` far and the others near.
-fn commit_ms(
-    ground: &Ground,
-    system: &Wsrep,
-    length: Duration,
-    far_links: &[(usize, usize)],
-) -> Result<[f64; 3], LatencyError> {
-    trial(ground, system, length, |site| {
-        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
-            let is_far = far_links.contains(&(a, b)) || far_links.contains(&(b, a));
-            let round_trip = if is_far { FAR } else { NEAR };
-            site.network().set_round_trip(a, b, round_trip);
-        }
+/// The name of a percentile of the commits at a node, or of the slower of a pair.
+pub fn figure(node: &str, percent: u32) -> String {
+    format!("{node}_p{percent}_ms")
+}
+
+fn named(node: &str, latencies: &[f64]) -> impl Iterator<Item = (String, f64)> {
+    PERCENTILES.into_iter().map(move |percent| {
+        let value = percentile(latencies, f64::from(percent) / 100.0);
+        (figure(node, percent), value.unwrap_or_default())
     })
 }
 
+/// The latencies of each node's commits, sorted, with such round trips between the nodes. The cluster has formed without
+/// delay.
 fn trial(
-    ground: &Ground,
-    system: &Wsrep,
+    site: &Site,
+    settling: Duration,
     length: Duration,
-    lay_out: impl FnOnce(&Site<'_>),
-) -> Result<[f64; 3], LatencyError> {
-    // The cluster forms without delay; the snapshots of its start are not what is measured.
-    let site = Site::apart(ground, system, 3)?;
-    lay_out(&site);
-    let outcome = measure(&site, length);
-    site.end(outcome.is_err())?;
-    outcome
-}
-
-fn measure(site: &Site<'_>, length: Duration) -> Result<[f64; 3], LatencyError> {
+    round_trip: impl Fn(usize, usize) -> Duration,
+) -> Result<[Vec<f64>; 3], LatencyError> {
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        site.network().set_round_trip(a, b, round_trip(a, b));
+    }
     let load = Load::start(&site.cluster, &[0, 1, 2], 1, None);
-    interrupt::sleep(SETTLING)?;
+    interrupt::sleep(settling)?;
     let window = Window::new(Instant::now(), length);
     sleep_until(window.to)?;
-    let mut medians = [0.0; 3];
+    let mut nodes = [const { Vec::new() }; 3];
     for (node, commits) in load.commits() {
-        let sorted = latencies_ms(&commits, window);
-        medians[node] = percentile(&sorted, 0.5).ok_or(LatencyError::NoCommits(node + 1))?;
+        nodes[node] = latencies_ms(&commits, window);
+        if nodes[node].is_empty() {
+            return Err(LatencyError::NoCommits(node + 1));
+        }
     }
-    Ok(medians)
+    Ok(nodes)
 }
 
-/// The near pair is as fast as its slower half.
-fn slower(a_ms: f64, b_ms: f64) -> f64 {
-    a_ms.max(b_ms)
+/// Of a near pair the node whose median commit is slower.
+fn slower<'a>(a: &'a [f64], b: &'a [f64]) -> &'a [f64] {
+    if percentile(a, 0.5) < percentile(b, 0.5) {
+        b
+    } else {
+        a
+    }
 }
 
 #[cfg(test)]
@@ -143,12 +133,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_far_member_counts_in_round_trips() {
-        let figures = far_figures(1.5, 1.8, 112.0);
-        let value = |wanted: Measure| figures.iter().find(|(m, _)| *m == wanted).unwrap().1;
-        assert!((value(NEAR_RATIO) - 1.2).abs() < 1e-9);
-        assert_eq!(value(NEAR_FIGURE), 1.0);
-        assert!((value(FAR_TRIPS) - 1.12).abs() < 1e-9);
-        assert_eq!(value(FAR_FIGURE), 0.0);
+    fn the_pair_is_as_fast_as_its_slower_half() {
+        let (fast, slow) = ([1.0, 2.0, 90.0], [3.0, 4.0, 5.0]);
+        assert_eq!(slower(&fast, &slow), slow);
+        assert_eq!(slower(&slow, &fast), slow);
+        let figures: Vec<(String, f64)> = named("pair", &slow).collect();
+        assert_eq!(figures[0], ("pair_p50_ms".to_string(), 4.0));
+        assert_eq!(figures[2], ("pair_p99_ms".to_string(), 5.0));
     }
 }

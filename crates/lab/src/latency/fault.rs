@@ -4,16 +4,19 @@ use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::LatencyError;
-use super::site::Site;
+use serde::{Deserialize, Serialize};
 use trireme_testbed::interrupt;
 use trireme_testbed::packages::{self, PackageError};
+
+use super::error::LatencyError;
+use super::site::Site;
 
 /// How long a fault lasts that ends.
 const LENGTH: Duration = Duration::from_secs(10);
 
 /// What happens to a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// Killed with -9.
     Kill,
@@ -48,12 +51,7 @@ impl Fault {
     }
 
     /// Strikes node `victim` now, and ends what ends by itself; returns by `end` or a little later.
-    pub fn strike(
-        self,
-        site: &mut Site<'_>,
-        victim: usize,
-        end: Instant,
-    ) -> Result<(), LatencyError> {
+    pub fn strike(self, site: &mut Site, victim: usize, end: Instant) -> Result<(), LatencyError> {
         let over = (Instant::now() + LENGTH).min(end);
         match self {
             Self::Kill => site.cluster.kill_node(victim)?,
@@ -91,7 +89,7 @@ struct Backup {
 }
 
 impl Backup {
-    fn start(site: &Site<'_>, victim: usize) -> Result<Self, LatencyError> {
+    fn start(site: &Site, victim: usize) -> Result<Self, LatencyError> {
         let dir = site.dir(victim);
         let log = dir.join("backup.log");
         let io_error = |source| LatencyError::Io {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::load::Commit;
+use crate::frame::Measured;
 
 /// A stretch of time.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +79,31 @@ pub fn latencies_ms(commits: &[Commit], window: Window) -> Vec<f64> {
     ms
 }
 
+/// How many of the commits were done in each second from `from` on.
+pub fn by_second(commits: &[Commit], from: Instant, seconds: usize) -> Vec<u64> {
+    let mut counts = vec![0; seconds];
+    for commit in commits {
+        let second = commit.done.checked_duration_since(from);
+        let second = second.map(|since| since.as_secs() as usize);
+        if let Some(count) = second.and_then(|second| counts.get_mut(second)) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// What a trial gave, for the frame.
+pub fn measured<N: Into<String>>(
+    figures: impl IntoIterator<Item = (N, f64)>,
+    per_second: Vec<u64>,
+) -> Measured {
+    let figures = figures.into_iter();
+    Measured {
+        figures: figures.map(|(name, value)| (name.into(), value)).collect(),
+        per_second,
+    }
+}
+
 /// Commits per second done within `window`.
 pub fn per_second(commits: &[Commit], window: Window) -> f64 {
     let count = commits
@@ -138,6 +164,14 @@ mod tests {
         let all = [one, other].concat();
         assert_eq!(gap_ms(&one, 0, 100), 60);
         assert_eq!(gap_ms(&all, 0, 100), 20);
+    }
+
+    #[test]
+    fn seconds_count_from_a_moment_on() {
+        let start = Instant::now();
+        let commits = at(start, &[500, 1000, 1999, 2000, 3001]);
+        let from = start + Duration::from_secs(1);
+        assert_eq!(by_second(&commits, from, 2), [2, 1]);
     }
 
     #[test]

@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::LatencyError;
-use super::failover::Victim;
-use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, longest_gap};
-use super::load::{Commit, Load};
-use super::report::{Figure, Measure};
-use super::site::{Ground, Site};
-use crate::stats::percentile;
 use trireme_testbed::interrupt;
 use trireme_testbed::sql::{Sql, SqlError};
-use trireme_testbed::systems::Wsrep;
+
+use super::error::LatencyError;
+use super::fault::sleep_until;
+use super::figures::{Window, latencies_ms, longest_gap, measured};
+use super::load::{Commit, Load};
+use super::plan::Victim;
+use super::site::Site;
+use super::slow::P99_RATIO;
+use crate::frame::Measured;
+use crate::stats::percentile;
 
 /// Small updates per second of all three clients together: little enough that a usual one waits for none before it.
 const RATE: f64 = 300.0;
@@ -39,17 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Between two looks at how far a node has applied.
 const LOOK: Duration = Duration::from_millis(10);
 
-const USUAL_P99: Measure = Measure::median("usual p99 ms", 2);
-const UNTIL_S: Measure = Measure::median("ordered after s", 2);
-const UNTIL_P50: Measure = Measure::median("until then p50 ms", 2);
-const UNTIL_P99: Measure = Measure::median("p99 ms", 2);
-const UNTIL_MAX: Measure = Measure::median("longest ms", 0);
-const RATIO: Measure = Measure::median("p99 ratio", 2);
-const FIGURE: Measure = Measure::count("p99 <= 3 x");
-const APPLY_S: Measure = Measure::median("applied after s", 2);
-const APPLY_P99: Measure = Measure::median("applying p99 ms", 0);
-const APPLY_GAP: Measure = Measure::median("applying gap ms", 0);
-const VIEWS: Measure = Measure::max("views", 0);
+/// 99th percentile of the small commits from COMMIT until the large transaction is ordered.
+pub const UNTIL_P99: &str = "until_p99_ms";
 
 /// One large transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,24 +63,12 @@ impl Large {
 }
 
 /// One trial. The large transaction is committed on the sequencer or on another node; small ones on all three.
-pub fn trial(
-    ground: &Ground,
-    system: &Wsrep,
-    large: Large,
-    origin: Victim,
-) -> Result<Vec<Figure>, LatencyError> {
-    let site = Site::on_loopback(ground, system, 3, |_| {})?;
+pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, LatencyError> {
     // The first started is the sequencer at the start.
     let origin = match origin {
         Victim::Sequencer => 0,
         Victim::Other => 1,
     };
-    let outcome = measure(&site, large, origin);
-    site.end(outcome.is_err())?;
-    outcome
-}
-
-fn measure(site: &Site<'_>, large: Large, origin: usize) -> Result<Vec<Figure>, LatencyError> {
     let mut client = Sql::connect_socket(&site.cluster.node(origin).socket(), PATIENCE)?;
     client.exec("CREATE TABLE sbtest.large (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")?;
     let load = Load::start(&site.cluster, &[0, 1, 2], 1, Some(RATE));
@@ -141,7 +121,10 @@ fn measure(site: &Site<'_>, large: Large, origin: usize) -> Result<Vec<Figure>, 
         from: until.to,
         to: applied.max(until.to + LOOK),
     };
-    Ok(figures(&commits, usual, until, applying, views as f64))
+    Ok(measured(
+        figures(&commits, usual, until, applying, views as f64),
+        Vec::new(),
+    ))
 }
 
 fn figures(
@@ -150,24 +133,22 @@ fn figures(
     until: Window,
     applying: Window,
     views: f64,
-) -> Vec<Figure> {
+) -> [(&'static str, f64); 10] {
     let p99 = |sorted: &[f64]| percentile(sorted, 0.99).unwrap_or_default();
     let usual_p99 = p99(&latencies_ms(commits, usual));
     let before = waited_ms(commits, until);
-    let ratio = p99(&before) / usual_p99;
     let seconds = |window: Window| (window.to - window.from).as_secs_f64();
-    vec![
-        (USUAL_P99, usual_p99),
-        (UNTIL_S, seconds(until)),
-        (UNTIL_P50, percentile(&before, 0.5).unwrap_or_default()),
+    [
+        ("usual_p99_ms", usual_p99),
+        ("ordered_after_s", seconds(until)),
+        ("until_p50_ms", percentile(&before, 0.5).unwrap_or_default()),
         (UNTIL_P99, p99(&before)),
-        (UNTIL_MAX, before.last().copied().unwrap_or_default()),
-        (RATIO, ratio),
-        (FIGURE, f64::from(u8::from(ratio <= 3.0))),
-        (APPLY_S, seconds(applying)),
-        (APPLY_P99, p99(&latencies_ms(commits, applying))),
-        (APPLY_GAP, longest_gap(commits, applying).ms()),
-        (VIEWS, views),
+        ("until_max_ms", before.last().copied().unwrap_or_default()),
+        (P99_RATIO, p99(&before) / usual_p99),
+        ("applied_after_s", seconds(applying)),
+        ("applying_p99_ms", p99(&latencies_ms(commits, applying))),
+        ("applying_gap_ms", longest_gap(commits, applying).ms()),
+        ("views", views),
     ]
 }
 

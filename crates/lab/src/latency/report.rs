@@ -1,185 +1,198 @@
-//! What the trials gave: a CSV line per figure, and a table of medians per part.
+//! What the report shows of the trials: a table per part.
 
+use super::case::{CASE, PART, VICTIM};
+use super::distance::ROUND_TRIP;
+use super::failover::FAULT_AT;
+use super::plan::{Part, Plan};
+use super::{away, distance, failover, large, restart, slow, trace, windows};
+use crate::frame::{Cell, Record, Table, number, values};
 use crate::stats::median;
-use trireme_testbed::table;
+use clap::ValueEnum;
 
-/// How the figures of several trials become one cell of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Summary {
-    /// The median.
-    Median,
-    /// The greatest.
-    Max,
-    /// In how many of all trials the figure is 1, not 0.
-    Count,
-}
-
-/// What a figure means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measure {
-    /// Its name with the unit, the column's header.
-    pub name: &'static str,
-    /// Shown digits behind the point.
-    pub digits: usize,
-    /// How trials are summed up.
-    pub summary: Summary,
-}
-
-impl Measure {
-    /// A measure whose median is shown.
-    pub const fn median(name: &'static str, digits: usize) -> Self {
-        Self {
-            name,
-            digits,
-            summary: Summary::Median,
-        }
-    }
-
-    /// A measure whose greatest figure is shown.
-    pub const fn max(name: &'static str, digits: usize) -> Self {
-        Self {
-            name,
-            digits,
-            summary: Summary::Max,
-        }
-    }
-
-    /// A condition that a trial meets or not.
-    pub const fn count(name: &'static str) -> Self {
-        Self {
-            name,
-            digits: 0,
-            summary: Summary::Count,
-        }
-    }
-
-    fn cell(&self, figures: &[f64]) -> String {
-        let digits = self.digits;
-        let one = match self.summary {
-            Summary::Median => median(figures),
-            Summary::Max => figures.iter().copied().reduce(f64::max),
-            Summary::Count => {
-                let met = figures.iter().filter(|figure| **figure > 0.0).count();
-                return format!("{met}/{}", figures.len());
-            }
-        };
-        one.map_or("-".to_string(), |figure| format!("{figure:.digits$}"))
-    }
-}
-
-/// A figure of one trial.
-pub type Figure = (Measure, f64);
-
-/// What one trial of one case gave.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// The part of the experiment.
-    pub part: &'static str,
-    /// What was done, such as the fault.
-    pub case: String,
-    /// The system's name.
-    pub system: String,
-    /// The trial's number, from 1.
-    pub trial: usize,
-    /// The figures; none for a trial that failed.
-    pub figures: Vec<Figure>,
-}
-
-/// The first line of the CSV file.
-pub const CSV_HEADER: &str = "part,case,system,trial,measure,value";
-
-impl Record {
-    /// The lines of the CSV file, one per figure.
-    pub fn csv(&self) -> String {
-        let head = format!(
-            "{},{},{},{}",
-            self.part,
-            csv_field(&self.case),
-            csv_field(&self.system),
-            self.trial
-        );
-        if self.figures.is_empty() {
-            return format!("{head},failed,1\n");
-        }
-        let lines = self.figures.iter();
-        lines
-            .map(|(measure, value)| format!("{head},{},{value:.3}\n", csv_field(measure.name)))
-            .collect()
-    }
-
-    /// One line for a reader who watches.
-    pub fn line(&self) -> String {
-        let figures = self.figures.iter().map(|(measure, value)| {
-            let digits = measure.digits;
-            match measure.summary {
-                Summary::Count if *value > 0.0 => format!("{}: yes", measure.name),
-                Summary::Count => format!("{}: no", measure.name),
-                _ => format!("{} {value:.digits$}", measure.name),
-            }
-        });
+/// The report's introduction.
+pub fn description(plan: &Plan) -> Vec<String> {
+    let parts: Vec<String> = plan.parts().into_iter().map(Part::name).collect();
+    vec![
         format!(
-            "{}, {}, trial {}, {}: {}",
-            self.part,
-            self.case,
-            self.trial,
-            self.system,
-            figures.collect::<Vec<_>>().join(", ")
-        )
+            "How long commits take, and for how long none come, when a member of three is lost, far, slow, away or restarted. \
+             Parts measured: {}. docs/bench-latency.md says how each is done and what the figures mean.",
+            parts.join(", ")
+        ),
+        "Every trial has a fresh cluster of its own, and the systems take turns. Members that are far or cut off live in \
+         network namespaces; this program carries their packets, late or not at all. A gap is the longest time between two \
+         commits of one client, the worst of the clients; a gap that began before the fault, or does not end, counts whole."
+            .to_string(),
+        "Tables show the median of the trials, and in parentheses the least and the greatest. A trial that failed is kept, \
+         marked, and counted nowhere. Claims for which this run has no data are left out."
+            .to_string(),
+    ]
+}
+
+/// The figure of a part that progress shows.
+pub fn headline(part: &str) -> &'static str {
+    match part {
+        "failover" => failover::GAP,
+        "restart" => restart::GAP,
+        "far" => "pair_p50_ms",
+        "regions" => "node1_p50_ms",
+        "slow" => slow::P99_RATIO,
+        "large" => large::UNTIL_P99,
+        "away" => away::SPEED_RATIO,
+        "durability" => "update_non_index_18_commits_per_s",
+        "trace" => trace::MAJORITY,
+        _ => windows::CONFLICTS,
     }
 }
 
-/// A table per part: a row per case and system, in order of appearance.
-pub fn tables(records: &[Record]) -> String {
-    let mut text = String::new();
-    for part in distinct(records.iter().map(|record| record.part)) {
-        let of_part: Vec<&Record> = records.iter().filter(|r| r.part == part).collect();
-        text += &format!("\n{part}\n{}", table_of(&of_part));
-    }
-    text
+/// The figures of a part that come first, in this order.
+fn first_columns(part: Part) -> Vec<String> {
+    let names: &[&str] = match part {
+        Part::Failover => &[
+            failover::GAP,
+            failover::QUIET_GAP,
+            "gap_begins_at_s",
+            "all_silent_ms",
+        ],
+        Part::Far => return percentiles(&["pair", "third"]),
+        Part::Regions => return percentiles(&["node1", "node2", "node3"]),
+        Part::Restart => &[restart::GAP, "all_silent_ms", restart::BACK, "failed"],
+        Part::Slow => &["rate_per_s", slow::P99_RATIO, slow::COMMITS_RATIO],
+        Part::Large => &[
+            "usual_p99_ms",
+            large::UNTIL_P99,
+            slow::P99_RATIO,
+            "ordered_after_s",
+            "applied_after_s",
+        ],
+        Part::Away => &[
+            away::SNAPSHOTS,
+            "start_s",
+            "catch_up_s",
+            away::SPEED_RATIO,
+            slow::P99_RATIO,
+        ],
+        Part::Trace => &["commits", trace::MAJORITY],
+        Part::Durability | Part::Windows => &[],
+    };
+    names.iter().map(|name| name.to_string()).collect()
 }
 
-fn table_of(records: &[&Record]) -> String {
-    let figures = |record: &&Record| record.figures.clone();
-    let measures = distinct(records.iter().flat_map(figures).map(|(measure, _)| measure));
-    let rows = distinct(records.iter().map(|r| (r.case.as_str(), r.system.as_str())));
+fn percentiles(nodes: &[&str]) -> Vec<String> {
+    let nodes = nodes.iter();
+    let of = |node: &&str| distance::PERCENTILES.map(|percent| distance::figure(node, percent));
+    nodes.flat_map(of).collect()
+}
+
+/// A table per part: a row per case and system; and one of the restarted nodes.
+pub fn tables(records: &[Record]) -> Vec<Table> {
+    let parts = Part::value_variants().iter();
+    let mut tables: Vec<Table> = parts.filter_map(|part| table(records, *part)).collect();
+    tables.extend(restarted_nodes(records));
+    tables
+}
+
+/// What the restart of each node took.
+fn restarted_nodes(records: &[Record]) -> Option<Table> {
+    let restarts = |cell: &Cell| cell.level(PART) == Part::Restart.name();
+    let systems = records.iter().filter(|r| r.complete && restarts(&r.cell));
+    let systems = distinct(systems.map(|r| r.cell.system.as_str()));
+    let names = restart::OF_NODE;
+    let rows = systems.iter().flat_map(|system| {
+        (1..=restart::NODES).map(move |node| {
+            let mut cells = vec![format!("node{node}"), system.to_string()];
+            cells.extend(names.iter().map(|name| {
+                let figure = restart::figure_of_node(node, name);
+                spread(&values(records, system, &figure, restarts))
+            }));
+            cells
+        })
+    });
+    let header = ["node", "system"].into_iter().chain(names);
+    (!systems.is_empty()).then(|| Table {
+        title: "restart, each node".to_string(),
+        header: header.map(|name| name.replace('_', " ")).collect(),
+        rows: rows.collect(),
+    })
+}
+
+fn table(records: &[Record], part: Part) -> Option<Table> {
+    let of_part: Vec<&Record> = records
+        .iter()
+        .filter(|r| r.complete && r.cell.level(PART) == part.name())
+        .collect();
+    let mut names = first_columns(part);
+    let mut others: Vec<String> = of_part
+        .iter()
+        .flat_map(|r| r.measured.figures.keys().cloned())
+        .filter(|name| !names.contains(name) && name != FAULT_AT)
+        // They have a table of their own.
+        .filter(|name| part != Part::Restart || !name.starts_with("node"))
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    names.extend(others);
+    let rows = distinct(
+        of_part
+            .iter()
+            .map(|r| (row_name(r), r.cell.system.as_str())),
+    );
     let rows = rows.into_iter().map(|(case, system)| {
-        let of_row = records
+        let own = of_part
             .iter()
-            .filter(|r| r.case == case && r.system == system);
-        let of_row: Vec<&&Record> = of_row.collect();
-        let good = of_row
-            .iter()
-            .filter(|record| !record.figures.is_empty())
-            .count();
-        let mut cells = vec![case.to_string(), system.to_string()];
-        cells.push(if good == of_row.len() {
-            good.to_string()
-        } else {
-            format!("{good} of {}", of_row.len())
-        });
-        for measure in &measures {
-            let values: Vec<f64> = of_row
-                .iter()
-                .flat_map(|record| &record.figures)
-                .filter(|(own, _)| own == measure)
-                .map(|(_, value)| *value)
-                .collect();
-            cells.push(if values.is_empty() {
-                "-".to_string()
-            } else {
-                measure.cell(&values)
-            });
-        }
+            .filter(|r| row_name(r) == case && r.cell.system == system);
+        let own: Vec<&&Record> = own.collect();
+        let mut cells = vec![case, system.to_string(), own.len().to_string()];
+        cells.extend(names.iter().map(|name| {
+            let values = own.iter().filter_map(|r| r.measured.figures.get(name));
+            spread(&values.copied().collect::<Vec<f64>>())
+        }));
         cells
     });
-    let header = ["case", "system", "trials"];
-    let names = measures.iter().map(|measure| measure.name);
-    let header: Vec<&str> = header.into_iter().chain(names).collect();
-    table::render(&header, &rows.collect::<Vec<_>>())
+    let header = ["case", "system", "trials"].map(String::from).into_iter();
+    let titles = names.iter().map(|name| name.replace('_', " "));
+    (!of_part.is_empty()).then(|| Table {
+        title: part.name(),
+        header: header.chain(titles).collect(),
+        rows: rows.collect(),
+    })
+}
+
+/// Case, distance and victim.
+pub fn row_name(record: &Record) -> String {
+    let cell = &record.cell;
+    let mut name = cell.level(CASE).to_string();
+    match (cell.level(ROUND_TRIP), cell.level(VICTIM)) {
+        ("", "") => {}
+        ("", victim) => name += &format!(", {victim}"),
+        (trip, _) => name += &format!(", {trip} ms"),
+    }
+    name
+}
+
+/// The median, the least and the greatest.
+fn spread(values: &[f64]) -> String {
+    let least = values.iter().copied().reduce(f64::min);
+    let greatest = values.iter().copied().reduce(f64::max);
+    match (median(values), least, greatest) {
+        (Some(middle), Some(least), Some(greatest)) if least < greatest => {
+            let [middle, least, greatest] = [middle, least, greatest].map(short);
+            format!("{middle} ({least} to {greatest})")
+        }
+        (Some(middle), ..) => short(middle),
+        _ => "-".to_string(),
+    }
+}
+
+/// A whole number as such, any other as short as its size allows.
+pub fn short(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value:.0}"),
+        false => number(value),
+    }
 }
 
 /// The values in order of their first appearance.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {
@@ -189,70 +202,70 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// A field as CSV wants it.
-fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::figures::measured;
 
-    const GAP: Measure = Measure::median("gap ms", 0);
-    const WORST: Measure = Measure::max("worst ms", 0);
-    const SHORT: Measure = Measure::count("short");
-
-    fn record(system: &str, trial: usize, figures: &[Figure]) -> Record {
+    fn record(system: &str, repetition: u32, gap: f64, complete: bool) -> Record {
+        let factors = [(PART, "failover"), (CASE, "kill -9"), (VICTIM, "other")];
+        let factors = factors.map(|(name, level)| (name.to_string(), level.to_string()));
         Record {
-            part: "failover",
-            case: "kill, sequencer".to_string(),
-            system: system.to_string(),
-            trial,
-            figures: figures.to_vec(),
+            cell: Cell {
+                system: system.to_string(),
+                factors: factors.into(),
+                repetition,
+            },
+            complete,
+            note: String::new(),
+            date: String::new(),
+            commit: String::new(),
+            measured: measured(
+                [(failover::GAP, gap), (FAULT_AT, 12.0), ("x_ms", 1.0)],
+                Vec::new(),
+            ),
         }
     }
 
     #[test]
-    fn trials_are_summed_up_by_measure() {
+    fn trials_are_summed_up_by_case_and_system() {
         let records = [
-            record("a", 1, &[(GAP, 10.0), (WORST, 10.0), (SHORT, 1.0)]),
-            record("b", 1, &[(GAP, 70.0)]),
-            record("a", 2, &[(GAP, 30.0), (WORST, 30.0), (SHORT, 0.0)]),
-            record("b", 2, &[]),
+            record("trireme", 1, 10.0, true),
+            record("galera", 1, 5000.0, true),
+            record("trireme", 2, 30.0, true),
+            record("galera", 2, 9.0, false),
         ];
-        let text = tables(&records);
-        let lines: Vec<Vec<&str>> = text
-            .lines()
-            .map(|line| {
-                line.split("  ")
-                    .map(str::trim)
-                    .filter(|c| !c.is_empty())
-                    .collect()
-            })
-            .collect();
-        assert_eq!(lines[1], ["failover"]);
-        assert_eq!(lines[3], ["kill, sequencer", "a", "2", "20", "30", "1/2"]);
-        assert_eq!(lines[4], ["kill, sequencer", "b", "1 of 2", "70", "-", "-"]);
-    }
-
-    #[test]
-    fn csv_lines_have_the_columns_of_the_header() {
-        let text = record("a", 3, &[(GAP, 10.0), (SHORT, 0.0)]).csv();
+        let all = tables(&records);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].header[3], "gap ms");
+        assert_eq!(all[0].header.last().unwrap(), "x ms");
+        assert_eq!(all[0].title, "failover");
+        let row = &all[0].rows[0];
         assert_eq!(
-            text,
-            "failover,\"kill, sequencer\",a,3,gap ms,10.000\nfailover,\"kill, sequencer\",a,3,short,0.000\n"
+            row[..4],
+            ["kill -9, other", "trireme", "2", "20 (10 to 30)"]
         );
-        assert!(record("a", 3, &[]).csv().ends_with(",a,3,failed,1\n"));
-        assert_eq!(csv_field("\"x\""), "\"\"\"x\"\"\"");
-        assert_eq!(CSV_HEADER.split(',').count(), 6);
+        assert_eq!(all[0].rows[1][2..4], ["1", "5000"]);
+        assert!(tables(&[]).is_empty());
     }
 
     #[test]
-    fn nothing_measured_gives_no_table() {
-        assert_eq!(tables(&[]), "");
+    fn restarted_nodes_have_rows_of_their_own() {
+        let mut restarted = record("trireme", 1, 76.0, true);
+        let part = Part::Restart.name();
+        restarted.cell.factors.insert(PART.to_string(), part);
+        for (node, seconds) in [(1, 0.5), (3, 0.75)] {
+            let name = restart::figure_of_node(node, "back_s");
+            restarted.measured.figures.insert(name, seconds);
+        }
+        let all = tables(&[restarted]);
+        assert!(!all[0].header.iter().any(|name| name.starts_with("node")));
+        let back = all[1]
+            .header
+            .iter()
+            .position(|name| name == "back s")
+            .unwrap();
+        let shown: Vec<&str> = all[1].rows.iter().map(|row| row[back].as_str()).collect();
+        assert_eq!(shown, ["0.50", "-", "0.75"]);
     }
 }

@@ -1,20 +1,18 @@
 //! Where one trial takes place: a fresh cluster, on loopback or in a network of its own.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-
-use super::LatencyError;
-use super::network::Network;
-use crate::oltp::template;
-use crate::work_dir::work_dir;
-use trireme_testbed::cluster::{Cluster, START_TIMEOUT, make_private_dir};
+use trireme_testbed::cluster::{Cluster, START_TIMEOUT};
 use trireme_testbed::node::StartMode;
 use trireme_testbed::output::line;
 use trireme_testbed::settings::Settings;
-use trireme_testbed::systems::Wsrep;
+use trireme_testbed::systems::{Durability, System};
+
+use super::error::LatencyError;
+use super::network::Network;
+use crate::oltp::template;
 
 /// Rows of the table `sbtest.sbtest1`.
 pub const ROWS: usize = 10_000;
@@ -22,87 +20,43 @@ pub const ROWS: usize = 10_000;
 /// The status variable by which a member names the sequencer: its `wsrep_node_name`.
 pub const SEQUENCER_STATUS: &str = "wsrep_trireme_sequencer";
 
-/// The directory of all trials. Whoever holds this value is the only one to use it.
-pub struct Ground {
-    dir: PathBuf,
-    _lock: File,
-}
-
-impl Ground {
-    /// Takes the directory, and clears away what an invocation that crashed has left: its servers and files.
-    pub fn take() -> Result<Self, LatencyError> {
-        make_private_dir(&work_dir())?;
-        let dir = work_dir().join("latency");
-        let lock_path = work_dir().join("latency.lock");
-        let io_error = |source| LatencyError::Io {
-            path: lock_path.clone(),
-            source,
-        };
-        let lock = File::create(&lock_path).map_err(io_error)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LatencyError::Busy(lock_path)),
-            Err(error) => return Err(io_error(error.into())),
-        }
-        let ground = Self { dir, _lock: lock };
-        ground.clear()?;
-        Ok(ground)
-    }
-
-    fn clear(&self) -> Result<(), LatencyError> {
-        Ok(Cluster::clear(&self.dir)?)
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        // What cannot be cleared now is cleared by the next invocation.
-        let _ = self.clear();
-    }
-}
-
 /// A running cluster with its network. Dropping it kills the servers.
-pub struct Site<'a> {
+pub struct Site {
     /// The cluster; dropped before its network.
     pub cluster: Cluster,
     network: Option<Network>,
-    ground: &'a Ground,
 }
 
-impl<'a> Site<'a> {
-    /// Starts `nodes` nodes, each in a network of its own without delays.
-    pub fn apart(ground: &'a Ground, system: &Wsrep, nodes: usize) -> Result<Self, LatencyError> {
-        Self::start(ground, system, nodes, Some(Network::new(nodes)?), |_| {})
+impl Site {
+    /// Starts three nodes below `dir`, each in a network of its own without delays.
+    pub fn apart(system: &dyn System, dir: &Path) -> Result<Self, LatencyError> {
+        Self::start(system, dir, 3, Some(Network::new(3)?), |_| Ok(()))
     }
 
-    /// Starts `nodes` nodes on loopback; `prepare` sees the cluster first.
+    /// Starts `nodes` nodes below `dir` on loopback; `prepare` sees the cluster first.
     pub fn on_loopback(
-        ground: &'a Ground,
-        system: &Wsrep,
+        system: &dyn System,
+        dir: &Path,
         nodes: usize,
-        prepare: impl FnOnce(&mut Cluster),
+        prepare: impl FnOnce(&mut Cluster) -> Result<(), LatencyError>,
     ) -> Result<Self, LatencyError> {
-        Self::start(ground, system, nodes, None, prepare)
+        Self::start(system, dir, nodes, None, prepare)
     }
 
     fn start(
-        ground: &'a Ground,
-        system: &Wsrep,
+        system: &dyn System,
+        dir: &Path,
         nodes: usize,
         network: Option<Network>,
-        prepare: impl FnOnce(&mut Cluster),
+        prepare: impl FnOnce(&mut Cluster) -> Result<(), LatencyError>,
     ) -> Result<Self, LatencyError> {
-        ground.clear()?;
-        let mut settings = Settings::new(&ground.dir, nodes, system.provider.clone());
+        let mut settings = Settings::new(dir, nodes, None);
+        system.configure(Durability::Lazy, &mut settings);
         settings.template = Some(template(ROWS, settings.server)?);
         settings.hosts = network.as_ref().map_or(Vec::new(), Network::addresses);
         let mut cluster = Cluster::create(settings, |_| {})?;
-        prepare(&mut cluster);
-        let mut site = Self {
-            cluster,
-            network,
-            ground,
-        };
+        prepare(&mut cluster)?;
+        let mut site = Self { cluster, network };
         for i in 0..nodes {
             let mode = if i == 0 {
                 StartMode::Bootstrap
@@ -146,19 +100,20 @@ impl<'a> Site<'a> {
         Ok(name.and_then(|name| nodes.position(|node| node.name == name)))
     }
 
-    /// Ends the trial and removes its files; after a failure the logs stay until the next invocation.
-    pub fn end(mut self, keep_logs: bool) -> Result<(), LatencyError> {
-        self.cluster.kill()?;
-        if !keep_logs {
-            return self.ground.clear();
-        }
-        let kept = self.ground.dir.with_extension("failed");
+    /// Keeps the servers' logs until the next failure.
+    pub fn keep_logs(&self) {
+        let kept = self.cluster.settings().dir.with_extension("failed");
         let _ = fs::create_dir_all(&kept);
         for node in self.cluster.nodes() {
             let _ = fs::copy(node.log(), kept.join(format!("{}.log", node.name)));
         }
         line(&format!("the logs are in {}", kept.display()));
-        self.ground.clear()
+    }
+
+    /// Kills the servers and removes their files.
+    pub fn end(mut self) -> Result<(), LatencyError> {
+        self.cluster.kill()?;
+        Ok(Cluster::clear(&self.cluster.settings().dir)?)
     }
 
     /// The directory of node `i`.

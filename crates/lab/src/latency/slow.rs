@@ -2,18 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::LatencyError;
-use super::failover::Victim;
-use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, per_second};
-use super::load::{Commit, Load};
-use super::report::{Figure, Measure};
-use super::site::{Ground, Site};
-use super::slow_disk::SlowDisk;
-use crate::stats::percentile;
-use trireme_testbed::cpu_share::{CpuShare, CpuShareError};
+use trireme_testbed::cluster::Cluster;
+use trireme_testbed::cpu_share::CpuShare;
 use trireme_testbed::interrupt;
-use trireme_testbed::systems::Wsrep;
+use trireme_testbed::preload::PreloadError;
+
+use super::error::LatencyError;
+use super::failover::FAULT_AT;
+use super::fault::sleep_until;
+use super::figures::{Window, by_second, latencies_ms, measured, per_second};
+use super::load::{Commit, Load};
+use super::plan::Victim;
+use super::site::Site;
+use super::slow_disk::SlowDisk;
+use crate::frame::Measured;
+use crate::stats::percentile;
 
 /// Clients on each of the two nodes.
 const CLIENTS: usize = 8;
@@ -50,70 +53,63 @@ impl Hindrance {
             Self::Disk => "slow disk",
         }
     }
+
+    /// Prepares node `slow` of a cluster that is not started yet.
+    pub fn prepare(self, cluster: &mut Cluster, slow: usize) -> Result<(), PreloadError> {
+        match self {
+            Self::Cpu => Ok(()),
+            Self::Disk => SlowDisk::prepare(cluster, slow),
+        }
+    }
 }
 
-const RATE: Measure = Measure::median("rate /s", 0);
-const USUAL_TPS: Measure = Measure::median("usual commits/s", 0);
-const USUAL_P99: Measure = Measure::median("usual p99 ms", 2);
-const SLOW_TPS: Measure = Measure::median("slow commits/s", 0);
-const SLOW_P99: Measure = Measure::median("slow p99 ms", 2);
-const P99_RATIO: Measure = Measure::median("p99 ratio", 2);
-const TPS_RATIO: Measure = Measure::median("commits ratio", 2);
-const P99_FIGURE: Measure = Measure::count("p99 <= 1.3 x");
-const TPS_FIGURE: Measure = Measure::count("commits >= 0.9 x");
+/// 99th percentile of the slow stretch, divided by the usual one.
+pub const P99_RATIO: &str = "p99_ratio";
 
-/// One trial.
-pub fn trial(
-    ground: &Ground,
-    system: &Wsrep,
+/// Commits per second of the slow stretch, divided by the usual ones.
+pub const COMMITS_RATIO: &str = "commits_ratio";
+
+/// The node that is slow. The first started is the sequencer at the start.
+pub fn node_of(victim: Victim) -> usize {
+    match victim {
+        Victim::Sequencer => 0,
+        Victim::Other => 2,
+    }
+}
+
+/// One trial, on a cluster that the hindrance was prepared for.
+pub fn measure(
+    site: &Site,
     hindrance: Hindrance,
     victim: Victim,
     length: Duration,
-) -> Result<Vec<Figure>, LatencyError> {
-    // The first started is the sequencer at the start.
-    let slow = match victim {
-        Victim::Sequencer => 0,
-        Victim::Other => 2,
-    };
-    let mut disk = None;
-    let site = Site::on_loopback(ground, system, 3, |cluster| {
-        if hindrance == Hindrance::Disk {
-            disk = Some(SlowDisk::prepare(cluster, slow));
+) -> Result<Measured, LatencyError> {
+    let slow = node_of(victim);
+    let node = site.cluster.node(slow);
+    match (hindrance, node.pid()) {
+        (Hindrance::Cpu, Some(pid)) => {
+            // Dropping it lifts the limit, so that the end of the server does not take long.
+            let share = CpuShare::new("slow")?;
+            share.add(pid)?;
+            observe_both(site, slow, length, || Ok(share.limit(TENTH, CPU_PERIOD)?))
         }
-    })?;
-    let disk = disk.transpose()?;
-    let cpu = match (hindrance, site.cluster.node(slow).pid()) {
-        (Hindrance::Cpu, Some(pid)) => Some(held_back(pid)?),
-        _ => None,
-    };
-    let outcome = measure(&site, slow, length, || {
-        let limit = |share: &CpuShare| share.limit(TENTH, CPU_PERIOD);
-        cpu.as_ref().map_or(Ok(()), limit)?;
-        disk.as_ref().map_or(Ok(()), SlowDisk::apply)?;
-        Ok(())
-    });
-    // Also the end of a server takes time of the processor and of the disk.
-    cpu.as_ref().map_or(Ok(()), CpuShare::lift)?;
-    disk.as_ref().map_or(Ok(()), SlowDisk::lift)?;
-    site.end(outcome.is_err())?;
-    // After its process, so that the group can go.
-    drop(cpu);
-    outcome
+        (Hindrance::Cpu, None) => Err(LatencyError::NoCommits(slow + 1)),
+        (Hindrance::Disk, _) => {
+            let disk = SlowDisk::of(node);
+            let outcome = observe_both(site, slow, length, || Ok(disk.apply()?));
+            disk.lift()?;
+            outcome
+        }
+    }
 }
 
-/// A group that holds process `pid`, without a limit so far.
-fn held_back(pid: u32) -> Result<CpuShare, CpuShareError> {
-    let share = CpuShare::new("slow")?;
-    share.add(pid)?;
-    Ok(share)
-}
-
-fn measure(
-    site: &Site<'_>,
+/// Load without the hindrance, and with it.
+fn observe_both(
+    site: &Site,
     slow: usize,
     length: Duration,
     hinder: impl FnOnce() -> Result<(), LatencyError>,
-) -> Result<Vec<Figure>, LatencyError> {
+) -> Result<Measured, LatencyError> {
     let others = [(slow + 1) % 3, (slow + 2) % 3];
     let start = |rate| Load::start(&site.cluster, &others, CLIENTS, rate);
 
@@ -129,24 +125,25 @@ fn measure(
 
     let steady = start(Some(rate));
     interrupt::sleep(SETTLING)?;
+    let began = Instant::now();
     let usual = observe(&steady, rate, length)?;
+    let hindered_at = Instant::now();
     hinder()?;
     interrupt::sleep(SETTLING)?;
     let hindered = observe(&steady, rate, length)?;
 
-    let p99_ratio = hindered.p99_ms / usual.p99_ms;
-    let tps_ratio = hindered.tps / usual.tps;
-    Ok(vec![
-        (RATE, rate),
-        (USUAL_TPS, usual.tps),
-        (USUAL_P99, usual.p99_ms),
-        (SLOW_TPS, hindered.tps),
-        (SLOW_P99, hindered.p99_ms),
-        (P99_RATIO, p99_ratio),
-        (P99_FIGURE, f64::from(u8::from(p99_ratio <= 1.3))),
-        (TPS_RATIO, tps_ratio),
-        (TPS_FIGURE, f64::from(u8::from(tps_ratio >= 0.9))),
-    ])
+    let figures = [
+        ("rate_per_s", rate),
+        ("usual_commits_per_s", usual.tps),
+        ("usual_p99_ms", usual.p99_ms),
+        ("slow_commits_per_s", hindered.tps),
+        ("slow_p99_ms", hindered.p99_ms),
+        (P99_RATIO, hindered.p99_ms / usual.p99_ms),
+        (COMMITS_RATIO, hindered.tps / usual.tps),
+        (FAULT_AT, (hindered_at - began).as_secs_f64()),
+    ];
+    let seconds = began.elapsed().as_secs() as usize;
+    Ok(measured(figures, by_second(&all(&steady), began, seconds)))
 }
 
 /// Throughput and 99th percentile of one stretch.

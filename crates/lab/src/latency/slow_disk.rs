@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trireme_testbed::Node;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::preload::{self, PreloadError};
 
@@ -20,13 +21,17 @@ pub struct SlowDisk {
 
 impl SlowDisk {
     /// Prepares node `i` of a cluster that is not started yet; its disk is as fast as it is.
-    pub fn prepare(cluster: &mut Cluster, i: usize) -> Result<Self, PreloadError> {
+    pub fn prepare(cluster: &mut Cluster, i: usize) -> Result<(), PreloadError> {
         preload::into(cluster, [i], LIBRARY, SOURCE)?;
-        let control = cluster.node(i).dir.join("slow_disk");
-        cluster.set_environment(i, "TRIREME_SLOW_DISK", &control);
-        let disk = Self { control };
-        disk.set(Duration::ZERO)?;
-        Ok(disk)
+        let disk = Self::of(cluster.node(i));
+        cluster.set_environment(i, "TRIREME_SLOW_DISK", &disk.control);
+        disk.lift()
+    }
+
+    /// The disk of a node that was prepared.
+    pub fn of(node: &Node) -> Self {
+        let control = node.dir.join("slow_disk");
+        Self { control }
     }
 
     /// From now on the disk is slow.

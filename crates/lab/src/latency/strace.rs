@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::LatencyError;
 use trireme_testbed::interrupt;
 use trireme_testbed::packages;
 use trireme_testbed::process;
+
+use super::error::LatencyError;
 
 /// For strace to find all threads of a server, and to let go of them.
 const PATIENCE: Duration = Duration::from_secs(30);

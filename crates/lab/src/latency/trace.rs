@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::LatencyError;
-use super::report::{Figure, Measure};
-use super::site::{Ground, Site};
-use super::strace::{Calls, Strace};
 use trireme_testbed::interrupt;
+use trireme_testbed::settings::Settings;
 use trireme_testbed::sql::Sql;
-use trireme_testbed::systems::Wsrep;
+
+use super::error::LatencyError;
+use super::figures::measured;
+use super::site::Site;
+use super::strace::{Calls, Strace};
+use crate::frame::Measured;
 
 /// Clients on each node: some commits share a flush.
 const CLIENTS: usize = 2;
@@ -38,13 +40,8 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// Those that a system can give.
-    pub fn of(system: &Wsrep) -> &'static [Self] {
-        match system.is_galera() {
-            true => &[Self::InnoDb],
-            false => &[Self::Disk, Self::Os],
-        }
-    }
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::InnoDb, Self::Disk, Self::Os];
 
     /// Its name in the report.
     pub fn name(self) -> &'static str {
@@ -55,16 +52,17 @@ impl Promise {
         }
     }
 
-    fn provider_options(self) -> &'static str {
-        match self {
+    /// Sets a cluster up so.
+    pub fn set(self, settings: &mut Settings) {
+        let flush = u8::from(self == Self::InnoDb);
+        let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
+        settings.mariadbd_args.push(flush);
+        settings.provider_options = match self {
             Self::Disk => "repl.durability=disk",
             Self::Os => "repl.durability=os",
             Self::InnoDb => "",
         }
-    }
-
-    fn innodb_flush(self) -> u8 {
-        u8::from(self == Self::InnoDb)
+        .to_string();
     }
 
     /// Whether this file has the commits.
@@ -76,12 +74,8 @@ impl Promise {
     }
 }
 
-const COMMITS: Measure = Measure::median("commits", 0);
-const MAJORITY: Measure = Measure::median("flushed on a majority before %", 2);
-const OWN: Measure = Measure::median("on the own node before %", 2);
-const MARGIN: Measure = Measure::median("least margin ms", 3);
-const FLUSHES: Measure = Measure::median("flushes per commit and node", 2);
-const FIGURE: Measure = Measure::count("all on a majority");
+/// Commits that were flushed on a majority of the nodes before they were acknowledged.
+pub const MAJORITY: &str = "on_majority_before_percent";
 
 /// An acknowledged commit.
 struct Acknowledged {
@@ -90,35 +84,8 @@ struct Acknowledged {
     at_us: u64,
 }
 
-/// One trial: a row of figures for each promise of the system, named.
-pub fn trial(
-    ground: &Ground,
-    system: &Wsrep,
-    length: Duration,
-) -> Result<Vec<(String, Vec<Figure>)>, LatencyError> {
-    let promises = Promise::of(system).iter();
-    promises
-        .map(|promise| {
-            let site = Site::on_loopback(ground, system, 3, |cluster| {
-                let settings = cluster.settings_mut();
-                settings.provider_options = promise.provider_options().to_string();
-                settings.mariadbd_args.push(format!(
-                    "--innodb-flush-log-at-trx-commit={}",
-                    promise.innodb_flush()
-                ));
-            })?;
-            let outcome = measure(&site, *promise, length);
-            site.end(outcome.is_err())?;
-            Ok((promise.name().to_string(), outcome?))
-        })
-        .collect()
-}
-
-fn measure(
-    site: &Site<'_>,
-    promise: Promise,
-    length: Duration,
-) -> Result<Vec<Figure>, LatencyError> {
+/// One trial.
+pub fn measure(site: &Site, promise: Promise, length: Duration) -> Result<Measured, LatencyError> {
     let table = "CREATE TABLE sbtest.marks (mark CHAR(32) CHARACTER SET latin1 PRIMARY KEY)";
     site.cluster.sql(0)?.exec(table)?;
     interrupt::sleep(Duration::from_secs(1))?;
@@ -134,12 +101,12 @@ fn measure(
         .collect::<Result<Vec<_>, _>>()?;
     match acknowledged.is_empty() {
         true => Err(LatencyError::NoCommits(1)),
-        false => Ok(figures(&acknowledged, &calls)),
+        false => Ok(measured(figures(&acknowledged, &calls), Vec::new())),
     }
 }
 
 /// Commits marks on all nodes for so long.
-fn load(site: &Site<'_>, length: Duration) -> Result<Vec<Acknowledged>, LatencyError> {
+fn load(site: &Site, length: Duration) -> Result<Vec<Acknowledged>, LatencyError> {
     let stop = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..site.cluster.nodes().len() * CLIENTS)
         .map(|client| {
@@ -181,7 +148,7 @@ fn commit_marks(
     Ok(all)
 }
 
-fn figures(acknowledged: &[Acknowledged], calls: &[Calls]) -> Vec<Figure> {
+fn figures(acknowledged: &[Acknowledged], calls: &[Calls]) -> Vec<(&'static str, f64)> {
     let marks: Vec<String> = acknowledged.iter().map(|a| a.mark.clone()).collect();
     let by_node: Vec<Vec<Option<u64>>> = calls
         .iter()
@@ -203,16 +170,16 @@ fn figures(acknowledged: &[Acknowledged], calls: &[Calls]) -> Vec<Figure> {
     let commits = acknowledged.len();
     let percent = |count: usize| 100.0 * count as f64 / commits as f64;
     let flushes: usize = calls.iter().map(Calls::flushes).sum();
+    let per_commit = flushes as f64 / (commits * calls.len()) as f64;
     let mut figures = vec![
-        (COMMITS, commits as f64),
+        ("commits", commits as f64),
         (MAJORITY, percent(majority)),
-        (OWN, percent(own)),
+        ("on_own_node_before_percent", percent(own)),
+        ("flushes_per_commit_and_node", per_commit),
     ];
     if least_us < i64::MAX {
-        figures.push((MARGIN, least_us as f64 / 1000.0));
+        figures.push(("least_margin_ms", least_us as f64 / 1000.0));
     }
-    figures.push((FLUSHES, flushes as f64 / (commits * calls.len()) as f64));
-    figures.push((FIGURE, f64::from(u8::from(majority == commits))));
     figures
 }
 

@@ -13,7 +13,7 @@ pub enum SystemError {
     #[error(transparent)]
     Package(#[from] PackageError),
     /// Not a name that we know.
-    #[error("unknown system {name:?}; give some of {known}", name = .0, known = NAMES.join(", "))]
+    #[error("unknown system {name:?}; give some of {known}, or NAME=PROVIDER_PATH", name = .0, known = NAMES.join(", "))]
     Unknown(String),
     /// Not a provider that we know.
     #[error("unknown system {0:?}; give trireme, galera, plain or NAME=PROVIDER_PATH")]

@@ -8,6 +8,7 @@ mod error;
 mod galera;
 mod group_replication;
 mod plain;
+mod provider;
 mod semisync;
 mod trireme;
 mod wsrep;
@@ -125,8 +126,8 @@ pub fn flushes_everywhere(name: &str) -> bool {
     )
 }
 
-/// The system called `name`; Trireme's provider is `provider`, or the library beside this program. Fails when one of its
-/// parts is not installed.
+/// The system called `name`, or the one under a provider if it is `NAME=PROVIDER_PATH`; Trireme's provider is `provider`, or
+/// the library beside this program. Fails when one of its parts is not installed.
 pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, SystemError> {
     let system: Box<dyn System> = match name {
         "plain" => Box::new(plain::Plain(Server::MariaDb)),
@@ -144,7 +145,10 @@ pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, Syst
                 name: name.to_string(),
             });
         }
-        _ => return Err(SystemError::Unknown(name.to_string())),
+        _ => match provider::Provider::parse(name) {
+            Some(provider) => Box::new(provider?),
+            None => return Err(SystemError::Unknown(name.to_string())),
+        },
     };
     match system.server().program() {
         Ok(_) => Ok(system),
@@ -231,6 +235,18 @@ mod tests {
         assert_eq!(writers("group-replication-single"), Writers::First);
         assert_eq!(writers("group-replication"), Writers::All);
         assert_eq!(writers("trireme"), Writers::All);
+    }
+
+    #[test]
+    fn a_provider_is_found_by_its_path() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = format!("mine={}", file.path().display());
+        let system = find(&text, None).unwrap();
+        let mut settings = Settings::new("/nonexistent", 3, None);
+        system.configure(Durability::Lazy, &mut settings);
+        assert_eq!(system.name(), text);
+        assert!(settings.provider.is_some());
+        assert!(find("=/x", None).is_err() && find("a=/nonexistent", None).is_err());
     }
 
     #[test]

@@ -1,0 +1,104 @@
+//! A goal that each trial of a system meets or misses.
+
+use super::case::PART;
+use super::report::{row_name, short};
+use crate::frame::{Cell, Claim, Record, State, Verdict};
+
+/// The systems of a claim's two columns.
+pub const GALERA: &str = "galera";
+pub const TRIREME: &str = "trireme";
+
+/// What a figure of a trial may be at most or at least.
+#[derive(Clone, Copy)]
+pub enum Bound {
+    /// At most so much.
+    Most(f64),
+    /// At least so much.
+    Least(f64),
+}
+
+/// A goal, in words, that each trial meets or misses; `value` and `bound` are in `unit`.
+pub fn in_every_trial(
+    records: &[Record],
+    (text, unit): (&str, &str),
+    chosen: impl Fn(&Cell) -> bool,
+    value: impl Fn(&Record) -> Option<f64>,
+    bound: impl Fn(&Record) -> Bound,
+) -> Claim {
+    let judge = |system: &str| {
+        let of_system = records
+            .iter()
+            .filter(|r| r.complete && r.cell.system == system && chosen(&r.cell));
+        let trials = of_system.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
+        verdict(&trials.collect::<Vec<_>>(), unit)
+    };
+    Claim {
+        text: text.to_string(),
+        galera: judge(GALERA),
+        trireme: judge(TRIREME),
+    }
+}
+
+/// The verdict on trials with the names of their cases; its evidence says for each case how many meet the goal, and the worst.
+fn verdict(trials: &[(String, f64, Bound)], unit: &str) -> Verdict {
+    let is_met = |(_, value, bound): &(String, f64, Bound)| match bound {
+        Bound::Most(most) => value <= most,
+        Bound::Least(least) => value >= least,
+    };
+    let mut names: Vec<&String> = trials.iter().map(|(name, ..)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let cases = names.into_iter().map(|case| {
+        let own: Vec<_> = trials.iter().filter(|(name, ..)| name == case).collect();
+        let met = own.iter().filter(|trial| is_met(trial)).count();
+        let worst = own.iter().map(|(_, value, bound)| match bound {
+            Bound::Most(_) => (*value, *value),
+            Bound::Least(_) => (-*value, *value),
+        });
+        let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0));
+        let worst = worst.map_or(0.0, |(_, value)| value);
+        format!(
+            "{case}: {met} of {}, worst {} {unit}",
+            own.len(),
+            short(worst)
+        )
+    });
+    let evidence: Vec<String> = cases.collect();
+    Verdict {
+        state: match trials.iter().all(is_met) {
+            _ if trials.is_empty() => State::NotMeasured,
+            true => State::Holds,
+            false => State::Fails,
+        },
+        evidence: match evidence.is_empty() {
+            true => "no data".to_string(),
+            false => evidence.join("; "),
+        },
+    }
+}
+
+/// A figure of a trial.
+pub fn number(record: &Record, figure: &str) -> Option<f64> {
+    record.measured.figures.get(figure).copied()
+}
+
+/// Whether a cell belongs to a part.
+pub fn is_part(cell: &Cell, part: &str) -> bool {
+    cell.level(PART) == part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_a_least_is_the_smallest() {
+        let trials = [
+            ("x".to_string(), 0.95, Bound::Least(0.9)),
+            ("x".to_string(), 0.5, Bound::Least(0.9)),
+        ];
+        let verdict = verdict(&trials, "x");
+        assert_eq!(verdict.evidence, "x: 1 of 2, worst 0.50 x");
+        assert_eq!(verdict.state, State::Fails);
+    }
+}

@@ -1,0 +1,95 @@
+//! The ground of the experiment: each trial has a cluster of its own, on loopback or in a network of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use trireme_testbed::systems::{System, SystemError};
+
+use super::case::{Case, PART};
+use super::error::LatencyError;
+use super::site::Site;
+use crate::frame::{
+    Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
+    find_systems, versions,
+};
+
+/// A trial: no two in a row are alike, so that each has fresh servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// What is done.
+    pub case: Case,
+    /// For the nth time.
+    pub repetition: u32,
+}
+
+/// The systems, and where the clusters lie.
+pub struct Sites {
+    systems: Vec<Box<dyn System>>,
+    dir: PathBuf,
+}
+
+/// A cluster that runs, and its system.
+pub struct Occupied<'a> {
+    system: &'a dyn System,
+    site: Site,
+}
+
+impl Ground for Sites {
+    type Setup = Trial;
+    type Running<'a> = Occupied<'a>;
+    type System<'a> = Site;
+
+    fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
+        if options.cpu_per_node.is_some() {
+            return Err(LatencyError::NoShares.into());
+        }
+        let Found { systems, absent } = find_systems(options)?;
+        let dir = dir.to_path_buf();
+        Ok((Self { systems, dir }, absent))
+    }
+
+    fn start<'a>(
+        &'a self,
+        _experiment: &dyn Experiment<Self>,
+        cell: &Cell,
+        trial: &Trial,
+    ) -> Result<Occupied<'a>, LabError> {
+        let system = self.systems.iter().find(|s| s.name() == cell.system);
+        let unknown = || SystemError::Unknown(cell.system.clone());
+        let system = system.ok_or_else(unknown)?.as_ref();
+        let site = trial.case.start(system, &self.dir)?;
+        Ok(Occupied { system, site })
+    }
+
+    fn measure(
+        occupied: &mut Occupied<'_>,
+        experiment: &dyn Experiment<Self>,
+        cell: &Cell,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        let result = experiment.measure(cell, &mut occupied.site, measured);
+        if result.is_err() {
+            occupied.site.keep_logs();
+        }
+        result
+    }
+
+    fn end(occupied: Occupied<'_>) -> Result<(), LabError> {
+        Ok(occupied.site.end()?)
+    }
+
+    fn settings_name(cell: &Cell, _trial: &Trial) -> String {
+        format!("{}, part {}", cell.system, cell.level(PART))
+    }
+
+    fn describe(&self, _trial: &Trial, occupied: &Occupied<'_>) -> Description {
+        let nodes = occupied.site.cluster.nodes();
+        let line = format!("{}; {}", versions(&nodes[0]), occupied.system.about());
+        let texts = nodes.iter().map(|node| fs::read_to_string(node.my_cnf()));
+        let texts: Vec<String> = texts.map(Result::unwrap_or_default).collect();
+        Description {
+            text: format!("{line}\n\n{}", texts.join("\n")),
+            line,
+        }
+    }
+}
