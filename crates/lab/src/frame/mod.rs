@@ -19,7 +19,7 @@ mod record;
 mod runner;
 mod shares;
 
-pub use chart::{Axis, Chart, Point, Series};
+pub use chart::{Axis, Chart, Point, Series, number};
 pub use claims::{Claim, State, Verdict, faster_everywhere, paired_ratios};
 pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
