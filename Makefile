@@ -50,7 +50,7 @@ crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (AR
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme crash $(ARGS)
 
-bench:  ## a quick pass of sysbench beside Galera (ARGS="--preset box ..."; more: trireme bench inserts, nodes, tpcc, latency)
+bench:  ## a quick pass of sysbench beside Galera (ARGS="--preset box ..."; more: trireme bench inserts, nodes, optimum, tpcc, latency)
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme bench sysbench $(or $(ARGS),--quick)

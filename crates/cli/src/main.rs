@@ -10,6 +10,7 @@ use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
 use trireme_lab::nodes;
+use trireme_lab::optimum;
 use trireme_lab::sysbench;
 use trireme_lab::tpcc;
 use trireme_testbed::interrupt::{self, Interrupted};
@@ -134,6 +135,7 @@ enum BenchCommand {
     Inserts(inserts::Plan),
     Latency(latency::Plan),
     Nodes(nodes::Plan),
+    Optimum(optimum::Plan),
     Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
@@ -211,6 +213,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Nodes(plan)) => Ok(nodes::run(&plan)?),
+        Command::Bench(BenchCommand::Optimum(plan)) => Ok(optimum::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }

@@ -1,7 +1,7 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
 //! [`frame`] runs an experiment of the field's literature cell by cell and reports on it; [`inserts`],
-//! [`nodes`], [`sysbench`] and [`tpcc`] are within it.
+//! [`nodes`], [`optimum`], [`sysbench`] and [`tpcc`] are within it.
 //! [`client_processes`] is a load that experiments share, [`doe`] the design of experiments as pure code. [`latency`] is
 //! older and stands beside it.
 
@@ -15,6 +15,7 @@ pub mod inserts;
 pub mod latency;
 pub mod nodes;
 pub mod oltp;
+pub mod optimum;
 pub mod stats;
 pub mod sysbench;
 pub mod tpcc;
