@@ -2,7 +2,7 @@
 
 use super::design::Design;
 use super::plan::{APPLIERS, CONNECTIONS, NODES};
-use super::report::{doubt, estimate, maximum};
+use super::report::{estimate, maximum};
 use super::study::{Confirmation, Study};
 use crate::doe::{Estimate, Factor};
 use crate::frame::{Claim, Record, State, Verdict, number};
@@ -74,7 +74,7 @@ fn near(design: &Design, study: &Study) -> Verdict {
         states.push(within(factor, intervals[place], level));
     }
     let state = match states.as_slice() {
-        _ if doubt(surface).is_some() => State::Open,
+        _ if surface.doubt().is_some() => State::Open,
         all if all.contains(&State::Fails) => State::Fails,
         all if all.contains(&State::Open) => State::Open,
         _ => State::Holds,
@@ -86,7 +86,9 @@ fn near(design: &Design, study: &Study) -> Verdict {
             "{}; 3 nodes and 40 connections are predicted to give {} transactions/s less{}",
             maximum(design, surface),
             estimate(loss),
-            doubt(surface).map_or(String::new(), |why| format!("; {why}"))
+            surface
+                .doubt()
+                .map_or(String::new(), |why| format!("; {why}"))
         ),
     }
 }

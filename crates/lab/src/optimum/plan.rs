@@ -100,15 +100,15 @@ impl Plan {
         if !(2..=MAX_FACTORS).contains(&factors.len()) {
             return Err(FactorError::Number(factors.len()));
         }
-        let (repetitions, centres, confirmations) = match self.preset() {
-            Preset::Quick => (1, (2, 1), 2),
-            Preset::Box => (2, (3, 2), 3),
-            Preset::Article => (1, (3, 2), 3),
+        let (centres, confirmations) = match self.preset() {
+            Preset::Quick => ((2, 1), 2),
+            Preset::Box | Preset::Article => ((4, 3), 3),
         };
         Ok(Design {
             factors,
             systems: self.frame.systems.clone(),
-            repetitions: self.frame.repetitions.unwrap_or(repetitions),
+            // Runs at the centre tell how far runs differ.
+            repetitions: self.frame.repetitions.unwrap_or(1),
             screening_centres: centres.0,
             surface_centres: centres.1,
             confirmations,

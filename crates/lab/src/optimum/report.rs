@@ -2,7 +2,7 @@
 
 use super::design::{Design, Run};
 use super::plan::{APPLIERS, CONNECTIONS, NODES, Plan};
-use super::study::{Confirmation, Study, Surface, THROUGHPUT};
+use super::study::{Study, Surface, THROUGHPUT};
 use crate::doe::{Effect, Estimate, MAX_CURVED, Place, StationaryKind, Term};
 use crate::frame::{Record, Table, number, values};
 
@@ -169,12 +169,16 @@ fn economy(design: &Design, studies: &[(&str, Study)]) -> Table {
         .collect();
     let row = |(system, study): &(&str, Study)| {
         let (runs, all) = (study.runs(), design.grid());
-        let saved = 100.0 * (1.0 - runs as f64 / all as f64);
+        let saved = match runs < all {
+            true => format!("{:.0} %", 100.0 * (1.0 - runs as f64 / all as f64)),
+            // Of a range with few levels.
+            false => "none".to_string(),
+        };
         vec![
             system.to_string(),
             runs.to_string(),
             format!("{all} ({})", grid.join(" x ")),
-            format!("{saved:.0} %"),
+            saved,
         ]
     };
     table(
@@ -354,16 +358,5 @@ fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> Table {
         title: title.to_string(),
         header: header.iter().map(|name| name.to_string()).collect(),
         rows,
-    }
-}
-
-/// Why a surface may not be believed; `None` if nothing speaks against it.
-pub fn doubt(surface: &Surface) -> Option<&'static str> {
-    match surface.confirmation {
-        Confirmation::ModelFailed => {
-            Some("model failed: the confirming runs are outside of its interval")
-        }
-        _ if surface.is_refuted() => Some("the surface shows a lack of fit"),
-        _ => None,
     }
 }

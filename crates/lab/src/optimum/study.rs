@@ -59,10 +59,17 @@ impl Surface {
         (n > 0).then(|| self.confirming.iter().sum::<f64>() / n as f64)
     }
 
-    /// Whether its runs have refuted it.
-    pub fn is_refuted(&self) -> bool {
-        self.confirmation == Confirmation::ModelFailed
-            || self.lack.is_some_and(|lack| lack.is_significant())
+    /// Why it may not be believed; `None` if nothing speaks against it.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match self.confirmation {
+            Confirmation::ModelFailed => {
+                Some("model failed: the confirming runs are outside of its interval")
+            }
+            _ if self.lack.is_some_and(|lack| lack.is_significant()) => {
+                Some("the surface shows a lack of fit")
+            }
+            _ => None,
+        }
     }
 }
 

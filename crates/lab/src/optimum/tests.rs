@@ -89,8 +89,8 @@ fn hill(cell: &Cell) -> f64 {
 fn phases_follow_from_records_and_systems_take_turns() {
     let optimum = optimum(&[]);
     let first = optimum.cells();
-    // 8 corners twice and 3 centres, of two systems.
-    assert_eq!(first.len(), (8 * 2 + 3) * 2);
+    // 8 corners and 4 centres, of two systems.
+    assert_eq!(first.len(), (8 + 4) * 2);
     let systems: Vec<&str> = first[..4].iter().map(|c| c.system.as_str()).collect();
     assert_eq!(systems, ["galera", "trireme", "galera", "trireme"]);
     assert!(optimum.further_cells(&[]).is_empty());
@@ -98,8 +98,8 @@ fn phases_follow_from_records_and_systems_take_turns() {
     let records = run_all(&optimum, hill);
     let phases: BTreeSet<&str> = records.iter().map(|r| r.cell.level(PHASE)).collect();
     assert_eq!(phases.len(), 3);
-    // Bent, so that all three factors go on: 6 stars twice, 2 centres; then 3 to confirm.
-    assert_eq!(records.len(), first.len() + 2 * (6 * 2 + 2) + 2 * 3);
+    // Bent, so that all three factors go on: 6 stars, 3 centres; then 3 to confirm.
+    assert_eq!(records.len(), first.len() + 2 * (6 + 3) + 2 * 3);
     let cells: BTreeSet<&Cell> = records.iter().map(|r| &r.cell).collect();
     assert_eq!(cells.len(), records.len());
 }
@@ -138,12 +138,12 @@ fn a_known_hill_is_found_and_confirmed() {
         assert_eq!(levels[0], 4.0);
         assert!((40.0..=64.0).contains(&levels[1]), "{levels:?}");
         let (low, high) = surface.maximum.intervals.as_ref().unwrap()[0];
-        assert!(low < 4.2 && high > 3.8 && high - low < 1.0, "{low}, {high}");
+        assert!(low < 4.2 && high > 3.8 && high - low < 1.5, "{low}, {high}");
     }
     let claims = optimum.claims(&records);
     let states: Vec<State> = claims.iter().map(|c| c.trireme.state).collect();
-    // 36 runs; 3 nodes are not 4.
-    assert_eq!(states, [State::Fails, State::Holds, State::Fails]);
+    // 24 runs; 3 nodes are not 4.
+    assert_eq!(states, [State::Fails, State::Holds, State::Holds]);
 }
 
 #[test]
