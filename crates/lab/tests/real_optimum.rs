@@ -47,8 +47,8 @@ fn phases_follow_and_a_run_goes_on() {
         serde_json::from_str(&text).expect(name)
     };
     let first = records("results.json");
-    // 4 corners and 2 centres, 4 stars and a centre, 2 to confirm.
-    assert_eq!(first.len(), 6 + 5 + 2);
+    // 4 corners and 3 centres, 4 stars and a centre, 2 to confirm.
+    assert_eq!(first.len(), 7 + 5 + 2);
     assert!(
         first
             .iter()
@@ -65,6 +65,6 @@ fn phases_follow_and_a_run_goes_on() {
     fs::write(out.join("records.jsonl"), kept.join("\n")).expect("written");
     run(&[OsStr::new("--resume"), out.as_os_str()]);
     let second = records("results.json");
-    assert_eq!(second.len(), 6 + 5 + 2);
+    assert_eq!(second.len(), 7 + 5 + 2);
     assert_eq!(first[..4], second[..4]);
 }

@@ -101,7 +101,7 @@ impl Plan {
             return Err(FactorError::Number(factors.len()));
         }
         let (centres, confirmations) = match self.preset() {
-            Preset::Quick => ((2, 1), 2),
+            Preset::Quick => ((3, 1), 2),
             Preset::Box | Preset::Article => ((4, 3), 3),
         };
         Ok(Design {

@@ -88,9 +88,11 @@ pub fn tables(design: &Design, records: &[Record]) -> Vec<Table> {
         economy(design, &studies),
         adequacy(design, &studies),
         coefficients(design, &studies),
+        effects(design, &studies),
+        runs(design, &studies, records),
     ];
-    tables.push(effects(design, &studies));
-    tables.push(runs(design, &studies, records));
+    // Before the screening is over there are no effects, and so on.
+    tables.retain(|table| !table.rows.is_empty());
     tables
 }
 
@@ -169,7 +171,9 @@ fn economy(design: &Design, studies: &[(&str, Study)]) -> Table {
         .collect();
     let row = |(system, study): &(&str, Study)| {
         let (runs, all) = (study.runs(), design.grid());
+        let over = study.surface().is_some_and(Surface::is_complete);
         let saved = match runs < all {
+            _ if !over => "-".to_string(),
             true => format!("{:.0} %", 100.0 * (1.0 - runs as f64 / all as f64)),
             // Of a range with few levels.
             false => "none".to_string(),

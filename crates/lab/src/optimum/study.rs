@@ -44,6 +44,7 @@ pub struct Surface {
     pub confirming: Vec<f64>,
     /// Whether that confirms the model.
     pub confirmation: Confirmation,
+    complete: bool,
 }
 
 impl Surface {
@@ -57,6 +58,11 @@ impl Surface {
     pub fn confirmed_mean(&self) -> Option<f64> {
         let n = self.confirming.len();
         (n > 0).then(|| self.confirming.iter().sum::<f64>() / n as f64)
+    }
+
+    /// Whether all confirming runs are there.
+    pub fn is_complete(&self) -> bool {
+        self.complete
     }
 
     /// Why it may not be believed; `None` if nothing speaks against it.
@@ -152,6 +158,7 @@ fn surface(design: &Design, fit: Fit, maximum: Maximum, confirming: Vec<f64>) ->
         predicted,
         confirming,
         confirmation,
+        complete: all,
     }
 }
 

@@ -191,7 +191,7 @@ fn a_slope_has_its_optimum_at_the_border_and_says_so() {
 fn a_report_of_nothing_and_of_all_has_no_hole() {
     let optimum = optimum(&["--quick"]);
     assert!(optimum.charts(&[]).is_empty() && optimum.drawings(&[]).is_empty());
-    assert_eq!(optimum.tables(&[]).len(), 6);
+    assert_eq!(optimum.tables(&[]).len(), 4);
     let claims = optimum.claims(&[]);
     assert!(claims.iter().all(|c| c.galera.state == State::NotMeasured));
 
