@@ -36,8 +36,8 @@ pub struct Maximum {
     pub point: Vec<f64>,
     /// Where the exact maximum lies in each factor's range.
     pub places: Vec<Place>,
-    /// For each factor the levels between which the true maximum is, with 95 % confidence; `None` if the fit has no more runs
-    /// than coefficients.
+    /// For each factor the levels that can run between which the true maximum is, with 95 % confidence at least; `None` if the
+    /// fit has no more runs than coefficients.
     pub intervals: Option<Vec<(f64, f64)>>,
 }
 
@@ -49,7 +49,10 @@ impl Maximum {
         let levels = runnable(&surface, &exact, factors);
         let intervals = coded_intervals(fit, factors.len()).map(|all| {
             let pairs = factors.iter().zip(all);
-            let bounds = pairs.map(|(factor, (low, high))| (factor.exact(low), factor.exact(high)));
+            let bounds = pairs.map(|(factor, (low, high))| {
+                // Outwards, so that an optimum between two levels has both.
+                (factor.neighbours(low)[0], factor.neighbours(high)[1])
+            });
             bounds.collect()
         });
         Self {

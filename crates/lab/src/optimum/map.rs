@@ -188,7 +188,9 @@ fn bands(tiles: &Tiles, row: &[f64], j: usize) -> Vec<Rectangle<(f64, f64)>> {
     for i in 1..=row.len() {
         let band = tiles.band(row[begin]);
         if i == row.len() || tiles.band(row[i]) != band {
-            let corners = [(edge(begin), edge(j)), (edge(i), edge(j + 1))];
+            // Later tiles are drawn over it: without an overlap fine lines show between them.
+            let (right, top) = (i.min(TILES - 1) + 1, j.min(TILES - 2) + 2);
+            let corners = [(edge(begin), edge(j)), (edge(right), edge(top))];
             all.push(Rectangle::new(corners, color(band).filled()));
             begin = i;
         }

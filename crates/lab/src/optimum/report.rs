@@ -46,7 +46,7 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
         "\"How does Galera Cluster behave with many nodes?\" (fromDual, 2025) measured sysbench oltp_read_write on 1 to 9 \
          nodes with 8 to 160 connections in 35 runs by hand, found an optimum near 3 nodes and 40 connections, and asked for a \
          statistical design of experiments to find it with fewer runs. A quadratic surface through the article's own figures (R² 0.99) \
-         has its maximum at 1 node [1, 3.1] and 96 connections [68, 160]."
+         has its maximum at 1 node [1, 4] and 96 connections [64, 160]."
             .to_string(),
         format!(
             "Here: {}.{fixed} A run is {} s of sysbench oltp_read_write after {} s of warm-up that is not counted, on fresh servers, \
@@ -68,9 +68,10 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
              decide about its further ones."
         ),
         "All intervals are of 95 %. The surface is tested for lack of fit against the differences between runs at the same point. \
-         The interval of the optimum's place comes from 1000 surfaces drawn as the fit allows. A maximum at the border of the ranges is \
+         The interval of the optimum's place comes from 1000 surfaces drawn as the fit allows, \
+         rounded outwards to levels that can run. A maximum at the border of the ranges is \
          named as such: the true one may lie beyond. The runs that confirm are new ones; when their mean is outside of its \
-         predicted interval the report says \"model failed\". On the maps circles are runs, the red cross is the predicted maximum, \
+         predicted interval the report says \"model failed\". On the maps dots are runs, the red cross is the predicted maximum, \
          and the red lines the interval of its place."
             .to_string(),
     ]
@@ -119,7 +120,7 @@ fn place(design: &Design, surface: &Surface, factor: usize) -> String {
     let mut text = format!("{name} {}", maximum.levels[factor]);
     if let Some(intervals) = &maximum.intervals {
         let (low, high) = intervals[factor];
-        text += &format!(" [{}, {}]", number(low), number(high));
+        text += &format!(" [{low}, {high}]");
     }
     match maximum.places[factor] {
         Place::Inside => text,

@@ -138,11 +138,14 @@ fn a_known_hill_is_found_and_confirmed() {
         assert_eq!(levels[0], 4.0);
         assert!((40.0..=64.0).contains(&levels[1]), "{levels:?}");
         let (low, high) = surface.maximum.intervals.as_ref().unwrap()[0];
-        assert!(low < 4.2 && high > 3.8 && high - low < 1.5, "{low}, {high}");
+        assert!(
+            low <= 4.0 && high >= 4.0 && high - low <= 2.0,
+            "{low}, {high}"
+        );
     }
     let claims = optimum.claims(&records);
     let states: Vec<State> = claims.iter().map(|c| c.trireme.state).collect();
-    // 24 runs; 3 nodes are not 4.
+    // 24 runs; 40 connections are not 50.
     assert_eq!(states, [State::Fails, State::Holds, State::Holds]);
 }
 
@@ -250,11 +253,7 @@ fn the_articles_own_figures_put_the_optimum_at_few_nodes_and_more_connections_th
     assert_eq!(maximum.levels, [1.0, 96.0]);
     assert_eq!(maximum.places, [Place::LowerBorder, Place::Inside]);
     let intervals = maximum.intervals.unwrap();
-    assert!(
-        intervals[0].1 > 3.0 && intervals[0].1 < 4.0,
-        "{intervals:?}"
-    );
-    assert!(intervals[1].0 > 48.0, "{intervals:?}");
+    assert_eq!(intervals, [(1.0, 4.0), (64.0, 160.0)]);
 }
 
 #[test]
