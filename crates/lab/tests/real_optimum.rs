@@ -33,7 +33,7 @@ fn phases_follow_and_a_run_goes_on() {
     let out = dir.path().join("out");
     let small = ["--quick", "--systems", "galera", "--threads", "2"];
     let factors = [
-        "--factor=connections=2..8:log",
+        "--factor=nodes=1..3",
         "--factor=option:gcs.fc_limit=16..256:log",
     ];
     let times = ["--seconds", "1", "--warmup-seconds", "0", "--out"];
@@ -57,14 +57,14 @@ fn phases_follow_and_a_run_goes_on() {
     let settings = fs::read_to_string(out.join("settings.json")).expect("settings");
     assert!(settings.contains("gcs.fc_limit="));
     let report = fs::read_to_string(out.join("report.html")).expect("a report");
-    assert!(report.contains("fitted surface along connections") && !report.contains("Partial"));
+    assert!(report.contains("fitted surface along nodes") && !report.contains("Partial"));
 
-    // The last runs of the screening and all after them are lost; they are measured again, and no others.
+    // The last runs of the surface and those that confirm are lost; they are measured again, and no others.
     let lines = fs::read_to_string(out.join("records.jsonl")).expect("records");
-    let kept: Vec<&str> = lines.lines().take(4).collect();
+    let kept: Vec<&str> = lines.lines().take(9).collect();
     fs::write(out.join("records.jsonl"), kept.join("\n")).expect("written");
     run(&[OsStr::new("--resume"), out.as_os_str()]);
     let second = records("results.json");
     assert_eq!(second.len(), 7 + 5 + 2);
-    assert_eq!(first[..4], second[..4]);
+    assert_eq!(first[..9], second[..9]);
 }
