@@ -146,11 +146,11 @@ impl Map<'_> {
             chart.draw_series(bands(tiles, row, j)).map_err(text)?;
         }
         let at = |point: &[f64]| (point[self.axes.0], point[self.axes.1]);
-        let runs =
-            self.surface.fit.runs().map(|(point, _)| {
-                Circle::new(at(point), 4, ShapeStyle::from(WHITE).stroke_width(2))
-            });
-        chart.draw_series(runs).map_err(text)?;
+        let runs = || self.surface.fit.runs().map(|(point, _)| at(point));
+        let dots = runs().map(|at| Circle::new(at, 4, WHITE.filled()));
+        chart.draw_series(dots).map_err(text)?;
+        let rings = runs().map(|at| Circle::new(at, 4, BLACK.stroke_width(1)));
+        chart.draw_series(rings).map_err(text)?;
         let best = at(&self.surface.maximum.point);
         let red = RGBColor(0xe0, 0x30, 0x30);
         chart.draw_series(self.spread(best, red)).map_err(text)?;
