@@ -5,7 +5,7 @@
 set -uo pipefail
 
 # A new experiment is one more name here; it needs --quick and --out.
-experiments=(sysbench inserts tpcc latency provider)
+experiments=(sysbench nodes optimum tpcc inserts latency provider)
 
 trireme=$1 out=$2
 shift 2

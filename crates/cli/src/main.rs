@@ -10,6 +10,7 @@ use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
 use trireme_lab::nodes;
+use trireme_lab::optimum;
 use trireme_lab::provider;
 use trireme_lab::sysbench;
 use trireme_lab::tpcc;
@@ -136,6 +137,7 @@ enum BenchCommand {
     Latency(latency::Plan),
     Nodes(nodes::Plan),
     Provider(provider::Plan),
+    Optimum(optimum::Plan),
     Sysbench(sysbench::Plan),
     Tpcc(tpcc::Plan),
 }
@@ -217,6 +219,7 @@ fn run(command: Command) -> Result<(), AnyError> {
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Nodes(plan)) => Ok(nodes::run(&plan)?),
         Command::Bench(BenchCommand::Provider(plan)) => Ok(provider::run(&plan)?),
+        Command::Bench(BenchCommand::Optimum(plan)) => Ok(optimum::run(&plan)?),
         Command::Bench(BenchCommand::Tpcc(plan)) => Ok(tpcc::run(&plan)?),
         Command::Bench(BenchCommand::Sysbench(plan)) => Ok(sysbench::run(&plan)?),
     }

@@ -9,6 +9,7 @@ use trireme_testbed::sysbench::SysbenchError;
 use trireme_testbed::systems::{DeployError, SystemError};
 use trireme_testbed::{ClusterError, NodeError, SqlError};
 
+use crate::doe::FactorError;
 use crate::oltp::OltpError;
 use crate::provider::HostsError;
 
@@ -18,6 +19,9 @@ pub enum LabError {
     /// A system is not at hand.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// The factors that the user chose make no experiment.
+    #[error(transparent)]
+    Factors(#[from] FactorError),
     /// A system did not do what it should.
     #[error(transparent)]
     Deploy(#[from] DeployError),

@@ -51,7 +51,7 @@ pub trait Experiment<G: Ground = Servers> {
     fn cells(&self) -> Vec<Cell>;
 
     /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning, and whenever it
-    /// has measured all cells that it knows. More records may add cells at the end, and change none.
+    /// has measured all cells that it knows. More records may add cells, and take none away.
     fn further_cells(&self, _records: &[Record]) -> Vec<Cell> {
         Vec::new()
     }
@@ -92,6 +92,11 @@ pub trait Experiment<G: Ground = Servers> {
 
     /// The report's plots.
     fn charts(&self, records: &[Record]) -> Vec<Chart>;
+
+    /// Plots of other kinds, as SVG elements, after the charts.
+    fn drawings(&self, _records: &[Record]) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The report's tables.
     fn tables(&self, records: &[Record]) -> Vec<Table>;

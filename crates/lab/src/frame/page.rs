@@ -52,6 +52,7 @@ pub fn page<G: Ground>(
     for chart in experiment.charts(records) {
         out += &chart.svg().unwrap_or_default();
     }
+    out.extend(experiment.drawings(records));
     out += "</div>\n";
     for t in experiment.tables(records) {
         out += &format!("<h3>{}</h3>\n", escape(&t.title));

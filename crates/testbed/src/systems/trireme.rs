@@ -31,11 +31,12 @@ impl System for Trireme {
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
-        settings.provider_options = match durability {
+        let durable = match durability {
             Durability::Lazy | Durability::Origin => "repl.durability=os",
             Durability::Full => "repl.durability=disk",
-        }
-        .to_string();
+        };
+        // What the settings hold already comes later, and wins.
+        settings.provider_options = format!("{durable};{}", settings.provider_options);
         add(settings, &[innodb(durability)]);
     }
 }

@@ -1,0 +1,185 @@
+//! What the records of one system say: effects, surface, maximum, confirmation. Pure.
+
+use super::design::{Design, Run};
+use crate::doe::{Estimate, Fit, LackOfFit, Maximum, Quadratic, Screening, quadratic};
+use crate::frame::{Record, values};
+
+/// The figure that is to be as high as possible.
+pub const THROUGHPUT: &str = "tps";
+
+/// What the runs at the predicted maximum say of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// Their mean is within the predicted interval.
+    Confirmed,
+    /// It is not.
+    ModelFailed,
+    /// There is no interval, or not all runs are there.
+    Open,
+}
+
+impl Confirmation {
+    /// As the report says it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::ModelFailed => "model failed",
+            Self::Open => "not yet",
+        }
+    }
+}
+
+/// The fitted surface of a system and what follows from it.
+#[derive(Debug, Clone)]
+pub struct Surface {
+    /// The fit to the runs of screening and surface.
+    pub fit: Fit,
+    /// Its test.
+    pub lack: Option<LackOfFit>,
+    /// Where it is highest.
+    pub maximum: Maximum,
+    /// What the runs there are expected to give in the mean.
+    pub predicted: Estimate,
+    /// What they gave.
+    pub confirming: Vec<f64>,
+    /// Whether that confirms the model.
+    pub confirmation: Confirmation,
+    complete: bool,
+}
+
+impl Surface {
+    /// The surface as a polynomial.
+    pub fn quadratic(&self) -> Quadratic {
+        let factors = self.maximum.levels.len();
+        Quadratic::new(factors, self.fit.terms(), self.fit.coefficients())
+    }
+
+    /// The mean of the confirming runs.
+    pub fn confirmed_mean(&self) -> Option<f64> {
+        let n = self.confirming.len();
+        (n > 0).then(|| self.confirming.iter().sum::<f64>() / n as f64)
+    }
+
+    /// Whether all confirming runs are there.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Why it may not be believed; `None` if nothing speaks against it.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match self.confirmation {
+            Confirmation::ModelFailed => {
+                Some("model failed: the confirming runs are outside of its interval")
+            }
+            _ if self.lack.is_some_and(|lack| lack.is_significant()) => {
+                Some("the surface shows a lack of fit")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What the records of one system say.
+pub struct Study {
+    screening: Option<Screening>,
+    surface: Option<Surface>,
+    runs: usize,
+}
+
+impl Study {
+    /// Evaluates the records of a system as far as they go: a phase counts when all of its runs are there.
+    pub fn of(design: &Design, system: &str, records: &[Record]) -> Self {
+        let screening_runs = design.screening();
+        let mut study = Self {
+            screening: None,
+            surface: None,
+            runs: records
+                .iter()
+                .filter(|r| r.complete && r.cell.system == system)
+                .count(),
+        };
+        let measured = |runs: &[Run]| measured(design, system, runs, records);
+        let Some((points, tps)) = complete(measured(&screening_runs), &screening_runs) else {
+            return study;
+        };
+        // The designs determine all coefficients, here and below.
+        study.screening = Screening::of(design.factors.len(), points.clone(), tps.clone()).ok();
+        let Some(curved) = study.curved() else {
+            return study;
+        };
+        let surface_runs = design.surface(&curved);
+        let Some(further) = complete(measured(&surface_runs), &surface_runs) else {
+            return study;
+        };
+        let terms = quadratic(design.factors.len(), &curved);
+        let (points, tps) = ([points, further.0].concat(), [tps, further.1].concat());
+        if let Ok(fit) = Fit::of(terms, points, tps) {
+            let maximum = Maximum::of(&fit, &design.factors);
+            let (_, confirming) = measured(&design.confirmation(&maximum.levels));
+            study.surface = Some(surface(design, fit, maximum, confirming));
+        }
+        study
+    }
+
+    /// The screening, when it is over.
+    pub fn screening(&self) -> Option<&Screening> {
+        self.screening.as_ref()
+    }
+
+    /// The factors in which the surface is curved, when the screening is over.
+    pub fn curved(&self) -> Option<Vec<usize>> {
+        self.screening.as_ref().map(Screening::curved)
+    }
+
+    /// The surface, when its runs are over.
+    pub fn surface(&self) -> Option<&Surface> {
+        self.surface.as_ref()
+    }
+
+    /// Complete runs of all phases.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+}
+
+fn surface(design: &Design, fit: Fit, maximum: Maximum, confirming: Vec<f64>) -> Surface {
+    let predicted = fit.prediction(&maximum.point, design.confirmations);
+    let all = confirming.len() == design.confirmations as usize;
+    let mean = confirming.iter().sum::<f64>() / confirming.len() as f64;
+    let confirmation = match predicted.interval {
+        Some(_) if all && predicted.excludes(mean) => Confirmation::ModelFailed,
+        Some(_) if all => Confirmation::Confirmed,
+        _ => Confirmation::Open,
+    };
+    Surface {
+        lack: fit.lack_of_fit(),
+        fit,
+        maximum,
+        predicted,
+        confirming,
+        confirmation,
+        complete: all,
+    }
+}
+
+/// The coded points of the runs that have been measured, and their values.
+fn measured(
+    design: &Design,
+    system: &str,
+    runs: &[Run],
+    records: &[Record],
+) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let pairs = runs.iter().filter_map(|run| {
+        let cell = design.cell(system, run);
+        let found = values(records, system, THROUGHPUT, |known| *known == cell);
+        Some((design.coded(&run.levels), *found.first()?))
+    });
+    pairs.unzip()
+}
+
+fn complete(
+    measured: (Vec<Vec<f64>>, Vec<f64>),
+    runs: &[Run],
+) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
+    (measured.1.len() == runs.len()).then_some(measured)
+}

@@ -1,0 +1,338 @@
+//! The experiment without servers: a surface that is known takes their place.
+
+use std::collections::BTreeSet;
+
+use clap::Parser;
+
+use super::design::PHASE;
+use super::*;
+use crate::doe::{Fit, Maximum, Place, quadratic};
+use crate::frame::{Preset, State};
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    plan: Plan,
+}
+
+fn optimum(arguments: &[&str]) -> Optimum {
+    let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+    plan.frame.default_systems(&SYSTEMS);
+    Optimum {
+        design: plan.design().unwrap(),
+        plan,
+    }
+}
+
+/// Why the arguments make no experiment.
+fn refusal(arguments: &[&str]) -> String {
+    let parsed = Cli::try_parse_from(["x"].iter().chain(arguments));
+    match parsed {
+        Ok(cli) => cli.plan.design().unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn record(cell: &Cell, tps: f64) -> Record {
+    Record {
+        cell: cell.clone(),
+        complete: true,
+        note: String::new(),
+        date: String::new(),
+        commit: String::new(),
+        measured: Measured {
+            figures: [(THROUGHPUT.to_string(), tps)].into(),
+            per_second: Vec::new(),
+        },
+    }
+}
+
+/// A number between -1 and 1 that belongs to the cell: the runs' noise.
+fn noise(cell: &Cell) -> f64 {
+    let text = cell.to_string();
+    let seed = text.bytes().fold(7u64, |sum, byte| {
+        sum.wrapping_mul(131).wrapping_add(byte.into())
+    });
+    fastrand::Rng::with_seed(seed).f64() * 2.0 - 1.0
+}
+
+/// All cells that are known by now.
+fn known(optimum: &Optimum, records: &[Record]) -> Vec<Cell> {
+    let mut cells = optimum.cells();
+    cells.extend(optimum.further_cells(records));
+    cells
+}
+
+/// Measures like the frame until nothing is left.
+fn run_all(optimum: &Optimum, tps: impl Fn(&Cell) -> f64) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
+    loop {
+        let cells = known(optimum, &records);
+        let mut open = cells
+            .iter()
+            .filter(|cell| records.iter().all(|r| r.cell != **cell));
+        let Some(next) = open.next() else {
+            return records;
+        };
+        records.push(record(next, tps(next)));
+    }
+}
+
+/// Highest at 4 nodes and some 50 connections; appliers do nothing.
+fn hill(cell: &Cell) -> f64 {
+    let nodes = (cell.number(NODES) as f64 - 4.0) / 4.0;
+    let connections = (cell.number(CONNECTIONS) as f64 / 50.0).ln() / 1.5;
+    1200.0 - 250.0 * nodes * nodes - 300.0 * connections * connections + 12.0 * noise(cell)
+}
+
+#[test]
+fn phases_follow_from_records_and_systems_take_turns() {
+    let optimum = optimum(&[]);
+    let first = optimum.cells();
+    // 8 corners and 4 centres, of two systems.
+    assert_eq!(first.len(), (8 + 4) * 2);
+    let systems: Vec<&str> = first[..4].iter().map(|c| c.system.as_str()).collect();
+    assert_eq!(systems, ["galera", "trireme", "galera", "trireme"]);
+    assert!(optimum.further_cells(&[]).is_empty());
+
+    let records = run_all(&optimum, hill);
+    let phases: BTreeSet<&str> = records.iter().map(|r| r.cell.level(PHASE)).collect();
+    assert_eq!(phases.len(), 3);
+    // Bent, so that all three factors go on: 6 stars, 3 centres; then 3 to confirm.
+    assert_eq!(records.len(), first.len() + 2 * (6 + 3) + 2 * 3);
+    let cells: BTreeSet<&Cell> = records.iter().map(|r| &r.cell).collect();
+    assert_eq!(cells.len(), records.len());
+}
+
+#[test]
+fn a_run_goes_on_from_any_point() {
+    let optimum = optimum(&["--quick"]);
+    let records = run_all(&optimum, hill);
+    let last: BTreeSet<Cell> = known(&optimum, &records).into_iter().collect();
+    for n in 0..records.len() {
+        let cells = known(&optimum, &records[..n]);
+        assert!(cells.iter().all(|cell| last.contains(cell)), "after {n}");
+        let done = |cell: &Cell| records[..n].iter().any(|r| r.cell == *cell);
+        assert!(cells.iter().any(|cell| !done(cell)), "stuck after {n}");
+    }
+}
+
+#[test]
+fn the_order_is_random_and_follows_the_seed() {
+    let order = |seed: &str| optimum(&["--seed", seed]).cells();
+    assert_eq!(order("1"), order("1"));
+    assert_ne!(order("1"), order("2"));
+    let sorted: BTreeSet<Cell> = order("1").into_iter().collect();
+    assert_eq!(sorted, order("2").into_iter().collect());
+}
+
+#[test]
+fn a_known_hill_is_found_and_confirmed() {
+    let optimum = optimum(&[]);
+    let records = run_all(&optimum, hill);
+    for system in &SYSTEMS {
+        let study = study::Study::of(&optimum.design, system, &records);
+        let surface = study.surface().unwrap();
+        assert_eq!(surface.confirmation, study::Confirmation::Confirmed);
+        let levels = &surface.maximum.levels;
+        assert_eq!(levels[0], 4.0);
+        assert!((40.0..=64.0).contains(&levels[1]), "{levels:?}");
+        let (low, high) = surface.maximum.intervals.as_ref().unwrap()[0];
+        assert!(
+            low <= 4.0 && high >= 4.0 && high - low <= 2.0,
+            "{low}, {high}"
+        );
+    }
+    let claims = optimum.claims(&records);
+    let states: Vec<State> = claims.iter().map(|c| c.trireme.state).collect();
+    // 24 runs; 40 connections are not 50.
+    assert_eq!(states, [State::Fails, State::Holds, State::Holds]);
+}
+
+#[test]
+fn runs_beside_their_interval_say_that_the_model_failed() {
+    let optimum = optimum(&[
+        "--quick",
+        "--factor=nodes=1..9",
+        "--factor=connections=8..160:log",
+    ]);
+    let records = run_all(&optimum, |cell| match cell.level(PHASE) {
+        "3 confirmation" => 0.5 * hill(cell),
+        _ => hill(cell),
+    });
+    let tables = optimum.tables(&records);
+    assert!(
+        tables[0].rows.iter().all(|row| row[4] == "model failed"),
+        "{:?}",
+        tables[0]
+    );
+    let claims = optimum.claims(&records);
+    assert_eq!(claims[0].galera.state, State::Open);
+    assert!(claims[0].galera.evidence.contains("model failed"));
+    assert_eq!(claims[2].galera.state, State::Fails);
+}
+
+#[test]
+fn a_slope_has_its_optimum_at_the_border_and_says_so() {
+    let optimum = optimum(&["--quick"]);
+    let records = run_all(&optimum, |cell| {
+        500.0 - 40.0 * cell.number(NODES) as f64 + cell.number(CONNECTIONS) as f64 + noise(cell)
+    });
+    let tables = optimum.tables(&records);
+    let found = &tables[0].rows[0][1];
+    assert!(
+        found.contains("nodes 1 [") && found.contains("at the lower border"),
+        "{found}"
+    );
+    assert!(
+        found.contains("connections 32") && found.contains("at the upper border"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_report_of_nothing_and_of_all_has_no_hole() {
+    let optimum = optimum(&["--quick"]);
+    assert!(optimum.charts(&[]).is_empty() && optimum.drawings(&[]).is_empty());
+    assert_eq!(optimum.tables(&[]).len(), 4);
+    let claims = optimum.claims(&[]);
+    assert!(claims.iter().all(|c| c.galera.state == State::NotMeasured));
+
+    let records = run_all(&optimum, hill);
+    assert_eq!(optimum.charts(&records).len(), 2);
+    // Of each system effects, surface, uncertainty.
+    let drawings = optimum.drawings(&records);
+    assert_eq!(drawings.len(), 6);
+    for svg in drawings {
+        assert!(svg.starts_with("<svg") && !svg.contains("NaN") && svg.len() < 200_000);
+    }
+    for table in optimum.tables(&records) {
+        assert!(
+            table.rows.iter().all(|row| row.len() == table.header.len()),
+            "{table:?}"
+        );
+    }
+}
+
+/// The article's figures: nodes, connections, transactions per second.
+const ARTICLE: [(f64, f64, f64); 22] = [
+    (1.0, 8.0, 596.3),
+    (2.0, 8.0, 567.8),
+    (3.0, 8.0, 531.9),
+    (4.0, 8.0, 495.2),
+    (5.0, 8.0, 492.2),
+    (6.0, 8.0, 502.9),
+    (7.0, 8.0, 459.5),
+    (8.0, 8.0, 458.6),
+    (9.0, 8.0, 429.2),
+    (9.0, 16.0, 684.5),
+    (9.0, 24.0, 925.2),
+    (9.0, 32.0, 1081.1),
+    (9.0, 40.0, 1196.0),
+    (9.0, 80.0, 1233.8),
+    (9.0, 160.0, 1095.7),
+    (8.0, 160.0, 1132.4),
+    (7.0, 160.0, 1207.6),
+    (6.0, 80.0, 1333.3),
+    (5.0, 40.0, 1278.6),
+    (4.0, 40.0, 1374.1),
+    (3.0, 40.0, 1304.3),
+    (3.0, 48.0, 1428.9),
+];
+
+#[test]
+fn the_articles_own_figures_put_the_optimum_at_few_nodes_and_more_connections_than_40() {
+    let factors = &optimum(&[]).design.factors[..2];
+    let points = ARTICLE.iter().map(|&(nodes, connections, _)| {
+        vec![factors[0].coded(nodes), factors[1].coded(connections)]
+    });
+    let values = ARTICLE.iter().map(|&(_, _, tps)| tps).collect();
+    let fit = Fit::of(quadratic(2, &[0, 1]), points.collect(), values).unwrap();
+    assert!(fit.r_squared() > 0.98);
+    let maximum = Maximum::of(&fit, factors);
+    assert_eq!(maximum.levels, [1.0, 96.0]);
+    assert_eq!(maximum.places, [Place::LowerBorder, Place::Inside]);
+    let intervals = maximum.intervals.unwrap();
+    assert_eq!(intervals, [(1.0, 4.0), (64.0, 160.0)]);
+}
+
+#[test]
+fn a_quick_pass_fits_five_minutes() {
+    let quick = optimum(&["--quick"]);
+    let records = run_all(&quick, hill);
+    let loads: f64 = records
+        .iter()
+        .map(|r| quick.estimate_seconds(&r.cell))
+        .sum();
+    // Every run has fresh servers; up to three nodes start within 4 s on a machine that does nothing else.
+    let all = loads + 4.0 * records.len() as f64;
+    assert!(all <= 300.0, "{all} s for {} runs", records.len());
+}
+
+#[test]
+fn factors_reach_the_servers() {
+    let optimum = optimum(&[
+        "--factor=nodes=1..5",
+        "--factor=appliers=1..8",
+        "--factor=option:gcs.fc_limit=16..1024:log",
+    ]);
+    let cell = &optimum.cells()[0];
+    let setup = optimum.setup(cell);
+    assert_eq!(setup.nodes as u64, cell.number(NODES));
+    let appliers = format!("--wsrep-slave-threads={}", cell.level(APPLIERS));
+    assert!(setup.arguments.contains(&appliers));
+    let option = format!("gcs.fc_limit={}", cell.level("option:gcs.fc_limit"));
+    let mut settings = Settings::new("/x", 3, None);
+    optimum.configure(cell, &mut settings);
+    assert_eq!(settings.provider_options, option);
+    // Connections are not varied: 5 clients of 8.
+    assert_eq!(
+        (optimum.level(cell, CONNECTIONS), optimum.most_clients()),
+        (40, 5)
+    );
+}
+
+#[test]
+fn runs_in_a_row_have_fresh_servers() {
+    let optimum = optimum(&["--systems", "trireme", "--quick"]);
+    let records = run_all(&optimum, hill);
+    let setups: Vec<Setup> = records.iter().map(|r| optimum.setup(&r.cell)).collect();
+    assert!(setups.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn bad_factors_name_the_remedy() {
+    for (arguments, expected) in [
+        (&["--factor", "speed=1..9"][..], "choose nodes, connections"),
+        (&["--factor", "nodes=1..9"], "choose 2 to 8"),
+        (&["--factor", "nodes=1..40"], "narrow the range"),
+        (&["--factor", "nodes"], "NAME=LOW..HIGH"),
+        (&["--factor", "connections=8..100"], "multiples of 8"),
+        (&["--factor", "option:=1..9"], "choose nodes, connections"),
+        (
+            &["--factor", "option:a;b=1..9"],
+            "choose nodes, connections",
+        ),
+        (
+            &["--factor", "nodes=1..9", "--factor", "nodes=1..5"],
+            "one range",
+        ),
+    ] {
+        let text = refusal(arguments);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_plan_survives_its_file() {
+    let optimum = optimum(&[
+        "--preset",
+        "article",
+        "--factor=nodes=1..5",
+        "--factor=appliers=1..8:log",
+    ]);
+    let text = serde_json::to_string(&optimum.plan).unwrap();
+    let again: Plan = serde_json::from_str(&text).unwrap();
+    assert_eq!(again.frame.preset(), Preset::Article);
+    assert_eq!(again.design().unwrap(), optimum.design);
+}
