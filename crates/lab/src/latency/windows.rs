@@ -1,4 +1,4 @@
-//! Part `windows`: conflicts of four nodes on a small table, by the load of `trireme bench sysbench`.
+//! Part `windows`: conflicts of four nodes on a small table, under a sysbench process for each node.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A server under a certain wsrep provider, or under none: what the older experiments compare.
+//! A server under a certain wsrep provider, or under none: what crash trials and `trireme bench provider` compare.
 
 use std::path::{Path, PathBuf};
 
