@@ -60,9 +60,12 @@ impl Replicator {
     /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
         let mut records = Vec::new();
-        if self.serves(seqno, history) {
+        if self.serves(from, seqno, history) {
             match history.read_part(seqno, offset, self.options.ist_part_bytes) {
-                Ok(Some(part)) => return self.send(from, &Direct::IstPart(part)),
+                Ok(Some(part)) => {
+                    self.served.note(from, seqno, self.now_ms);
+                    return self.send(from, &Direct::IstPart(part));
+                }
                 Ok(None) => match history.read(seqno, self.options.ist_chunk_bytes) {
                     Ok(read) => records = read,
                     Err(NotNow) => return,
@@ -71,7 +74,9 @@ impl Replicator {
                 Err(Unread::Lost(_)) => {}
             }
         }
-        if records.is_empty() && history.first_seqno().is_some() {
+        if !records.is_empty() {
+            self.served.note(from, seqno, self.now_ms);
+        } else if history.first_seqno().is_some() {
             // The words that galera_gcache_recover_full_gcache looks for.
             let text =
                 || format!("IST first seqno {seqno} not found from cache, falling back to SST");
@@ -86,13 +91,28 @@ impl Replicator {
         self.send(from, &chunk);
     }
 
-    /// Others are given the newest gcache.size bytes, and what members of the view may lack; what is
-    /// kept beyond is for this node's own database (rule 12).
-    fn serves(&self, seqno: Seqno, history: &dyn History) -> bool {
+    /// Others are given the newest gcache.size bytes, what members of the view may lack, and the rest of what they have begun
+    /// to take; what is kept beyond is for this node's own database (rule 12).
+    fn serves(&self, peer: Incarnation, seqno: Seqno, history: &dyn History) -> bool {
         let within_size = history.first_seqno().is_some_and(|first| first <= seqno);
-        let control = self.control.as_ref();
-        let floor = control.map_or(0, |c| c.certification.floor());
-        within_size || seqno > floor.min(self.order.low())
+        let lasts_ms = self.options.thresholds.unflushed_ms;
+        within_size
+            || seqno > self.others_may_lack_above()
+            || self.served.goes_on(peer, seqno, self.now_ms, lasts_ms)
+    }
+
+    /// Data members of the view that have their state may lack what comes above this. With an arbitrator nobody else may be left
+    /// to give it.
+    fn others_may_lack_above(&self) -> Seqno {
+        let Some(control) = &self.control else {
+            return 0;
+        };
+        if self.is_arbitrator() {
+            return control.certification.floor().min(self.order.low());
+        }
+        let reported = control.reported().into_iter();
+        let others = reported.filter(|(id, _)| *id != self.me);
+        others.map(|(_, cut)| cut).min().unwrap_or(Seqno::MAX)
     }
 
     /// This node was chosen: its server is asked to send, with everything up to here applied and

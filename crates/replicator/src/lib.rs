@@ -62,6 +62,7 @@ mod reporting;
 mod reread;
 mod seats;
 mod seqno_runs;
+mod served;
 mod showing;
 mod snapshot;
 mod spreads;

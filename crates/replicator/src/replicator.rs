@@ -28,6 +28,7 @@ use crate::order::Order;
 use crate::patience::Patience;
 use crate::payload::Memory;
 use crate::progress::Course;
+use crate::served::Served;
 use crate::spreads::Spreads;
 use crate::status::LocalState;
 use crate::submissions::{Sent, Submissions};
@@ -68,6 +69,8 @@ pub struct Replicator {
     pub(crate) out: Vec<Action>,
     pub(crate) counters: Counters,
     pub(crate) complaints: trireme_group::Complaints,
+    /// Peers that are being given missing entries.
+    pub(crate) served: Served,
 
     // --- this connection
     pub(crate) stage: Stage,
@@ -195,6 +198,7 @@ impl Replicator {
             doubt: crate::doubt::Doubt::default(),
             server_running: false,
             complaints: Default::default(),
+            served: Served::default(),
             overrides: Vec::new(),
             overrides_below_log: None,
             forks_before_reset: Vec::new(),

@@ -5,7 +5,8 @@ use trireme_group::Delivery;
 
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
-use crate::{Action, Code, Event, Gtid, LocalState};
+use crate::direct::Direct;
+use crate::{Action, Code, Event, Gtid, LocalState, Seqno};
 
 /// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
 fn one_behind() -> (Cluster, usize, Gtid) {
@@ -176,6 +177,35 @@ fn a_gap_behind_what_the_own_log_has_is_found_before_anything_is_shown() {
         assert_eq!(cluster.comment(joiner), "Synced");
         cluster.assert_settled();
     }
+}
+
+/// Found by MariaDB's suite: the second entry was refused, because the other members had reported meanwhile that they have it.
+#[test]
+fn who_has_begun_to_give_entries_gives_the_rest() {
+    let (mut cluster, joiner, behind) = one_behind();
+    for key in ["b", "c"] {
+        cluster.certify(1, key, KeyType::Exclusive);
+    }
+    cluster.settle();
+    cluster.pass(5_000);
+    cluster.settle(); // all cuts are reported
+    let given = |cluster: &mut Cluster, from: Seqno| {
+        let bytes = Direct::IstPull { from }.encode();
+        let peer = incarnation(joiner);
+        cluster.event(0, Event::Direct { from: peer, bytes });
+        let (_, answer) = cluster.nodes[joiner].inbox.pop_back().expect("an answer");
+        match Direct::decode(answer) {
+            Ok(Direct::IstChunk { records, .. }) => !records.is_empty(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let second = behind.seqno + 2;
+    assert!(given(&mut cluster, second));
+    cluster.nodes[0].records.sized_from = Seqno::MAX;
+    assert!(given(&mut cluster, second) && given(&mut cluster, second + 1));
+    assert!(!given(&mut cluster, second - 1), "nobody has promised that");
+    cluster.pass(15_000);
+    assert!(!given(&mut cluster, second), "it has not asked for long");
 }
 
 #[test]

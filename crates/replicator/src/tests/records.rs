@@ -11,6 +11,8 @@ use crate::{History, Recorded, RecordedPart, Seqno, Unread};
 pub struct Records {
     pub by_seqno: BTreeMap<Seqno, Recorded>,
     pub first: Seqno,
+    /// gcache.size has room for what follows; the rest is there for the node itself.
+    pub sized_from: Seqno,
     /// What was delivered, from where it is pinned on.
     pub log: BTreeMap<Position, Delivery>,
     /// What is wrong with it.
@@ -20,7 +22,7 @@ pub struct Records {
 impl History for Records {
     fn first_seqno(&self) -> Option<Seqno> {
         self.by_seqno
-            .range(self.first..)
+            .range(self.first.max(self.sized_from)..)
             .next()
             .map(|(seqno, _)| *seqno)
     }
