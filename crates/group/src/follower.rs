@@ -197,7 +197,9 @@ impl Group {
         let index = (entry.position - first) as usize;
         match self.incoming.get(index) {
             Some(known) if known.ballot == entry.ballot => {
-                if matches!(entry.body, WireBody::Full(_)) {
+                let is_full = matches!(entry.body, WireBody::Full(_));
+                // Without room it stays a reference, and its payload is asked for when it is the first.
+                if is_full && (self.incoming).has_room_at(index, &entry, &self.config.thresholds) {
                     self.incoming.replace(index, entry);
                 }
                 return true;

@@ -35,6 +35,13 @@ impl Incoming {
                 && bytes <= thresholds.incoming_bytes
     }
 
+    /// True if the record at this index may be replaced by this one, which says the same with its payload. The first always may.
+    pub fn has_room_at(&self, index: usize, record: &WireEntry, thresholds: &Thresholds) -> bool {
+        let known = self.records.get(index).map_or(0, size_bytes);
+        let bytes = (self.bytes - known).saturating_add(size_bytes(record));
+        index == 0 || bytes <= thresholds.incoming_bytes
+    }
+
     pub fn push_back(&mut self, record: WireEntry) {
         self.bytes += size_bytes(&record);
         self.records.push_back(record);
@@ -126,6 +133,11 @@ mod tests {
         incoming.replace(1, record(2, 0));
         assert!(take(&mut incoming, 3, 1));
         assert!(!take(&mut incoming, 4, 0), "too many");
+        let full = |position, bytes| record(position, bytes);
+        let has_room_at =
+            |index, bytes| incoming.has_room_at(index, &full(index as u64 + 1, bytes), &thresholds);
+        assert!(has_room_at(1, RECORD_BYTES - 1) && !has_room_at(1, RECORD_BYTES));
+        assert!(has_room_at(0, 1 << 20), "the first, whatever it takes");
         while incoming.pop_front().is_some() {}
         assert_eq!(incoming.bytes, 0);
     }

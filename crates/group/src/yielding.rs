@@ -83,9 +83,10 @@ impl Group {
         if !alone || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
             return false;
         }
-        let mut beyond = status.overrides[own.len()..].iter();
-        if self.standing != Standing::Primary && beyond.any(is_unvouched) {
-            return false;
+        // Nobody vouches for such a node's database: a primary component never follows it, and others always do. It gives way by
+        // itself to each primary component that it hears.
+        if status.overrides[own.len()..].iter().any(is_unvouched) {
+            return self.standing == Standing::Primary;
         }
         let Some(peer) = self.peers.get(&from) else {
             return false; // its status has come in
