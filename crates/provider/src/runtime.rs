@@ -126,6 +126,12 @@ impl Node {
                  full snapshot of them; a component that has gone on without this node, and is primary, comes first: then this \
                  node's data are replaced. For a new history move the trireme-*.log files away, too"
             ));
+        } else {
+            self.logger.info(format!(
+                "bootstrapped without grastate.dat: the server's position is {server}, which is not in the history of the write-set \
+                 log beside it: this node founds a new history, and the other nodes of the old one are refused. To go on with \
+                 the old one start another of its nodes first"
+            ));
         }
         local
     }
