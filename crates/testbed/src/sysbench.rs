@@ -45,7 +45,18 @@ pub enum SysbenchError {
         /// The node that it ran against.
         node: String,
     },
+    /// Its time was over, and a statement did not return.
+    #[error(
+        "sysbench on {node}: a statement was blocked for {BLOCKED_SECONDS} s after the end of the load; look for the node that blocks it in the servers' error.log"
+    )]
+    Blocked {
+        /// The node that it ran against.
+        node: String,
+    },
 }
+
+/// How long a statement may take after the end of the load, in seconds. Without a limit one blocked COMMIT keeps sysbench alive.
+const BLOCKED_SECONDS: u64 = 60;
 
 /// A load: which script with which tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +151,7 @@ impl Load {
     ) -> Result<Sysbench, SysbenchError> {
         let mut child = self
             .command(script, nodes)?
-            .arg(format!("--time={}", duration.map_or(0, |d| d.as_secs())))
+            .args(time_limit(duration))
             .arg(format!("--rand-seed={}", seed.clamp(1, i32::MAX as u32)))
             .args(["--report-interval=1", "--histogram=on", "run"])
             .stdin(Stdio::null())
@@ -219,6 +230,9 @@ pub struct Whole {
 
 /// What sysbench 1.0 says when 100,000 transactions wait for a thread.
 const QUEUE_FULL: &str = "event queue is full";
+
+/// What it says when a statement is still blocked at the limit of [`BLOCKED_SECONDS`].
+const FORCED: &str = "limit has expired, forcing shutdown";
 
 /// Lines kept: the summary has about 40. A long run that repeats an error must not fill the memory.
 const MAX_LINES: usize = 200;
@@ -350,6 +364,17 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
     })
 }
 
+/// The arguments that end a run after `duration`, also when a statement is blocked.
+fn time_limit(duration: Option<Duration>) -> Vec<String> {
+    let Some(duration) = duration else {
+        return vec!["--time=0".to_string()];
+    };
+    vec![
+        format!("--time={}", duration.as_secs()),
+        format!("--forced-shutdown={BLOCKED_SECONDS}"),
+    ]
+}
+
 /// The names of nodes, as in a sentence.
 fn names(nodes: &[Node]) -> String {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -358,12 +383,16 @@ fn names(nodes: &[Node]) -> String {
 
 /// Why a run against `node` ended with this output.
 fn error(node: String, lines: &[&str]) -> SysbenchError {
-    match lines.iter().any(|line| line.contains(QUEUE_FULL)) {
-        true => SysbenchError::Saturated { node },
-        false => SysbenchError::Failed {
+    let says = |text: &str| lines.iter().any(|line| line.contains(text));
+    if says(QUEUE_FULL) {
+        SysbenchError::Saturated { node }
+    } else if says(FORCED) {
+        SysbenchError::Blocked { node }
+    } else {
+        SysbenchError::Failed {
             node,
             reason: reason(lines),
-        },
+        }
     }
 }
 
@@ -394,6 +423,19 @@ mod tests {
         };
         assert!(is_saturated(&["Threads started!", "", full]));
         assert!(!is_saturated(&["FATAL: error 2013", ""]));
+    }
+
+    #[test]
+    fn a_blocked_statement_ends_a_run_and_is_told() {
+        let limited = time_limit(Some(Duration::from_secs(30)));
+        assert_eq!(limited, ["--time=30", "--forced-shutdown=60"]);
+        assert_eq!(time_limit(None), ["--time=0"]);
+        let announced = "Forcing shutdown in 90 seconds";
+        let forced = "FATAL: The --max-time limit has expired, forcing shutdown...";
+        let is_blocked =
+            |lines: &[&str]| matches!(error("n".to_string(), lines), SysbenchError::Blocked { .. });
+        assert!(is_blocked(&[announced, forced, "", "General statistics:"]));
+        assert!(!is_blocked(&[announced, "FATAL: error 2013"]));
     }
 
     #[test]
