@@ -138,6 +138,28 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Whether other cells may fare better: a measurement went wrong or does not count, and nothing is missing on this machine.
+    pub fn concerns_one_cell(&self) -> bool {
+        match self {
+            Self::Load { .. } | Self::Rows { .. } | Self::Inconsistent { .. } => true,
+            Self::Oltp(OltpError::Sysbench(error)) => matches!(
+                error,
+                SysbenchError::Failed { .. }
+                    | SysbenchError::Saturated { .. }
+                    | SysbenchError::Blocked { .. }
+            ),
+            Self::Deploy(error) => matches!(
+                error,
+                DeployError::Verify(_) | DeployError::FellBack { .. } | DeployError::Replica { .. }
+            ),
+            Self::Hosts(error) => matches!(
+                **error,
+                HostsError::Diverged { .. } | HostsError::OutOfOrder { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// The error of a file.
     pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {
@@ -168,5 +190,24 @@ impl From<HostsError> for LabError {
 impl From<NodeError> for LabError {
     fn from(error: NodeError) -> Self {
         ClusterError::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trireme_testbed::verify::VerifyError;
+
+    #[test]
+    fn nodes_that_differ_concern_one_cell_and_a_missing_program_all() {
+        let differing = LabError::Deploy(VerifyError::NoTables.into());
+        assert!(differing.concerns_one_cell());
+        let blocked = SysbenchError::Blocked {
+            node: "node1".to_string(),
+        };
+        assert!(LabError::from(blocked).concerns_one_cell());
+        let io = SysbenchError::Io(io::ErrorKind::NotFound.into());
+        assert!(!LabError::from(io).concerns_one_cell());
+        assert!(!LabError::from(ClusterError::NotFound("x".into())).concerns_one_cell());
     }
 }

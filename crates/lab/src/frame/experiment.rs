@@ -83,8 +83,8 @@ pub trait Experiment<G: Ground = Servers> {
 
     /// Whether no further cell would fare better after this error, so that the run ends. Otherwise the cell is marked, and
     /// the others are measured.
-    fn ends_run(&self, _error: &LabError) -> bool {
-        true
+    fn ends_run(&self, error: &LabError) -> bool {
+        !error.concerns_one_cell()
     }
 
     /// The figure of a cell that progress shows.

@@ -12,6 +12,7 @@ mod experiment;
 mod facts;
 mod ground;
 mod html;
+mod logs;
 mod notebook;
 mod options;
 mod page;

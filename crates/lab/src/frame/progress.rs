@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use super::experiment::Experiment;
 use super::ground::Ground;
-use super::notebook::Notebook;
 use super::record::Cell;
 
 /// Time for the system of a cell to start, until it is known: a guess.
@@ -19,16 +18,18 @@ pub struct Progress<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Progress<'a, G> {
-    /// Nothing is done yet of the cells that the notebook lacks.
-    pub fn new(experiment: &'a dyn Experiment<G>, cells: &[Cell], notebook: &Notebook) -> Self {
+    /// Nothing is done yet of these cells.
+    pub fn new<'c>(
+        experiment: &'a dyn Experiment<G>,
+        cells: impl Iterator<Item = &'c Cell>,
+    ) -> Self {
         let mut progress = Self {
             experiment,
             left: 0.0,
             done: 0.0,
             began: Instant::now(),
         };
-        let open = cells.iter().filter(|cell| !notebook.has(cell));
-        progress.left = open.map(|cell| progress.estimate(cell)).sum();
+        progress.left = cells.map(|cell| progress.estimate(cell)).sum();
         progress
     }
 

@@ -1,5 +1,6 @@
 //! Runs an experiment's cells one by one, and reports on what there is, however the run ends.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -17,6 +18,7 @@ use super::error::LabError;
 use super::experiment::Experiment;
 use super::facts;
 use super::ground::Ground;
+use super::logs;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
 use super::page::{Absent, page};
@@ -112,6 +114,8 @@ struct Runner<'a, G: Ground> {
     ground: &'a G,
     facts: Vec<(String, String)>,
     running: Option<Running<'a, G>>,
+    /// Cells that this run has measured, or tried to: a cell that failed is tried again by a later run only.
+    tried: BTreeSet<Cell>,
     /// Cells that failed, after which the run went on.
     failed: usize,
     stop_at: Option<Instant>,
@@ -139,6 +143,7 @@ impl<'a, G: Ground> Runner<'a, G> {
             ground,
             facts,
             running: None,
+            tried: BTreeSet::new(),
             failed: 0,
             stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
             dir,
@@ -148,29 +153,33 @@ impl<'a, G: Ground> Runner<'a, G> {
 
     /// Runs all cells, those included that follow from the records of others.
     fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
-        let mut known = 0;
         loop {
             let cells = known_cells(self.experiment, absent, notebook);
-            // A cell that failed is not measured twice in a run.
-            if cells.len() == known || cells.iter().all(|cell| notebook.has(cell)) {
+            let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
+            let open = open.count();
+            if open == 0 {
                 return Ok(());
             }
-            if known > 0 {
-                let further = cells.len() - known;
-                line(&format!("{further} further measurements follow from these"));
+            if !self.tried.is_empty() {
+                line(&format!("{open} further measurements follow from these"));
             }
-            known = cells.len();
             if !self.run_cells(&cells, notebook)? {
                 return Ok(());
             }
         }
     }
 
-    /// Runs the cells that have not been measured yet; false if the minutes are over before.
+    /// Whether this run has a cell to measure.
+    fn is_open(&self, cell: &Cell, notebook: &Notebook) -> bool {
+        !notebook.has(cell) && !self.tried.contains(cell)
+    }
+
+    /// Runs the cells that are open; false if the minutes are over before.
     fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
-        let mut progress = Progress::new(self.experiment, cells, notebook);
+        let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
+        let mut progress = Progress::new(self.experiment, open);
         for (i, cell) in cells.iter().enumerate() {
-            if notebook.has(cell) {
+            if !self.is_open(cell, notebook) {
                 continue;
             }
             interrupt::check()?;
@@ -178,14 +187,12 @@ impl<'a, G: Ground> Runner<'a, G> {
                 line("the minutes are over; --resume goes on");
                 return Ok(false);
             }
+            self.tried.insert(cell.clone());
             let outcome = match self.run_cell(cell, notebook) {
                 Err(error) if self.ends_run(&error) => return Err(error),
                 Err(error) => {
                     self.failed += 1;
-                    // What is left of it is of no use to the next one.
-                    drop(self.running.take());
-                    Cluster::clear(&self.dir)?;
-                    format!("failed: {}", one_line(&error))
+                    format!("failed: {}{}", one_line(&error), self.clear_up()?)
                 }
                 Ok(headline) => headline,
             };
@@ -198,6 +205,15 @@ impl<'a, G: Ground> Runner<'a, G> {
             ));
         }
         Ok(true)
+    }
+
+    /// Removes what a cell that failed has left: it is of no use to the next one. The logs are kept; returns where.
+    fn clear_up(&mut self) -> Result<String, LabError> {
+        // Dropping it ends it.
+        drop(self.running.take());
+        let kept = logs::keep(&self.dir);
+        Cluster::clear(&self.dir)?;
+        Ok(kept.map_or(String::new(), |kept| format!("; logs: {}", kept.display())))
     }
 
     /// Measures a cell; what there is of it is kept. Returns its headline.
@@ -316,3 +332,6 @@ fn one_line(error: &LabError) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,11 +67,7 @@ impl Ground for Sites {
         cell: &Cell,
         measured: &mut Measured,
     ) -> Result<(), LabError> {
-        let result = experiment.measure(cell, &mut occupied.site, measured);
-        if result.is_err() {
-            occupied.site.keep_logs();
-        }
-        result
+        experiment.measure(cell, &mut occupied.site, measured)
     }
 
     fn end(occupied: Occupied<'_>) -> Result<(), LabError> {

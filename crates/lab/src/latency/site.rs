@@ -1,12 +1,10 @@
 //! Where one trial takes place: a fresh cluster, on loopback or in a network of its own.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use trireme_testbed::cluster::{Cluster, START_TIMEOUT};
 use trireme_testbed::node::StartMode;
-use trireme_testbed::output::line;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::systems::{Durability, System};
 
@@ -98,16 +96,6 @@ impl Site {
         let name = sql.status(SEQUENCER_STATUS)?;
         let mut nodes = self.cluster.nodes().iter();
         Ok(name.and_then(|name| nodes.position(|node| node.name == name)))
-    }
-
-    /// Keeps the servers' logs until the next failure.
-    pub fn keep_logs(&self) {
-        let kept = self.cluster.settings().dir.with_extension("failed");
-        let _ = fs::create_dir_all(&kept);
-        for node in self.cluster.nodes() {
-            let _ = fs::copy(node.log(), kept.join(format!("{}.log", node.name)));
-        }
-        line(&format!("the logs are in {}", kept.display()));
     }
 
     /// Kills the servers and removes their files.

@@ -1,0 +1,166 @@
+//! Runs of an experiment without servers.
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::frame::{Chart, Claim, Description, Table};
+
+/// Nothing has to be started.
+struct Nowhere;
+
+impl Ground for Nowhere {
+    type Setup = ();
+    type Running<'a> = ();
+    type System<'a> = ();
+
+    fn find(_options: &FrameOptions, _dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
+        Ok((Self, Vec::new()))
+    }
+
+    fn start(
+        &self,
+        _experiment: &dyn Experiment<Self>,
+        _cell: &Cell,
+        _setup: &(),
+    ) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn measure(
+        running: &mut (),
+        experiment: &dyn Experiment<Self>,
+        cell: &Cell,
+        measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        experiment.measure(cell, running, measured)
+    }
+
+    fn end(_running: ()) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn settings_name(cell: &Cell, _setup: &()) -> String {
+        cell.system.clone()
+    }
+
+    fn describe(&self, _setup: &(), _running: &()) -> Description {
+        Description {
+            line: String::new(),
+            text: String::new(),
+        }
+    }
+}
+
+/// Two repetitions; a third one follows from a record of the second. The first fails.
+struct Toy {
+    failure: fn() -> LabError,
+    measured: RefCell<Vec<u32>>,
+}
+
+fn cell(repetition: u32) -> Cell {
+    Cell {
+        system: "toy".to_string(),
+        factors: [].into(),
+        repetition,
+    }
+}
+
+impl Experiment<Nowhere> for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn title(&self) -> String {
+        String::new()
+    }
+
+    fn description(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![cell(1), cell(2)]
+    }
+
+    fn further_cells(&self, records: &[Record]) -> Vec<Cell> {
+        let second = records.iter().filter(|r| r.cell.repetition == 2);
+        second.map(|_| cell(3)).collect()
+    }
+
+    fn setup(&self, _cell: &Cell) {}
+
+    fn estimate_seconds(&self, _cell: &Cell) -> f64 {
+        1.0
+    }
+
+    fn needs_mib(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn measure(
+        &self,
+        cell: &Cell,
+        _system: &mut (),
+        _measured: &mut Measured,
+    ) -> Result<(), LabError> {
+        self.measured.borrow_mut().push(cell.repetition);
+        match cell.repetition {
+            1 => Err((self.failure)()),
+            _ => Ok(()),
+        }
+    }
+
+    fn headline(&self, _cell: &Cell) -> &'static str {
+        "x"
+    }
+
+    fn charts(&self, _records: &[Record]) -> Vec<Chart> {
+        Vec::new()
+    }
+
+    fn tables(&self, _records: &[Record]) -> Vec<Table> {
+        Vec::new()
+    }
+
+    fn claims(&self, _records: &[Record]) -> Vec<Claim> {
+        Vec::new()
+    }
+}
+
+/// Runs the toy; returns whether the run went to its end, how many cells failed, and what was measured in turn.
+fn run_toy(failure: fn() -> LabError) -> (bool, usize, Vec<u32>) {
+    let dir = tempfile::tempdir().unwrap();
+    let toy = Toy {
+        failure,
+        measured: RefCell::default(),
+    };
+    let mut notebook = Notebook::create(&dir.path().join("out"), "toy", &0).unwrap();
+    let mut runner = Runner {
+        experiment: &toy,
+        ground: &Nowhere,
+        facts: Vec::new(),
+        running: None,
+        tried: BTreeSet::new(),
+        failed: 0,
+        stop_at: None,
+        dir: dir.path().join("lab"),
+        _lock: tempfile::tempfile().unwrap(),
+    };
+    let ended = runner.run_all(&[], &mut notebook);
+    (ended.is_ok(), runner.failed, toy.measured.take())
+}
+
+#[test]
+fn a_failed_cell_is_tried_once_also_when_further_cells_follow() {
+    let rows = || LabError::Rows {
+        what: "inserts",
+        acknowledged: 2,
+        found: 1,
+    };
+    assert_eq!(run_toy(rows), (true, 1, vec![1, 2, 3]));
+}
+
+#[test]
+fn an_error_of_the_machine_ends_the_run() {
+    assert_eq!(run_toy(|| LabError::Client), (false, 0, vec![1]));
+}
