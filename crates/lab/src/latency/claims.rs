@@ -222,6 +222,8 @@ fn returns(records: &[Record]) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trireme_testbed::interrupt::Interrupted;
+
     use crate::latency::case::PART;
     use crate::latency::figures::measured;
 
@@ -276,6 +278,26 @@ mod tests {
         assert_eq!(gaps(&records)[1].trireme.state, State::NotMeasured);
         records[0].complete = false;
         assert!(gaps(&records)[0].trireme.evidence.contains("1 of 2"));
+    }
+
+    #[test]
+    fn a_failed_trial_leaves_a_goal_open_until_it_is_made_again() {
+        let mut records = vec![
+            killed(TRIREME, "other", 1, 90.0, 10.0),
+            killed(TRIREME, "other", 2, 90.0, 10.0),
+        ];
+        records[1].complete = false;
+        records[1].note = Interrupted.to_string();
+        let judged = |records: &[Record]| gaps(records).remove(0).trireme;
+        assert_eq!(judged(&records).state, State::Holds);
+        records[1].note = "of the 7 inserts ... the table has 6".to_string();
+        let open = judged(&records);
+        assert_eq!(open.state, State::Open);
+        assert!(open.evidence.ends_with("; 1 trials failed"));
+        // A goal that no trial has met is not left out of the report.
+        assert_eq!(judged(&records[1..]).state, State::Open);
+        records.push(killed(TRIREME, "other", 2, 90.0, 10.0));
+        assert_eq!(judged(&records).state, State::Holds);
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! A goal that each trial of a system meets or misses.
 
+use std::collections::BTreeSet;
+
+use trireme_testbed::interrupt::Interrupted;
+
 use super::case::PART;
 use super::report::{row_name, short};
 use crate::frame::{Cell, Claim, Record, State, Verdict};
@@ -26,11 +30,13 @@ pub fn in_every_trial(
     bound: impl Fn(&Record) -> Bound,
 ) -> Claim {
     let judge = |system: &str| {
-        let of_system = records
+        let of_system: Vec<&Record> = records
             .iter()
-            .filter(|r| r.complete && r.cell.system == system && chosen(&r.cell));
-        let trials = of_system.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
-        verdict(&trials.collect::<Vec<_>>(), unit)
+            .filter(|r| r.cell.system == system && chosen(&r.cell))
+            .collect();
+        let complete = of_system.iter().filter(|r| r.complete);
+        let trials = complete.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
+        verdict(&trials.collect::<Vec<_>>(), failed(&of_system), unit)
     };
     Claim {
         text: text.to_string(),
@@ -39,8 +45,20 @@ pub fn in_every_trial(
     }
 }
 
+/// How many trials failed and were not made again. A trial that the user interrupted has not failed.
+fn failed(records: &[&Record]) -> usize {
+    let interrupted = Interrupted.to_string();
+    let is_made = |cell: &Cell| records.iter().any(|r| r.complete && r.cell == *cell);
+    let failed = records
+        .iter()
+        .filter(|r| !r.complete && r.note != interrupted && !is_made(&r.cell));
+    let cells: BTreeSet<&Cell> = failed.map(|r| &r.cell).collect();
+    cells.len()
+}
+
 /// The verdict on trials with the names of their cases; its evidence says for each case how many meet the goal, and the worst.
-fn verdict(trials: &[(String, f64, Bound)], unit: &str) -> Verdict {
+/// The goal does not hold while some trials have `failed`, which may have missed it.
+fn verdict(trials: &[(String, f64, Bound)], failed: usize, unit: &str) -> Verdict {
     let is_met = |(_, value, bound): &(String, f64, Bound)| match bound {
         Bound::Most(most) => value <= most,
         Bound::Least(least) => value >= least,
@@ -63,12 +81,16 @@ fn verdict(trials: &[(String, f64, Bound)], unit: &str) -> Verdict {
             short(worst)
         )
     });
-    let evidence: Vec<String> = cases.collect();
+    let mut evidence: Vec<String> = cases.collect();
+    if failed > 0 {
+        evidence.push(format!("{failed} trials failed"));
+    }
     Verdict {
         state: match trials.iter().all(is_met) {
-            _ if trials.is_empty() => State::NotMeasured,
-            true => State::Holds,
             false => State::Fails,
+            true if failed > 0 => State::Open,
+            true if trials.is_empty() => State::NotMeasured,
+            true => State::Holds,
         },
         evidence: match evidence.is_empty() {
             true => "no data".to_string(),
@@ -97,7 +119,7 @@ mod tests {
             ("x".to_string(), 0.95, Bound::Least(0.9)),
             ("x".to_string(), 0.5, Bound::Least(0.9)),
         ];
-        let verdict = verdict(&trials, "x");
+        let verdict = verdict(&trials, 0, "x");
         assert_eq!(verdict.evidence, "x: 1 of 2, worst 0.50 x");
         assert_eq!(verdict.state, State::Fails);
     }
