@@ -2,7 +2,7 @@
 
 use super::case::{CASE, VICTIM};
 use super::distance::{REGION, ROUND_TRIP, figure};
-use super::failover::{GAP, QUIET_GAP};
+use super::failover::{GAP, MOVED_BEFORE, QUIET_GAP};
 use super::fault::Fault;
 use super::goals::{Bound, GALERA, TRIREME, in_every_trial, is_part, number};
 use super::plan::Victim;
@@ -33,6 +33,11 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
         Bound::Most((1.5 * without).max(100.0))
     };
     let gap = |record: &Record| number(record, GAP);
+    // Of a trial that struck the member which it names.
+    let gap_of_victim = |record: &Record| match number(record, MOVED_BEFORE) {
+        Some(moved) if moved > 0.0 => None,
+        _ => gap(record),
+    };
     vec![
         in_every_trial(
             records,
@@ -42,7 +47,7 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
                 "ms",
             ),
             |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Other),
-            gap,
+            gap_of_victim,
             quiet,
         ),
         in_every_trial(
@@ -52,7 +57,7 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
                 "ms",
             ),
             |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Sequencer),
-            gap,
+            gap_of_victim,
             |_| Bound::Most(500.0),
         ),
         in_every_trial(
@@ -298,6 +303,23 @@ mod tests {
         assert_eq!(judged(&records[1..]).state, State::Open);
         records.push(killed(TRIREME, "other", 2, 90.0, 10.0));
         assert_eq!(judged(&records).state, State::Holds);
+    }
+
+    #[test]
+    fn a_trial_that_struck_another_member_says_nothing_of_its_victim() {
+        let mut records = vec![killed(TRIREME, "sequencer", 1, 900.0, 10.0)];
+        let figures = &mut records[0].measured.figures;
+        figures.insert(MOVED_BEFORE.to_string(), 1.0);
+        assert_eq!(gaps(&records)[1].trireme.state, State::NotMeasured);
+        // A lock may strike any member.
+        let case = records[0].cell.factors.get_mut(CASE).unwrap();
+        *case = Fault::Lock.name().to_string();
+        assert_eq!(gaps(&records)[2].trireme.state, State::Fails);
+        let figures = &mut records[0].measured.figures;
+        figures.insert(MOVED_BEFORE.to_string(), 0.0);
+        let case = records[0].cell.factors.get_mut(CASE).unwrap();
+        *case = Fault::Kill.name().to_string();
+        assert_eq!(gaps(&records)[1].trireme.state, State::Fails);
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub const GAP: &str = "gap_ms";
 /// The same before the fault.
 pub const QUIET_GAP: &str = "gap_without_fault_ms";
 
+/// Whether, by a change of the sequencer before the fault, another member was struck than the trial's victim: 1 if so.
+pub const MOVED_BEFORE: &str = "sequencer_moved_before";
+
 /// The second of the trial's time series in which the fault comes.
 pub const FAULT_AT: &str = "fault_at_s";
 
@@ -59,7 +62,7 @@ pub fn measure(
     figures.push(("flow_control_ms", held_back_ms));
     if let Some(is_sequencer) = is_sequencer {
         let moved = is_sequencer != (victim == Victim::Sequencer);
-        figures.push(("sequencer_moved_before", f64::from(u8::from(moved))));
+        figures.push((MOVED_BEFORE, f64::from(u8::from(moved))));
     }
     // As many seconds before the fault as after it.
     let from = struck_window.from - LENGTH;
