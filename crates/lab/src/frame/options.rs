@@ -47,7 +47,7 @@ pub struct FrameOptions {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with the run in this directory, with its own choices.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out", "provider"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
     /// End after this time; --resume goes on.
@@ -126,6 +126,15 @@ mod tests {
         let shared = options(&["x", "--cpu-per-node", "0.25"]);
         assert!(shared.check_nodes(100_000).is_err());
         assert!(options(&["x"]).check_nodes(100_000).is_ok());
+    }
+
+    #[test]
+    fn a_run_that_goes_on_takes_no_other_choices() {
+        let parse = |arguments: &[&str]| Cli::try_parse_from([&["x"], arguments].concat());
+        assert!(parse(&["--resume", "d", "--minutes", "5"]).is_ok());
+        for other in [["--provider", "p"], ["--systems", "s"], ["--out", "o"]] {
+            assert!(parse(&[&["--resume", "d"][..], &other].concat()).is_err());
+        }
     }
 
     #[test]
