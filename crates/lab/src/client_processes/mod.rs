@@ -56,6 +56,31 @@ pub struct Span {
     pub seed: u32,
 }
 
+impl Span {
+    /// The outcome of the measurement and the processor time that it took. `run` runs the load for so many seconds from a
+    /// seed, and `cpu` tells the processor time so far. A warm-up that breaks off has told all there is to know: it is the
+    /// measurement.
+    fn measure(
+        self,
+        run: impl Fn(u64, u32) -> Outcome,
+        cpu: impl Fn() -> CpuTimes,
+    ) -> (Outcome, CpuTimes) {
+        let timed = |seconds, seed| {
+            let before = cpu();
+            let outcome = run(seconds, seed);
+            (outcome, cpu().since(before))
+        };
+        if self.warmup > 0 {
+            // Numbers of its own: the measurement does not repeat the warm-up.
+            let warmup = timed(self.warmup, self.seed.wrapping_add(1_000_000));
+            if warmup.0.saturated > 0 || warmup.0.failure.is_some() {
+                return warmup;
+            }
+        }
+        timed(self.seconds, self.seed)
+    }
+}
+
 impl ClientProcesses {
     /// Connections of all processes.
     pub fn connections(&self) -> usize {
@@ -103,17 +128,11 @@ pub fn measure(
     deployed: &mut Deployed,
     measured: &mut Measured,
 ) -> Result<(), LabError> {
-    let nodes = deployed.cluster().nodes();
-    // Numbers of its own: the measurement does not repeat the warm-up.
-    let warmup_seed = span.seed.wrapping_add(1_000_000);
-    let warmup = (span.warmup > 0).then(|| load.run(nodes, span.warmup, warmup_seed));
-    let before = CpuTimes::of(deployed);
-    let outcome = match warmup {
-        // It has told all there is to know.
-        Some(warmup) if warmup.saturated > 0 || warmup.failure.is_some() => warmup,
-        _ => load.run(nodes, span.seconds, span.seed),
-    };
-    let spent = CpuTimes::of(deployed).since(before);
+    let nodes = deployed.writers();
+    let (outcome, spent) = span.measure(
+        |seconds, seed| load.run(nodes, seconds, seed),
+        || CpuTimes::of(deployed),
+    );
     outcome.put(spent, measured);
     outcome.failure.map_or(Ok(()), Err)?;
     let databases = load.databases();
@@ -192,5 +211,43 @@ fn watch(running: &mut [Running]) -> Result<(), interrupt::Interrupted> {
             return Ok(());
         }
         interrupt::sleep(LOOK)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// What is measured if `saturated` clients end the warm-up: the seconds of the run that counts, and its processor time.
+    fn measured(saturated: usize) -> (f64, CpuTimes) {
+        let span = Span {
+            warmup: 2,
+            seconds: 5,
+            seed: 1,
+        };
+        let taken_ms = Cell::new(0);
+        let run = |seconds: u64, _seed: u32| {
+            taken_ms.set(taken_ms.get() + 1000 * seconds);
+            let mut outcome = add_up(Vec::new(), seconds);
+            outcome.seconds = seconds as f64;
+            outcome.saturated = saturated;
+            outcome
+        };
+        let cpu = || CpuTimes {
+            servers_ms: taken_ms.get(),
+            client_ms: 0,
+        };
+        let (outcome, spent) = span.measure(run, cpu);
+        (outcome.seconds, spent)
+    }
+
+    #[test]
+    fn the_processor_time_is_that_of_the_run_that_counts() {
+        let (seconds, spent) = measured(0);
+        assert_eq!((seconds, spent.servers_ms), (5.0, 5000));
+        // The warm-up is the measurement then.
+        let (seconds, spent) = measured(1);
+        assert_eq!((seconds, spent.servers_ms), (2.0, 2000));
     }
 }
