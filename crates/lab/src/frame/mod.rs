@@ -33,4 +33,4 @@ pub use options::{FrameOptions, Preset};
 pub use page::Absent;
 pub use record::{Cell, Measured, Record, values};
 pub use runner::{plan_of, run};
-pub use servers::{Found, Servers, Setup, find_systems};
+pub use servers::{Found, Servers, Setup, find_systems, sort_out};

@@ -57,31 +57,32 @@ impl Servers {
 }
 
 /// The systems of a run.
-pub struct Found {
+pub struct Found<S> {
     /// Those at hand.
-    pub systems: Vec<Box<dyn System>>,
+    pub systems: Vec<S>,
     /// Those that are not here.
     pub absent: Vec<Absent>,
 }
 
 /// The systems of the options, and those that are not here. One that the user asked for and that only has to be installed is
 /// an error, which names the remedy.
-pub fn find_systems(options: &FrameOptions) -> Result<Found, SystemError> {
+pub fn find_systems(options: &FrameOptions) -> Result<Found<Box<dyn System>>, LabError> {
     let provider = options.provider.as_deref();
-    sort_out(options, |name| systems::find(name, provider))
+    sort_out(options, |name| Ok(systems::find(name, provider)?))
 }
 
-fn sort_out(
+/// The systems of the options as `find` gives them, like [`find_systems`]. Only a [`LabError::System`] makes a system absent.
+pub fn sort_out<S>(
     options: &FrameOptions,
-    find: impl Fn(&str) -> Result<Box<dyn System>, SystemError>,
-) -> Result<Found, SystemError> {
+    find: impl Fn(&str) -> Result<S, LabError>,
+) -> Result<Found<S>, LabError> {
     let mut systems = Vec::new();
     let mut absent = Vec::new();
     let mut first_error = None;
     for name in &options.systems {
         match find(name) {
             Ok(system) => systems.push(system),
-            Err(error) if options.systems_by_default || error.leaves_a_row() => {
+            Err(LabError::System(error)) if options.systems_by_default || error.leaves_a_row() => {
                 absent.push(Absent {
                     system: name.clone(),
                     reason: error.to_string(),
@@ -92,7 +93,7 @@ fn sort_out(
         }
     }
     match first_error {
-        Some(error) if systems.is_empty() => Err(error),
+        Some(error) if systems.is_empty() => Err(error.into()),
         _ => Ok(Found { systems, absent }),
     }
 }
@@ -206,12 +207,12 @@ mod tests {
         fn configure(&self, _durability: Durability, _settings: &mut Settings) {}
     }
 
-    fn found(arguments: &[&str]) -> Result<(usize, Vec<Absent>), SystemError> {
+    fn found(arguments: &[&str]) -> Result<(usize, Vec<Absent>), LabError> {
         let mut options = Cli::parse_from([&["x"], arguments].concat()).options;
         options.default_systems(&["here", "missing"]);
         let found = sort_out(&options, |name| match name {
-            "here" => Ok(Box::new(Here)),
-            _ => Err(SystemError::Package(PackageError::Galera)),
+            "here" => Ok(Here),
+            _ => Err(SystemError::Package(PackageError::Galera).into()),
         });
         found.map(|found| (found.systems.len(), found.absent))
     }

@@ -1,5 +1,6 @@
 //! What this experiment runs on: hosts of providers, instead of database servers.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use super::group::Group;
 use super::host::{Host, ask};
 use super::{DURABILITY, NO_DURABILITY};
 use crate::frame::{
-    Absent, Cell, Description, Experiment, FrameOptions, Ground, LabError, Measured,
+    Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
+    sort_out,
 };
 use crate::work_dir::work_dir;
 
@@ -159,16 +161,16 @@ impl Ground for Hosts {
             return Err(HostsError::NoShares.into());
         }
         make_private_dir(&work_dir())?;
-        let mut libraries: Vec<Library> = Vec::new();
-        for entry in &options.systems {
-            let library = Library::find(entry, options)?;
-            if libraries.iter().any(|other| other.name == library.name) {
-                return Err(HostsError::Twice(library.name).into());
-            }
-            libraries.push(library);
+        let Found {
+            systems: libraries,
+            absent,
+        } = sort_out(options, |entry| Library::find(entry, options))?;
+        let mut names = BTreeSet::new();
+        if let Some(twice) = libraries.iter().find(|l| !names.insert(&l.name)) {
+            return Err(HostsError::Twice(twice.name.clone()).into());
         }
         let dir = dir.to_path_buf();
-        Ok((Self { libraries, dir }, Vec::new()))
+        Ok((Self { libraries, dir }, absent))
     }
 
     fn start(
@@ -222,6 +224,36 @@ impl Ground for Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: FrameOptions,
+    }
+
+    #[test]
+    fn a_library_that_nobody_asked_for_may_be_missing() {
+        let arguments = [
+            "x",
+            "--systems",
+            "trireme,null",
+            "--provider",
+            "/nonexistent",
+        ];
+        let mut options = Cli::parse_from(arguments).options;
+        let find = |options: &FrameOptions| Hosts::find(options, Path::new("/x"));
+        assert!(find(&options).is_err());
+        options.systems_by_default = true;
+        let (hosts, absent) = find(&options).unwrap();
+        assert_eq!(
+            (hosts.libraries.len(), hosts.libraries[0].name()),
+            (1, NULL)
+        );
+        assert_eq!(absent[0].system, "trireme");
+        options.systems = vec![NULL.to_string(), NULL.to_string()];
+        assert!(find(&options).is_err());
+    }
 
     #[test]
     fn only_libraries_with_modes_get_the_option() {
