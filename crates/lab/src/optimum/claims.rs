@@ -144,16 +144,21 @@ fn fewer(_design: &Design, study: &Study) -> Verdict {
     let state = match surface.confirmation {
         Confirmation::Open => State::NotMeasured,
         Confirmation::ModelFailed => State::Fails,
-        Confirmation::Confirmed if runs < RUNS => State::Holds,
-        Confirmation::Confirmed => State::Fails,
+        Confirmation::Confirmed if runs >= RUNS => State::Fails,
+        // A misfit widens the interval, so that the runs hardly miss it.
+        Confirmation::Confirmed if surface.misfit().is_some() => State::Open,
+        Confirmation::Confirmed => State::Holds,
     };
     let mean = surface.confirmed_mean().map_or("-".to_string(), number);
     Verdict {
         state,
         evidence: format!(
-            "{} after {runs} runs: predicted {}, found {mean}",
+            "{} after {runs} runs: predicted {}, found {mean}{}",
             surface.confirmation.text(),
-            estimate(surface.predicted)
+            estimate(surface.predicted),
+            surface
+                .misfit()
+                .map_or(String::new(), |why| format!("; {why}"))
         ),
     }
 }

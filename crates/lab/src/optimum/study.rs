@@ -65,16 +65,19 @@ impl Surface {
         self.complete
     }
 
+    /// What its misses say against it; `None` if they do not exceed the differences between runs at the same point.
+    pub fn misfit(&self) -> Option<&'static str> {
+        let lacks = self.lack.is_some_and(|lack| lack.is_significant());
+        lacks.then_some("the surface shows a lack of fit")
+    }
+
     /// Why it may not be believed; `None` if nothing speaks against it.
     pub fn doubt(&self) -> Option<&'static str> {
         match self.confirmation {
             Confirmation::ModelFailed => {
                 Some("model failed: the confirming runs are outside of its interval")
             }
-            _ if self.lack.is_some_and(|lack| lack.is_significant()) => {
-                Some("the surface shows a lack of fit")
-            }
-            _ => None,
+            _ => self.misfit(),
         }
     }
 }

@@ -173,6 +173,30 @@ fn runs_beside_their_interval_say_that_the_model_failed() {
 }
 
 #[test]
+fn a_surface_that_lacks_fit_settles_nothing_also_when_its_runs_confirm_it() {
+    let optimum = optimum(&[]);
+    // Corners in turns above and below: no quadratic has that, and its maximum stays where it is.
+    let bounds = [(NODES, 1, 9), (CONNECTIONS, 8, 160), (APPLIERS, 1, 8)];
+    let corner = |cell: &Cell| -> f64 {
+        let sign = |(factor, low, high)| match cell.number(factor) {
+            level if level == low => -1.0,
+            level if level == high => 1.0,
+            _ => 0.0,
+        };
+        bounds.into_iter().map(sign).product()
+    };
+    let records = run_all(&optimum, |cell| hill(cell) + 60.0 * corner(cell));
+    let study = study::Study::of(&optimum.design, "trireme", &records);
+    let surface = study.surface().unwrap();
+    assert_eq!(surface.confirmation, study::Confirmation::Confirmed);
+    let claims = optimum.claims(&records);
+    for claim in [&claims[0], &claims[2]] {
+        assert_eq!(claim.trireme.state, State::Open);
+        assert!(claim.trireme.evidence.ends_with("lack of fit"));
+    }
+}
+
+#[test]
 fn a_slope_has_its_optimum_at_the_border_and_says_so() {
     let optimum = optimum(&["--quick"]);
     let records = run_all(&optimum, |cell| {
