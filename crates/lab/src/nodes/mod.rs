@@ -57,6 +57,7 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
     };
     plan.frame.default_systems(&SYSTEMS);
     let experiment = Nodes { plan: plan.clone() };
+    experiment.check()?;
     frame::run(&experiment, &plan.frame, &plan)
 }
 
@@ -65,6 +66,12 @@ struct Nodes {
 }
 
 impl Nodes {
+    /// Fails before anything starts if the choices cannot be measured.
+    fn check(&self) -> Result<(), LabError> {
+        let nodes = self.most(Factor::Nodes) as usize;
+        self.plan.frame.check_nodes(nodes)
+    }
+
     /// The largest level of a factor.
     fn most(&self, factor: Factor) -> u64 {
         let points = self.plan.points().into_iter();
@@ -221,6 +228,12 @@ mod tests {
             .collect();
         setups.dedup();
         assert_eq!(setups.len(), cells.len());
+    }
+
+    #[test]
+    fn choices_that_cannot_be_measured_are_refused() {
+        assert!(nodes(&["--cpu-per-node", "64"]).check().is_err());
+        assert!(nodes(&[]).check().is_ok());
     }
 
     #[test]

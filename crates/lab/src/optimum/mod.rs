@@ -53,6 +53,7 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
         design: plan.design()?,
         plan: plan.clone(),
     };
+    experiment.check()?;
     line(&report::announcement(&experiment.design));
     frame::run(&experiment, &plan.frame, &plan)
 }
@@ -63,6 +64,12 @@ struct Optimum {
 }
 
 impl Optimum {
+    /// Fails before anything starts if the choices cannot be measured.
+    fn check(&self) -> Result<(), LabError> {
+        let nodes = self.largest(NODES) as usize;
+        self.plan.frame.check_nodes(nodes)
+    }
+
     /// The level of a factor in a cell, or the fixed one.
     fn level(&self, cell: &Cell, factor: &str) -> u64 {
         match cell.level(factor) {

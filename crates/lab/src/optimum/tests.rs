@@ -325,6 +325,12 @@ fn runs_in_a_row_have_fresh_servers() {
 }
 
 #[test]
+fn choices_that_cannot_be_measured_are_refused() {
+    assert!(optimum(&["--cpu-per-node", "64"]).check().is_err());
+    assert!(optimum(&[]).check().is_ok());
+}
+
+#[test]
 fn bad_factors_name_the_remedy() {
     for (arguments, expected) in [
         (&["--factor", "speed=1..9"][..], "choose nodes, connections"),
