@@ -11,7 +11,7 @@ use std::time::Duration;
 use trireme_testbed::interrupt;
 use trireme_testbed::node::Node;
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
-use trireme_testbed::systems::Deployed;
+use trireme_testbed::systems::{self, Deployed};
 
 use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
@@ -116,6 +116,20 @@ impl ClientProcesses {
         let mut clients: Vec<Client> = running.into_iter().map(Running::stop).collect();
         clients.extend(interrupted.map(Client::failed));
         add_up(clients, seconds)
+    }
+}
+
+/// Fails if one of the systems cannot be measured on up to `most_nodes` nodes: clients write to all of them, and the experiments
+/// set options of wsrep. MariaDB's plain server knows these and is a node of its own.
+pub fn check_systems(systems: &[String], most_nodes: usize) -> Result<(), LabError> {
+    let fits = |name: &str| match name {
+        "plain" => most_nodes == 1,
+        // An unknown name has an error of its own.
+        _ => systems::has_wsrep(name) || !systems::NAMES.contains(&name),
+    };
+    match systems.iter().find(|name| !fits(name)) {
+        Some(name) => Err(LabError::DoesNotFit(name.clone())),
+        None => Ok(()),
     }
 }
 

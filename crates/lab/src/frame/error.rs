@@ -19,6 +19,11 @@ pub enum LabError {
     /// A system is not at hand.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// A system is at hand, and not one that the experiment can measure.
+    #[error(
+        "{0} does not fit: the clients write to all nodes, and the servers get settings of wsrep; leave it out of --systems (plain fits if there is one node at all points)"
+    )]
+    DoesNotFit(String),
     /// The factors that the user chose make no experiment.
     #[error(transparent)]
     Factors(#[from] FactorError),

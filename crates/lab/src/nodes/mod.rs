@@ -69,6 +69,7 @@ impl Nodes {
     /// Fails before anything starts if the choices cannot be measured.
     fn check(&self) -> Result<(), LabError> {
         let nodes = self.most(Factor::Nodes) as usize;
+        client_processes::check_systems(&self.plan.frame.systems, nodes)?;
         self.plan.frame.check_nodes(nodes)
     }
 
@@ -234,6 +235,14 @@ mod tests {
     fn choices_that_cannot_be_measured_are_refused() {
         assert!(nodes(&["--cpu-per-node", "64"]).check().is_err());
         assert!(nodes(&[]).check().is_ok());
+        let with = |system: &str, most| nodes(&["--systems", system, "--nodes", most]).check();
+        for system in ["semisync", "group-replication", "plain"] {
+            let error = with(system, "1,3").unwrap_err().to_string();
+            assert!(error.starts_with(system), "{error}");
+            assert!(error.contains("--systems") && !error.contains('\n'));
+        }
+        assert!(with("plain", "1").is_ok() && with("semisync", "1").is_err());
+        assert!(with("mine=/x/libtrireme.so", "3").is_ok());
     }
 
     #[test]

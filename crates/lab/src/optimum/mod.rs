@@ -67,6 +67,7 @@ impl Optimum {
     /// Fails before anything starts if the choices cannot be measured.
     fn check(&self) -> Result<(), LabError> {
         let nodes = self.largest(NODES) as usize;
+        client_processes::check_systems(&self.plan.frame.systems, nodes)?;
         self.plan.frame.check_nodes(nodes)
     }
 

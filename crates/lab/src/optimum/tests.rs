@@ -328,6 +328,7 @@ fn runs_in_a_row_have_fresh_servers() {
 fn choices_that_cannot_be_measured_are_refused() {
     assert!(optimum(&["--cpu-per-node", "64"]).check().is_err());
     assert!(optimum(&[]).check().is_ok());
+    assert!(optimum(&["--systems", "trireme,semisync"]).check().is_err());
 }
 
 #[test]

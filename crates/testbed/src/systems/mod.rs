@@ -117,6 +117,11 @@ pub fn writers(name: &str) -> Writers {
     }
 }
 
+/// Whether the servers of the system called `name` take the settings of wsrep, and all of them take writes.
+pub fn has_wsrep(name: &str) -> bool {
+    matches!(name, "galera" | "trireme") || name.contains('=')
+}
+
 /// Whether the system called `name` has a setting by which other nodes flush a commit before it is acknowledged. Where it has
 /// none, [`Durability::Full`] is [`Durability::Origin`] once more.
 pub fn flushes_everywhere(name: &str) -> bool {
@@ -235,6 +240,9 @@ mod tests {
         assert_eq!(writers("group-replication-single"), Writers::First);
         assert_eq!(writers("group-replication"), Writers::All);
         assert_eq!(writers("trireme"), Writers::All);
+        let wsrep = NAMES.into_iter().filter(|name| has_wsrep(name));
+        assert_eq!(wsrep.collect::<Vec<_>>(), ["galera", "trireme"]);
+        assert!(has_wsrep("mine=/x/libtrireme.so"));
     }
 
     #[test]
