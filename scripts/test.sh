@@ -26,7 +26,9 @@ step() {
 simulate() { cargo run --release --package simulator -- run --jobs "$(nproc)" --seeds "$1"; }
 
 # Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
-real() { env TRIREME_REAL=1 cargo test --release --no-fail-fast "$@"; }
+# Those of the lab and the testbed take the programs of the development profile, which are built by then.
+library=${CARGO_TARGET_DIR:-$PWD/target}/release/libtrireme.so
+real() { env TRIREME_REAL=1 TRIREME_PROVIDER="$library" cargo test --no-fail-fast "$@"; }
 # Those of every change: what makes a cluster one, and what a killed node costs. The rest leaves out exactly these.
 every_change=(crash:: leave:: verify:: writes::)
 
@@ -36,7 +38,7 @@ first() {
     step "simulation of whole nodes" simulate 0..1000
     if step "release build" make --no-print-directory build; then
         step "clusters of real servers: writes, leaving, kill -9" \
-            real --package trireme-cli --test real_cluster -- --test-threads=1 "${every_change[@]}"
+            real --release --package trireme-cli --test real_cluster -- --test-threads=1 "${every_change[@]}"
         step "core of MariaDB's suites" scripts/mtr-core.sh
     fi
 }
@@ -52,7 +54,9 @@ rest() {
         local skipped=()
         for name in "${every_change[@]}"; do skipped+=(--skip "$name"); done
         step "clusters of real servers: all others" \
-            real --package trireme-cli --package trireme-testbed --package trireme-lab --test 'real_*' -- --test-threads=1 "${skipped[@]}"
+            real --release --package trireme-cli --test real_cluster -- --test-threads=1 "${skipped[@]}"
+        step "systems and experiments of the lab, with real servers" \
+            real --package trireme-testbed --package trireme-lab --test 'real_*' -- --test-threads=1
     fi
 }
 

@@ -1,8 +1,11 @@
 //! Each system with real servers: it starts, takes writes, has them on all nodes, and a check tells when it did not.
 //!
 //! `TRIREME_REAL=1 cargo test --release -p trireme-testbed --test real_systems -- --test-threads=1` runs them; without the
-//! variable each does nothing. They need the `libtrireme.so` of the same build, and Galera. Those of MySQL do nothing without the root
+//! variable each does nothing. They need the `libtrireme.so` of the same build, or another in
+//! `TRIREME_PROVIDER`, and Galera. Those of MySQL do nothing without the root
 //! that `scripts/mysql-root.sh` makes.
+
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use trireme_testbed::systems::{self, DeployError, Deployed, Durability, System};
@@ -14,7 +17,8 @@ fn system(name: &str) -> Option<Box<dyn System>> {
         return None;
     }
     interrupt::install().expect("signal handlers can be installed");
-    match systems::find(name, None) {
+    let provider = std::env::var_os("TRIREME_PROVIDER").map(PathBuf::from);
+    match systems::find(name, provider.as_deref()) {
         Ok(system) => Some(system),
         Err(error) if error.leaves_a_row() => {
             eprintln!("skipped: {error}");
