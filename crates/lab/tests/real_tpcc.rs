@@ -2,7 +2,7 @@
 //! condition finds data that violate it.
 //!
 //! `TRIREME_REAL=1 cargo test --release -p trireme-lab --test real_tpcc -- --test-threads=1` runs them; without the variable
-//! each does nothing. They need the `libtrireme.so` of the same build.
+//! each does nothing. They need the `libtrireme.so` of the same build, or the one that TRIREME_PROVIDER names.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -38,7 +38,8 @@ fn a_run_leaves_its_files() {
     let text = "tpcc --quick --systems trireme,pxc --nodes 2 --to all --warehouses 1 \
                 --connections 4 --seconds 2 --warmup-seconds 0 --out";
     let arguments = text.split_whitespace().map(OsStr::new);
-    let plan = Cli::parse_from(arguments.chain([out.as_os_str()])).plan;
+    let mut plan = Cli::parse_from(arguments.chain([out.as_os_str()])).plan;
+    plan.frame.provider = std::env::var_os("TRIREME_PROVIDER").map(Into::into);
     tpcc::run(&plan).unwrap_or_else(|error| panic!("{error}"));
 
     let text = fs::read_to_string(out.join("results.json")).expect("results");
