@@ -125,24 +125,13 @@ pub fn paired_ratios(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::record::Measured;
+    use crate::frame::fixtures;
 
     fn record(system: &str, level: u64, repetition: u32, value: f64) -> Record {
-        Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: [("c".to_string(), level.to_string())].into(),
-                repetition,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: [("x".to_string(), value)].into(),
-                per_second: Vec::new(),
-            },
-        }
+        fixtures::record(
+            fixtures::cell(system, [("c", level)], repetition),
+            [("x", value)],
+        )
     }
 
     fn judge(records: &[Record]) -> State {

@@ -10,6 +10,8 @@ mod compare;
 mod error;
 mod experiment;
 mod facts;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod ground;
 mod html;
 mod logs;
@@ -32,5 +34,5 @@ pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
 pub use page::Absent;
 pub use record::{Cell, Measured, Record, values};
-pub use runner::{plan_of, run};
+pub use runner::{choices, run};
 pub use servers::{Found, Servers, Setup, find_systems, sort_out};

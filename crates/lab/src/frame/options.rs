@@ -103,18 +103,16 @@ fn parse_share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::frame::fixtures;
 
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        options: FrameOptions,
+    fn parse(arguments: &[&str]) -> Result<FrameOptions, clap::Error> {
+        fixtures::parse(arguments)
     }
 
     #[test]
     fn shares_are_numbers_that_the_kernel_takes() {
-        let parse = |share: &str| Cli::try_parse_from(["x", "--cpu-per-node", share]);
-        assert_eq!(parse("0.25").unwrap().options.cpu_per_node, Some(0.25));
+        let parse = |share: &str| parse(&["--cpu-per-node", share]);
+        assert_eq!(parse("0.25").unwrap().cpu_per_node, Some(0.25));
         for bad in ["0.1", "NaN", "half", "inf"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
@@ -122,15 +120,13 @@ mod tests {
 
     #[test]
     fn too_many_nodes_are_refused_before_anything_starts() {
-        let options = |arguments: &[&str]| Cli::parse_from(arguments).options;
-        let shared = options(&["x", "--cpu-per-node", "0.25"]);
+        let shared = parse(&["--cpu-per-node", "0.25"]).unwrap();
         assert!(shared.check_nodes(100_000).is_err());
-        assert!(options(&["x"]).check_nodes(100_000).is_ok());
+        assert!(parse(&[]).unwrap().check_nodes(100_000).is_ok());
     }
 
     #[test]
     fn a_run_that_goes_on_takes_no_other_choices() {
-        let parse = |arguments: &[&str]| Cli::try_parse_from([&["x"], arguments].concat());
         assert!(parse(&["--resume", "d", "--minutes", "5"]).is_ok());
         for other in [["--provider", "p"], ["--systems", "s"], ["--out", "o"]] {
             assert!(parse(&[&["--resume", "d"][..], &other].concat()).is_err());
@@ -139,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_plan_of_earlier_has_no_shares() {
-        let options = Cli::parse_from(["x", "--pairs", "5"]).options;
+        let options = parse(&["--pairs", "5"]).unwrap();
         assert_eq!(options.repetitions(), 5);
         let mut text = serde_json::to_value(options).unwrap();
         text.as_object_mut().unwrap().remove("cpu_per_node");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock, statvfs};
@@ -26,9 +26,25 @@ use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
 use crate::work_dir::work_dir;
 
-/// The choices of the run of an experiment in `dir`.
-pub fn plan_of<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {
-    Notebook::plan(dir, experiment)
+/// The choices that a run of `experiment` has: the user's, or with --resume those of the run that goes on. `frame` finds the part
+/// that any experiment has, and `systems` are measured where the user chose none.
+pub fn choices<P: Clone + DeserializeOwned>(
+    chosen: &P,
+    experiment: &str,
+    systems: &[&str],
+    frame: impl Fn(&mut P) -> &mut FrameOptions,
+) -> Result<P, LabError> {
+    let mut plan = chosen.clone();
+    let FrameOptions {
+        resume, minutes, ..
+    } = frame(&mut plan).clone();
+    if let Some(dir) = &resume {
+        plan = Notebook::plan(dir, experiment)?;
+        let earlier = frame(&mut plan);
+        (earlier.resume, earlier.minutes) = (resume, minutes);
+    }
+    frame(&mut plan).default_systems(systems);
+    Ok(plan)
 }
 
 /// Runs all cells that have not been measured yet, and writes the report. `plan` is what a later `--resume` needs to know.

@@ -184,14 +184,8 @@ impl Ground for Servers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::frame::fixtures;
     use trireme_testbed::packages::PackageError;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        options: FrameOptions,
-    }
 
     struct Here;
 
@@ -208,7 +202,7 @@ mod tests {
     }
 
     fn found(arguments: &[&str]) -> Result<(usize, Vec<Absent>), LabError> {
-        let mut options = Cli::parse_from([&["x"], arguments].concat()).options;
+        let mut options: FrameOptions = fixtures::parse(arguments).unwrap();
         options.default_systems(&["here", "missing"]);
         let found = sort_out(&options, |name| match name {
             "here" => Ok(Here),

@@ -196,7 +196,7 @@ fn row(record: &Record) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::record::Cell;
+    use crate::frame::fixtures;
 
     const TWO_PROCESSORS: Shares = Shares {
         per_node: 0.25,
@@ -217,18 +217,8 @@ mod tests {
 
     #[test]
     fn a_throttled_node_is_told() {
-        let mut record = Record {
-            cell: Cell {
-                system: "galera".to_string(),
-                factors: [("nodes".to_string(), "2".to_string())].into(),
-                repetition: 1,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured::default(),
-        };
+        let cell = fixtures::cell("galera", [("nodes", 2)], 1);
+        let mut record = fixtures::record(cell, [] as [(&str, f64); 0]);
         assert_eq!(table(std::slice::from_ref(&record)), None);
         let figures = &mut record.measured.figures;
         let mut put = |name: String, value: f64| figures.insert(name, value);

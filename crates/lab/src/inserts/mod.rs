@@ -57,16 +57,7 @@ pub struct Plan {
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let mut plan = match &plan.frame.resume {
-        Some(dir) => {
-            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
-            earlier.frame.resume = plan.frame.resume.clone();
-            earlier.frame.minutes = plan.frame.minutes;
-            earlier
-        }
-        None => plan.clone(),
-    };
-    plan.frame.default_systems(&SYSTEMS);
+    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Inserts { plan: plan.clone() };
     plan.frame.check_nodes(experiment.nodes())?;
     frame::run(&experiment, &plan.frame, &plan)
@@ -300,16 +291,10 @@ impl Experiment for Inserts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        plan: Plan,
-    }
+    use crate::frame::fixtures;
 
     fn inserts(arguments: &[&str]) -> Inserts {
-        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan: Plan = fixtures::parse(arguments).unwrap();
         plan.frame.default_systems(&SYSTEMS);
         Inserts { plan }
     }

@@ -171,23 +171,13 @@ fn point(x: f64, y: f64) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::figures::measured;
+    use crate::frame::fixtures;
 
-    fn record(system: &str, factors: &[(&str, &str)], figures: &[(&str, f64)]) -> Record {
-        let factors = factors.iter();
-        let factors = factors.map(|(name, level)| (name.to_string(), level.to_string()));
-        Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: factors.collect(),
-                repetition: 1,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: measured(figures.iter().copied(), vec![7, 8, 0, 9]),
-        }
+    fn record(system: &str, factors: &[(&'static str, &str)], figures: &[(&str, f64)]) -> Record {
+        let cell = fixtures::cell(system, factors.iter().copied(), 1);
+        let mut record = fixtures::record(cell, figures.iter().copied());
+        record.measured.per_second = vec![7, 8, 0, 9];
+        record
     }
 
     #[test]

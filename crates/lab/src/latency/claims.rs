@@ -229,29 +229,17 @@ mod tests {
     use super::*;
     use trireme_testbed::interrupt::Interrupted;
 
+    use crate::frame::fixtures;
     use crate::latency::case::PART;
-    use crate::latency::figures::measured;
 
     fn record(
         system: &str,
-        factors: &[(&str, &str)],
+        factors: &[(&'static str, &str)],
         repetition: u32,
         figures: &[(&str, f64)],
     ) -> Record {
-        let factors = factors.iter();
-        let factors = factors.map(|(name, level)| (name.to_string(), level.to_string()));
-        Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: factors.collect(),
-                repetition,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: measured(figures.iter().copied(), Vec::new()),
-        }
+        let cell = fixtures::cell(system, factors.iter().copied(), repetition);
+        fixtures::record(cell, figures.iter().copied())
     }
 
     fn killed(system: &str, victim: &str, repetition: u32, gap: f64, quiet: f64) -> Record {

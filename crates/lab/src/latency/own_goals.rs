@@ -87,8 +87,8 @@ fn not_asked() -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::fixtures;
     use crate::latency::case::PART;
-    use crate::latency::figures::measured;
 
     #[test]
     fn durable_commits_are_compared_with_both() {
@@ -97,19 +97,7 @@ mod tests {
             let figures: Vec<(String, f64)> = (Point::ALL.into_iter())
                 .map(|point| (point.commits(), if point.is_single { single } else { many }))
                 .collect();
-            let factors = factors.map(|(name, level)| (name.to_string(), level.to_string()));
-            Record {
-                cell: Cell {
-                    system: system.to_string(),
-                    factors: factors.into(),
-                    repetition: 1,
-                },
-                complete: true,
-                note: String::new(),
-                date: String::new(),
-                commit: String::new(),
-                measured: measured(figures, Vec::new()),
-            }
+            fixtures::record(fixtures::cell(system, factors, 1), figures)
         };
         let records = [
             at(GALERA, Strength::Galera, 100.0, 100.0),

@@ -205,25 +205,15 @@ pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::figures::measured;
+    use crate::frame::fixtures;
 
     fn record(system: &str, repetition: u32, gap: f64, complete: bool) -> Record {
         let factors = [(PART, "failover"), (CASE, "kill -9"), (VICTIM, "other")];
-        let factors = factors.map(|(name, level)| (name.to_string(), level.to_string()));
+        let cell = fixtures::cell(system, factors, repetition);
+        let figures = [(failover::GAP, gap), (FAULT_AT, 12.0), ("x_ms", 1.0)];
         Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: factors.into(),
-                repetition,
-            },
             complete,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: measured(
-                [(failover::GAP, gap), (FAULT_AT, 12.0), ("x_ms", 1.0)],
-                Vec::new(),
-            ),
+            ..fixtures::record(cell, figures)
         }
     }
 

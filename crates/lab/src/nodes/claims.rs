@@ -174,21 +174,11 @@ impl Judge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Measured;
+    use crate::frame::fixtures;
     use crate::nodes::article::FIGURES;
 
     fn record(point: Point, system: &str, repetition: u32, tps: f64) -> Record {
-        Record {
-            cell: point.cell(system, repetition),
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: [(TPS.to_string(), tps)].into(),
-                per_second: Vec::new(),
-            },
-        }
+        fixtures::record(point.cell(system, repetition), [(TPS, tps)])
     }
 
     /// The article's figures.

@@ -46,16 +46,7 @@ const ABSENT: [&str; 3] = ["127.0.1.1:1", "127.0.1.2:1", "127.0.1.3:1"];
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let mut plan = match &plan.frame.resume {
-        Some(dir) => {
-            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
-            earlier.frame.resume = plan.frame.resume.clone();
-            earlier.frame.minutes = plan.frame.minutes;
-            earlier
-        }
-        None => plan.clone(),
-    };
-    plan.frame.default_systems(&SYSTEMS);
+    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Nodes { plan: plan.clone() };
     experiment.check()?;
     frame::run(&experiment, &plan.frame, &plan)
@@ -189,16 +180,10 @@ impl Experiment for Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        plan: Plan,
-    }
+    use crate::frame::fixtures;
 
     fn nodes(arguments: &[&str]) -> Nodes {
-        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan: Plan = fixtures::parse(arguments).unwrap();
         plan.frame.default_systems(&SYSTEMS);
         Nodes { plan }
     }

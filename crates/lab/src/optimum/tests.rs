@@ -2,21 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use clap::Parser;
-
 use super::design::PHASE;
 use super::*;
 use crate::doe::{Fit, Maximum, Place, quadratic};
-use crate::frame::{Preset, State};
-
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    plan: Plan,
-}
+use crate::frame::{Preset, State, fixtures};
 
 fn optimum(arguments: &[&str]) -> Optimum {
-    let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+    let mut plan: Plan = fixtures::parse(arguments).unwrap();
     plan.frame.default_systems(&SYSTEMS);
     Optimum {
         design: plan.design().unwrap(),
@@ -26,25 +18,14 @@ fn optimum(arguments: &[&str]) -> Optimum {
 
 /// Why the arguments make no experiment.
 fn refusal(arguments: &[&str]) -> String {
-    let parsed = Cli::try_parse_from(["x"].iter().chain(arguments));
-    match parsed {
-        Ok(cli) => cli.plan.design().unwrap_err().to_string(),
+    match fixtures::parse::<Plan>(arguments) {
+        Ok(plan) => plan.design().unwrap_err().to_string(),
         Err(error) => error.to_string(),
     }
 }
 
 fn record(cell: &Cell, tps: f64) -> Record {
-    Record {
-        cell: cell.clone(),
-        complete: true,
-        note: String::new(),
-        date: String::new(),
-        commit: String::new(),
-        measured: Measured {
-            figures: [(THROUGHPUT.to_string(), tps)].into(),
-            per_second: Vec::new(),
-        },
-    }
+    fixtures::record(cell.clone(), [(THROUGHPUT, tps)])
 }
 
 /// A number between -1 and 1 that belongs to the cell: the runs' noise.

@@ -224,24 +224,12 @@ impl Ground for Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        options: FrameOptions,
-    }
+    use crate::frame::fixtures;
 
     #[test]
     fn a_library_that_nobody_asked_for_may_be_missing() {
-        let arguments = [
-            "x",
-            "--systems",
-            "trireme,null",
-            "--provider",
-            "/nonexistent",
-        ];
-        let mut options = Cli::parse_from(arguments).options;
+        let arguments = ["--systems", "trireme,null", "--provider", "/nonexistent"];
+        let mut options: FrameOptions = fixtures::parse(&arguments).unwrap();
         let find = |options: &FrameOptions| Hosts::find(options, Path::new("/x"));
         assert!(find(&options).is_err());
         options.systems_by_default = true;

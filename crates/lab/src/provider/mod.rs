@@ -91,16 +91,7 @@ pub fn host() -> ExitCode {
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let mut plan = match &plan.frame.resume {
-        Some(dir) => {
-            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
-            earlier.frame.resume = plan.frame.resume.clone();
-            earlier.frame.minutes = plan.frame.minutes;
-            earlier
-        }
-        None => plan.clone(),
-    };
-    plan.frame.default_systems(&SYSTEMS);
+    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Provider { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
 }
@@ -275,16 +266,10 @@ impl Experiment<Hosts> for Provider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        plan: Plan,
-    }
+    use crate::frame::fixtures;
 
     fn provider(arguments: &[&str]) -> Provider {
-        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan: Plan = fixtures::parse(arguments).unwrap();
         plan.frame.default_systems(&SYSTEMS);
         Provider { plan }
     }

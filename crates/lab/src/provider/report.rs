@@ -313,28 +313,16 @@ fn levels(records: &[Record]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Measured;
+    use crate::frame::fixtures;
 
     fn record(system: &str, mode: &str, clients: u64, rate: f64) -> Record {
-        Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: [
-                    (CLIENTS.to_string(), clients.to_string()),
-                    (DURABILITY.to_string(), mode.to_string()),
-                ]
-                .into(),
-                repetition: 1,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: [(RATE.to_string(), rate)].into(),
-                per_second: vec![1, 2, 3],
-            },
-        }
+        let factors = [
+            (CLIENTS, clients.to_string()),
+            (DURABILITY, mode.to_string()),
+        ];
+        let mut record = fixtures::record(fixtures::cell(system, factors, 1), [(RATE, rate)]);
+        record.measured.per_second = vec![1, 2, 3];
+        record
     }
 
     fn states(records: &[Record]) -> Vec<(State, State)> {

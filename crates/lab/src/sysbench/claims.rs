@@ -175,7 +175,7 @@ impl Judge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Measured, State};
+    use crate::frame::{State, fixtures};
     use crate::sysbench::report::ARTICLE;
 
     fn record(
@@ -195,17 +195,7 @@ mod tests {
             (DEADLOCKS_PER_S, deadlocks_per_s),
             (ATTEMPTS_PER_S, tx_per_s + deadlocks_per_s),
         ];
-        Record {
-            cell: point.cell(system, 1),
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: figures.map(|(n, v)| (n.to_string(), v)).into(),
-                per_second: Vec::new(),
-            },
-        }
+        fixtures::record(point.cell(system, 1), figures)
     }
 
     /// The article's own figures: the plain server and four nodes.

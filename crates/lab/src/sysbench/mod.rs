@@ -33,16 +33,7 @@ const SYSTEMS: [&str; 3] = ["plain", "galera", "trireme"];
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let mut plan = match &plan.frame.resume {
-        Some(dir) => {
-            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
-            earlier.frame.resume = plan.frame.resume.clone();
-            earlier.frame.minutes = plan.frame.minutes;
-            earlier
-        }
-        None => plan.clone(),
-    };
-    plan.frame.default_systems(&SYSTEMS);
+    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     plan.frame.check_nodes(plan.most_nodes())?;
     let experiment = SysbenchExperiment { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
@@ -156,32 +147,19 @@ impl Experiment for SysbenchExperiment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        plan: Plan,
-    }
+    use crate::frame::fixtures;
 
     fn sysbench(arguments: &[&str]) -> SysbenchExperiment {
-        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan: Plan = fixtures::parse(arguments).unwrap();
         plan.frame.default_systems(&SYSTEMS);
         SysbenchExperiment { plan }
     }
 
     /// Records of the cells, with a rate that `rate` gives for each number of threads.
     fn measured(cells: &[Cell], rate: fn(u64) -> f64) -> Vec<Record> {
-        let record = |cell: &Cell| Record {
-            cell: cell.clone(),
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: [(figures::TX_PER_S.to_string(), rate(cell.number("threads")))].into(),
-                per_second: Vec::new(),
-            },
+        let record = |cell: &Cell| {
+            let figures = [(figures::TX_PER_S, rate(cell.number("threads")))];
+            fixtures::record(cell.clone(), figures)
         };
         cells.iter().map(record).collect()
     }

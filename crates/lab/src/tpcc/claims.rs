@@ -317,36 +317,19 @@ impl Judge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Measured, State};
+    use crate::frame::{State, fixtures};
 
     fn record(
         system: &str,
-        factors: [(&str, u64); 3],
+        factors: [(&'static str, u64); 3],
         part: &str,
         figures: &[(&str, f64)],
     ) -> Record {
-        let mut levels: Vec<(String, String)> = factors
-            .map(|(name, level)| (name.to_string(), level.to_string()))
-            .into();
         let to = if factors[0].1 == 1 { "one" } else { "all" };
-        for (name, level) in [("part", part), ("to", to)] {
-            levels.push((name.to_string(), level.to_string()));
-        }
-        Record {
-            cell: Cell {
-                system: system.to_string(),
-                factors: levels.into_iter().collect(),
-                repetition: 1,
-            },
-            complete: true,
-            note: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            measured: Measured {
-                figures: figures.iter().map(|(n, v)| (n.to_string(), *v)).collect(),
-                per_second: Vec::new(),
-            },
-        }
+        let levels = factors.map(|(name, level)| (name, level.to_string()));
+        let further = [("part", part), ("to", to)].map(|(name, level)| (name, level.to_string()));
+        let cell = fixtures::cell(system, levels.into_iter().chain(further), 1);
+        fixtures::record(cell, figures.iter().copied())
     }
 
     fn factors(nodes: u64, connections: u64) -> [(&'static str, u64); 3] {

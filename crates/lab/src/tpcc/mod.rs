@@ -43,16 +43,7 @@ const SYSTEMS: [&str; 4] = ["plain", "galera", "trireme", "group-replication"];
 
 /// Runs the experiment, or goes on with it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let mut plan = match &plan.frame.resume {
-        Some(dir) => {
-            let mut earlier: Plan = frame::plan_of(dir, NAME)?;
-            earlier.frame.resume = plan.frame.resume.clone();
-            earlier.frame.minutes = plan.frame.minutes;
-            earlier
-        }
-        None => plan.clone(),
-    };
-    plan.frame.default_systems(&SYSTEMS);
+    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     plan.frame
         .check_nodes(plan.nodes().into_iter().max().unwrap_or(1).into())?;
     let experiment = Tpcc { plan: plan.clone() };
@@ -243,16 +234,10 @@ impl Experiment for Tpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        plan: Plan,
-    }
+    use crate::frame::fixtures;
 
     fn tpcc(arguments: &[&str]) -> Tpcc {
-        let mut plan = Cli::parse_from(["x"].iter().chain(arguments)).plan;
+        let mut plan: Plan = fixtures::parse(arguments).unwrap();
         plan.frame.default_systems(&SYSTEMS);
         Tpcc { plan }
     }

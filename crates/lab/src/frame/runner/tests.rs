@@ -1,9 +1,10 @@
 //! Runs of an experiment without servers.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use super::*;
-use crate::frame::{Chart, Claim, Description, Table};
+use crate::frame::{Chart, Claim, Description, Table, fixtures};
 
 /// Nothing has to be started.
 struct Nowhere;
@@ -163,4 +164,31 @@ fn a_failed_cell_is_tried_once_also_when_further_cells_follow() {
 #[test]
 fn an_error_of_the_machine_ends_the_run() {
     assert_eq!(run_toy(|| LabError::Client), (false, 0, vec![1]));
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_choices_that_it_began_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let options = |arguments: &[&str]| -> FrameOptions { fixtures::parse(arguments).unwrap() };
+    let begun = options(&["--systems", "a", "--repetitions", "7"]);
+    Notebook::create(&out, "toy", &begun).unwrap();
+    let path = out.to_str().unwrap();
+    let chosen = options(&["--resume", path, "--minutes", "5"]);
+    let choices = |chosen: &FrameOptions, name| choices(chosen, name, &["b"], |plan| plan);
+    let goes_on = choices(&chosen, "toy").unwrap();
+    assert_eq!(
+        (goes_on.systems, goes_on.repetitions),
+        (vec!["a".to_string()], Some(7))
+    );
+    assert_eq!(
+        (goes_on.resume, goes_on.minutes),
+        (Some(out.clone()), Some(5))
+    );
+    assert!(choices(&chosen, "another").is_err());
+    let new = choices(&options(&[]), "toy").unwrap();
+    assert_eq!(
+        (new.systems, new.systems_by_default),
+        (vec!["b".to_string()], true)
+    );
 }

@@ -1,0 +1,44 @@
+//! What the tests of several experiments share.
+
+use clap::{ArgMatches, Args, Command};
+
+use super::record::{Cell, Measured, Record};
+
+/// The choices that these arguments of a command make.
+pub fn parse<A: Args>(arguments: &[&str]) -> Result<A, clap::Error> {
+    let command = A::augment_args(Command::new("x"));
+    let matches: ArgMatches = command.try_get_matches_from(["x"].iter().chain(arguments))?;
+    A::from_arg_matches(&matches)
+}
+
+/// The cell of a system at a point.
+pub fn cell<L: ToString>(
+    system: &str,
+    factors: impl IntoIterator<Item = (&'static str, L)>,
+    repetition: u32,
+) -> Cell {
+    let factors = factors.into_iter();
+    Cell {
+        system: system.to_string(),
+        factors: factors
+            .map(|(factor, level)| (factor.to_string(), level.to_string()))
+            .collect(),
+        repetition,
+    }
+}
+
+/// A complete record with these figures, and without seconds.
+pub fn record<N: Into<String>>(cell: Cell, figures: impl IntoIterator<Item = (N, f64)>) -> Record {
+    let figures = figures.into_iter();
+    Record {
+        cell,
+        complete: true,
+        note: String::new(),
+        date: String::new(),
+        commit: String::new(),
+        measured: Measured {
+            figures: figures.map(|(name, value)| (name.into(), value)).collect(),
+            per_second: Vec::new(),
+        },
+    }
+}
