@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::{DeployError, Durability, System, Writers};
+use super::{DeployError, Durability, System, Writers, writers};
 use crate::cluster::Cluster;
 use crate::node::{Node, StartMode};
 use crate::settings::Settings;
@@ -62,7 +62,7 @@ impl<'a> Deployed<'a> {
     /// The nodes that take writes.
     pub fn writers(&self) -> &[Node] {
         let nodes = self.cluster.nodes();
-        match self.system.writers() {
+        match writers(self.system.name()) {
             Writers::All => nodes,
             Writers::First => &nodes[..1],
         }

@@ -63,11 +63,6 @@ pub trait System {
         Server::MariaDb
     }
 
-    /// Which of its nodes take writes.
-    fn writers(&self) -> Writers {
-        writers(self.name())
-    }
-
     /// How many servers it has when `wanted` are asked for.
     fn nodes(&self, wanted: usize) -> usize {
         wanted
