@@ -1,19 +1,15 @@
 //! sysbench's table, prepared once, and its load on several nodes at once.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trireme_testbed::cluster::{Cluster, make_private_dir};
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
-use trireme_testbed::output::line;
-use trireme_testbed::settings::Settings;
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
 use trireme_testbed::sysbench_report::Summary;
 use trireme_testbed::{ClusterError, Server};
 
-use crate::work_dir::work_dir;
+use crate::work_dir;
 
 /// Why there is no table, or no load.
 #[derive(Debug, thiserror::Error)]
@@ -29,28 +25,14 @@ pub enum OltpError {
     Interrupted(#[from] Interrupted),
 }
 
-/// A data directory of `server` with the prepared table, made once and kept for later invocations.
+/// A data directory of `server` with the prepared table.
 pub(crate) fn template(rows: usize, server: Server) -> Result<PathBuf, OltpError> {
-    make_private_dir(&work_dir())?;
-    let template = work_dir().join(format!("template-oltp-{rows}{}", server.suffix()));
-    if template.exists() {
-        return Ok(template);
-    }
-    line(&format!("preparing a table of {rows} rows"));
-    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
-    let mut settings = Settings::new(dir, 1, None);
-    settings.server = server;
-    let mut cluster = Cluster::create(settings, |_| {})?;
-    cluster.start()?;
-    Load::read_write(1, rows, 1).prepare(cluster.node(0))?;
-    cluster.stop()?;
-    fs::rename(cluster.node(0).datadir(), &template).map_err(|source| ClusterError::Io {
-        action: "make",
-        path: template.clone(),
-        source,
-    })?;
-    cluster.delete()?;
-    Ok(template)
+    let announcement = format!("preparing a table of {rows} rows");
+    work_dir::template(&format!("oltp-{rows}"), server, &announcement, |cluster| {
+        cluster.start()?;
+        Load::read_write(1, rows, 1).prepare(cluster.node(0))?;
+        Ok(cluster.stop()?)
+    })
 }
 
 /// Runs the load on `nodes` at once, a process per node; `seed` and those after it are their random numbers' begin.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use trireme_testbed::cluster::{Cluster, make_private_dir};
+use trireme_testbed::output::line;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::{ClusterError, Server};
 
@@ -14,23 +15,43 @@ pub(crate) fn work_dir() -> PathBuf {
     name.into()
 }
 
-/// A data directory of `server` with an empty database, made once and kept for later invocations.
-pub(crate) fn empty_template(server: Server) -> Result<PathBuf, ClusterError> {
+/// A data directory of `server` called `name`, made once and kept for later invocations. `fill` gets a laid out server without
+/// replication, and leaves it stopped; `announcement` is said before.
+pub(crate) fn template<E: From<ClusterError>>(
+    name: &str,
+    server: Server,
+    announcement: &str,
+    fill: impl FnOnce(&mut Cluster) -> Result<(), E>,
+) -> Result<PathBuf, E> {
     make_private_dir(&work_dir())?;
-    let template = work_dir().join(format!("template-empty{}", server.suffix()));
-    if !template.exists() {
-        let dir = work_dir().join(format!("prepare-{}", std::process::id()));
-        // Lays it out whole before it gets its name.
-        let mut settings = Settings::new(dir, 1, None);
-        settings.server = server;
-        let cluster = Cluster::create(settings, |_| {})?;
-        let made = fs::rename(cluster.node(0).datadir(), &template);
-        cluster.delete()?;
-        made.map_err(|source| ClusterError::Io {
-            action: "make",
-            path: template.clone(),
-            source,
-        })?;
+    let template = work_dir().join(format!("template-{name}{}", server.suffix()));
+    if template.exists() {
+        return Ok(template);
     }
-    Ok(template)
+    if !announcement.is_empty() {
+        line(&format!("{announcement}, kept in {}", template.display()));
+    }
+    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
+    let mut settings = Settings::new(dir, 1, None);
+    settings.server = server;
+    settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
+    let mut cluster = Cluster::create(settings, |_| {})?;
+    // It gets its name when it is whole.
+    let made = fill(&mut cluster).and_then(|()| {
+        fs::rename(cluster.node(0).datadir(), &template).map_err(|source| {
+            E::from(ClusterError::Io {
+                action: "make",
+                path: template.clone(),
+                source,
+            })
+        })
+    });
+    cluster.kill()?;
+    cluster.delete()?;
+    made.map(|()| template)
+}
+
+/// A data directory of `server` with an empty database.
+pub(crate) fn empty_template(server: Server) -> Result<PathBuf, ClusterError> {
+    template("empty", server, "", |_| Ok(()))
 }

@@ -1,21 +1,18 @@
 //! Loads the tables: through a node of a running system, which is timed, or into a data directory that every run copies.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trireme_testbed::cluster::make_private_dir;
-use trireme_testbed::output::line;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::{Cluster, Node, Server, Settings, Sql, interrupt};
+use trireme_testbed::{Cluster, Node, Server, Sql, interrupt};
 
 use super::rows::{Unit, units};
 use super::scale::Scale;
 use super::schema::{ANALYZE, STATEMENTS};
 use crate::frame::LabError;
-use crate::work_dir::work_dir;
+use crate::work_dir;
 
 /// Connections that load at once.
 pub const CONNECTIONS: usize = 4;
@@ -91,37 +88,12 @@ fn write(
     Ok(began.elapsed() - sending)
 }
 
-/// A data directory of `server` with loaded tables, made once without replication and kept for later invocations.
+/// A data directory of `server` with loaded tables.
 pub fn template(scale: Scale, server: Server) -> Result<PathBuf, LabError> {
-    make_private_dir(&work_dir())?;
-    let name = format!(
-        "template-tpcc-{VERSION}-{}{}",
-        scale.warehouses(),
-        server.suffix()
-    );
-    let template = work_dir().join(name);
-    if template.exists() {
-        return Ok(template);
-    }
-    line(&format!(
-        "loading tables for the runs (warehouses: {}); they stay in {}",
-        scale.warehouses(),
-        template.display()
-    ));
-    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
-    let mut settings = Settings::new(dir, 1, None);
-    settings.server = server;
-    settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
-    let mut cluster = Cluster::create(settings, |_| {})?;
-    let made = fill(&mut cluster, scale).and_then(|()| {
-        fs::rename(cluster.node(0).datadir(), &template).map_err(|source| LabError::Io {
-            path: template.clone(),
-            source,
-        })
-    });
-    cluster.kill()?;
-    cluster.delete()?;
-    made.map(|()| template)
+    let warehouses = scale.warehouses();
+    let name = format!("tpcc-{VERSION}-{warehouses}");
+    let announcement = format!("loading tables for the runs (warehouses: {warehouses})");
+    work_dir::template(&name, server, &announcement, |cluster| fill(cluster, scale))
 }
 
 fn fill(cluster: &mut Cluster, scale: Scale) -> Result<(), LabError> {
