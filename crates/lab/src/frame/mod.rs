@@ -1,8 +1,9 @@
 //! The frame of an experiment: what every one of them needs, and none should write again.
 //!
 //! An [`Experiment`] names its cells (a system at a point, once per repetition) in the order in which they shall run, and
-//! measures one at a time. The frame starts and ends the systems ([`Servers`], or another [`Ground`]), tells the time left, keeps each cell's raw data as soon as
-//! it is there, goes on where an earlier run ended, and writes CSV, JSON and one HTML report.
+//! measures one at a time. The frame starts and ends the systems ([`Servers`], or another [`Ground`]), tells the time left,
+//! keeps each cell's raw data as soon as it is there, goes on where an earlier run ended, and writes CSV, JSON and one HTML
+//! report.
 
 mod chart;
 mod claims;
@@ -10,6 +11,7 @@ mod compare;
 mod error;
 mod experiment;
 mod facts;
+mod faster;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod ground;
@@ -25,11 +27,12 @@ mod servers;
 mod shares;
 
 pub use chart::{Axis, Chart, Point, Series, number};
-pub use claims::{Claim, State, Verdict, faster_everywhere, paired_ratios};
+pub use claims::{Claim, State, Verdict};
 pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
 pub use error::LabError;
 pub use experiment::{Experiment, Table, shown};
 pub use facts::versions;
+pub use faster::{faster_everywhere, paired_ratios};
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
 pub use page::Absent;

@@ -4,7 +4,7 @@ use super::case::{CASE, VICTIM};
 use super::distance::{REGION, ROUND_TRIP, figure};
 use super::failover::{GAP, MOVED_BEFORE, QUIET_GAP};
 use super::fault::Fault;
-use super::goals::{Bound, GALERA, TRIREME, in_every_trial, is_part, number};
+use super::goals::{Bound, in_every_trial, is_part, number};
 use super::plan::Victim;
 use super::slow::{COMMITS_RATIO, P99_RATIO};
 use super::{away, own_goals, restart};
@@ -133,23 +133,27 @@ fn distances(records: &[Record]) -> Vec<Claim> {
         Some(worst_ms / (REGION.as_secs_f64() * 1000.0))
     };
     vec![
-        Claim {
-            text: "A far third member does not slow down the near pair: their commits take less than 1.3 times as long as with \
-                   the third near (ratio of medians)."
-                .to_string(),
-            galera: of_pair(GALERA),
-            trireme: of_pair(TRIREME),
-        },
+        Claim::of(
+            "A far third member does not slow down the near pair: their commits take less than 1.3 times as long as with \
+             the third near (ratio of medians).",
+            of_pair,
+        ),
         in_every_trial(
             records,
-            ("A commit at the far member takes at most 1.1 round trips (median).", "round trips"),
+            (
+                "A commit at the far member takes at most 1.1 round trips (median).",
+                "round trips",
+            ),
             |cell| is_part(cell, "far") && !is_near(cell),
             trips,
             |_| Bound::Most(1.1),
         ),
         in_every_trial(
             records,
-            ("In three regions a commit takes at most 1.2 round trips at every node (median).", "round trips"),
+            (
+                "In three regions a commit takes at most 1.2 round trips at every node (median).",
+                "round trips",
+            ),
             |cell| is_part(cell, "regions"),
             all_trips,
             |_| Bound::Most(1.2),
@@ -231,6 +235,7 @@ mod tests {
 
     use crate::frame::fixtures;
     use crate::latency::case::PART;
+    use crate::latency::goals::{GALERA, TRIREME};
 
     fn record(
         system: &str,

@@ -38,11 +38,7 @@ pub fn in_every_trial(
         let trials = complete.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
         verdict(&trials.collect::<Vec<_>>(), failed(&of_system), unit)
     };
-    Claim {
-        text: text.to_string(),
-        galera: judge(GALERA),
-        trireme: judge(TRIREME),
-    }
+    Claim::of(text, judge)
 }
 
 /// How many trials failed and were not made again. A trial that the user interrupted has not failed.

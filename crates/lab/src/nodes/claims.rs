@@ -46,14 +46,9 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
             |j| judge(&j.ends(Factor::Seconds), Wanted::Below(1.0)),
         ),
     ];
-    let verdict = |system, predicate: Predicate| predicate(&Judge { records, system });
     let mut claims: Vec<Claim> = all
         .into_iter()
-        .map(|(text, predicate)| Claim {
-            text: text.to_string(),
-            galera: verdict("galera", predicate),
-            trireme: verdict("trireme", predicate),
-        })
+        .map(|(text, predicate)| Claim::of(text, |system| predicate(&Judge { records, system })))
         .collect();
     claims.push(against_galera(records));
     claims

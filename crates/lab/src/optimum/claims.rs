@@ -44,11 +44,7 @@ pub fn claims(design: &Design, records: &[Record]) -> Vec<Claim> {
     ];
     texts
         .into_iter()
-        .map(|(text, judge)| Claim {
-            text: text.to_string(),
-            galera: on("galera", judge),
-            trireme: on("trireme", judge),
-        })
+        .map(|(text, judge)| Claim::of(text, |system| on(system, judge)))
         .collect()
 }
 

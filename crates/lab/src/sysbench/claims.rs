@@ -39,13 +39,8 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
             |j| j.small_to_large(ATTEMPTS_PER_S, Wanted::Above(WITHOUT_DEADLOCKS)),
         ),
     ];
-    let verdict = |system, predicate: Predicate| predicate(&Judge { records, system });
     all.into_iter()
-        .map(|(text, predicate)| Claim {
-            text: text.to_string(),
-            galera: verdict("galera", predicate),
-            trireme: verdict("trireme", predicate),
-        })
+        .map(|(text, predicate)| Claim::of(text, |system| predicate(&Judge { records, system })))
         .collect()
 }
 

@@ -71,13 +71,8 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
             |j| j.against_group_replication(TX_SD_PERCENT, Wanted::Below(MUCH_LESS)),
         ),
     ];
-    let verdict = |system, predicate: Predicate| predicate(&Judge { records, system });
     all.into_iter()
-        .map(|(text, predicate)| Claim {
-            text: text.to_string(),
-            galera: verdict("galera", predicate),
-            trireme: verdict("trireme", predicate),
-        })
+        .map(|(text, predicate)| Claim::of(text, |system| predicate(&Judge { records, system })))
         .collect()
 }
 
