@@ -199,8 +199,6 @@ mod tests {
             "kill",
         ]);
         assert!(only.cells().iter().any(|cell| cell.system == "galera"));
-        assert!(plan::is_galera("other=/usr/lib/libgalera_smm.so"));
-        assert!(!plan::is_galera("other=/usr/lib/libtrireme.so"));
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! What the user chooses about the experiment, and the cells that follow from it.
 
-use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use trireme_testbed::packages;
+use trireme_testbed::systems::is_galera;
 
 use super::away::Departure;
 use super::case::Case;
@@ -300,10 +299,4 @@ impl Plan {
 /// What the user chose, or else what the preset has.
 fn chosen<T: Clone>(chosen: &[T], preset: &[T]) -> Vec<T> {
     if chosen.is_empty() { preset } else { chosen }.to_vec()
-}
-
-/// Whether the system of this name runs under Galera.
-pub fn is_galera(system: &str) -> bool {
-    let path = system.split_once('=').map(|(_, path)| Path::new(path));
-    path.map_or(system == "galera", packages::is_galera)
 }

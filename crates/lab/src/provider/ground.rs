@@ -6,9 +6,8 @@ use std::slice;
 use std::time::Duration;
 
 use trireme_testbed::cluster::make_private_dir;
-use trireme_testbed::packages;
 use trireme_testbed::ports::NodePorts;
-use trireme_testbed::systems::Wsrep;
+use trireme_testbed::systems::{self, Wsrep};
 use trireme_wsrep_host::{Command, Reply};
 
 use super::error::HostsError;
@@ -139,10 +138,7 @@ pub fn name_of(entry: &str) -> &str {
 
 /// Whether the library of an entry has the modes of `repl.durability`: Galera has none, and the stand-in writes nothing.
 pub fn has_durability(entry: &str) -> bool {
-    match entry.split_once('=') {
-        Some((_, path)) => !packages::is_galera(Path::new(path)),
-        None => entry == "trireme",
-    }
+    entry == "trireme" || entry.contains('=') && !systems::is_galera(entry)
 }
 
 /// The libraries that are compared.

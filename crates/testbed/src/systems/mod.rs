@@ -24,7 +24,7 @@ use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
 use crate::interrupt;
 use crate::node::Node;
-use crate::packages::PackageError;
+use crate::packages::{self, PackageError};
 use crate::server::Server;
 use crate::settings::Settings;
 use crate::sql::{Sql, SqlError};
@@ -110,6 +110,12 @@ pub fn writers(name: &str) -> Writers {
         "plain" | "plain-mysql" | "semisync" | "group-replication-single" => Writers::First,
         _ => Writers::All,
     }
+}
+
+/// Whether the system called `name` runs under Galera, from the distribution or by a path.
+pub fn is_galera(name: &str) -> bool {
+    let path = name.split_once('=').map(|(_, path)| Path::new(path));
+    path.map_or(name == "galera", packages::is_galera)
 }
 
 /// Whether the servers of the system called `name` take the settings of wsrep, and all of them take writes.
@@ -242,6 +248,8 @@ mod tests {
 
     #[test]
     fn a_provider_is_found_by_its_path() {
+        assert!(is_galera("galera") && is_galera("other=/usr/lib/libgalera_smm.so"));
+        assert!(!is_galera("trireme") && !is_galera("other=/usr/lib/libtrireme.so"));
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = format!("mine={}", file.path().display());
         let system = find(&text, None).unwrap();

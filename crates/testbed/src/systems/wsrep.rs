@@ -40,11 +40,6 @@ impl Wsrep {
     pub fn is_galera(&self) -> bool {
         self.provider.as_deref().is_some_and(packages::is_galera)
     }
-
-    /// Whether it can run with this many nodes.
-    pub fn runs_with(&self, nodes: usize) -> bool {
-        nodes == 1 || self.provider.is_some()
-    }
 }
 
 #[cfg(test)]
@@ -64,9 +59,7 @@ mod tests {
             Wsrep::parse("trireme", Some(&path)).unwrap().provider,
             Some(path)
         );
-        let plain = Wsrep::parse("plain", None).unwrap();
-        assert!(plain.runs_with(1) && !plain.runs_with(2));
-        assert!(own.runs_with(4));
+        assert_eq!(Wsrep::parse("plain", None).unwrap().provider, None);
     }
 
     #[test]
