@@ -124,12 +124,13 @@ pub fn has_wsrep(name: &str) -> bool {
 }
 
 /// Whether the system called `name` has a setting by which other nodes flush a commit before it is acknowledged. Where it has
-/// none, [`Durability::Full`] is [`Durability::Origin`] once more.
+/// none, [`Durability::Full`] is [`Durability::Origin`] once more. A provider named by its path keeps its defaults.
 pub fn flushes_everywhere(name: &str) -> bool {
-    !matches!(
+    let has_none = matches!(
         name,
         "galera" | "group-replication" | "group-replication-single"
-    )
+    );
+    !has_none && !name.contains('=')
 }
 
 /// The system called `name`, or the one under a provider if it is `NAME=PROVIDER_PATH`; Trireme's provider is `provider`, or
@@ -250,6 +251,8 @@ mod tests {
     fn a_provider_is_found_by_its_path() {
         assert!(is_galera("galera") && is_galera("other=/usr/lib/libgalera_smm.so"));
         assert!(!is_galera("trireme") && !is_galera("other=/usr/lib/libtrireme.so"));
+        assert!(flushes_everywhere("trireme") && flushes_everywhere("semisync"));
+        assert!(!flushes_everywhere("galera") && !flushes_everywhere("mine=/x/libtrireme.so"));
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = format!("mine={}", file.path().display());
         let system = find(&text, None).unwrap();
