@@ -4,32 +4,20 @@
 //! `TRIREME_REAL=1 cargo test --release -p trireme-lab --test real_latency -- --test-threads=1` runs it; without the variable it
 //! does nothing. It needs the `libtrireme.so` of the same build, or one that TRIREME_PROVIDER names.
 
-use std::ffi::OsString;
-use std::fs;
+mod common;
+
 use std::path::Path;
 
-use clap::Parser;
 use trireme_lab::frame::Record;
 use trireme_lab::latency::{self, Plan};
-
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    plan: Plan,
-}
 
 /// Runs it with Trireme alone, unless SYSTEMS is set; returns the records.
 fn run(arguments: &str, out: &Path) -> Vec<Record> {
     let systems = std::env::var("SYSTEMS").unwrap_or("trireme".to_string());
-    let text = format!("latency --quick --systems {systems} {arguments} --out");
-    let mut words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
-    words.push(out.into());
-    if let Some(provider) = std::env::var_os("TRIREME_PROVIDER") {
-        words.extend(["--provider".into(), provider]);
-    }
-    latency::run(&Cli::parse_from(words).plan).unwrap_or_else(|error| panic!("{error}"));
-    let text = fs::read_to_string(out.join("results.json")).expect("results");
-    serde_json::from_str(&text).expect("records")
+    let text = format!("--quick --systems {systems} {arguments} --out");
+    let words = common::words_with_provider(&text, out);
+    latency::run(&common::choices::<Plan>(&words)).unwrap_or_else(|error| panic!("{error}"));
+    common::records(out)
 }
 
 fn figure(record: &Record, name: &str) -> f64 {
@@ -42,8 +30,7 @@ fn figure(record: &Record, name: &str) -> f64 {
 
 #[test]
 fn a_kill_and_a_restart_leave_their_figures() {
-    if std::env::var_os("TRIREME_REAL").is_none() {
-        eprintln!("skipped: TRIREME_REAL is not set");
+    if common::is_skipped() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
@@ -65,7 +52,7 @@ fn a_kill_and_a_restart_leave_their_figures() {
             assert!(figure(record, "failed") >= 3.0);
         }
     }
-    let report = fs::read_to_string(out.join("report.html")).expect("a report");
+    let report = common::report(&out);
     assert!(report.contains("<svg") && report.contains("Claims of this project"));
     assert!(!report.contains("Partial"));
 }

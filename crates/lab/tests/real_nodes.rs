@@ -4,40 +4,26 @@
 //! `TRIREME_REAL=1 cargo test --release -p trireme-lab --test real_nodes -- --test-threads=1` runs them; without the variable
 //! each does nothing. They need the `libtrireme.so` of the same build, or TRIREME_PROVIDER.
 
-use std::ffi::OsStr;
-use std::fs;
+mod common;
 
-use clap::Parser;
 use trireme_lab::frame::Record;
 use trireme_lab::nodes::{self, Plan};
 
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    plan: Plan,
-}
-
 /// The records and the report of a run; `None` without TRIREME_REAL.
 fn run(arguments: &str) -> Option<(Vec<Record>, String)> {
-    if std::env::var_os("TRIREME_REAL").is_none() {
-        eprintln!("skipped: TRIREME_REAL is not set");
+    if common::is_skipped() {
         return None;
     }
     let dir = tempfile::tempdir().expect("a directory");
     let out = dir.path().join("out");
-    let arguments = arguments.split_whitespace().map(OsStr::new);
-    let mut plan = Cli::parse_from(arguments.chain([OsStr::new("--out"), out.as_os_str()])).plan;
-    plan.frame.provider = std::env::var_os("TRIREME_PROVIDER").map(Into::into);
-    nodes::run(&plan).unwrap_or_else(|error| panic!("{error}"));
-    let text = fs::read_to_string(out.join("results.json")).expect("results");
-    let records = serde_json::from_str(&text).expect("records");
-    let report = fs::read_to_string(out.join("report.html")).expect("a report");
-    Some((records, report))
+    let words = common::words_with_provider(&format!("{arguments} --out"), &out);
+    nodes::run(&common::choices::<Plan>(&words)).unwrap_or_else(|error| panic!("{error}"));
+    Some((common::records(&out), common::report(&out)))
 }
 
 #[test]
 fn each_client_has_a_schema_and_a_node() {
-    let arguments = "nodes --quick --systems trireme --nodes 2 --clients 2 --threads 2 --appliers 2 --seconds 3 \
+    let arguments = "--quick --systems trireme --nodes 2 --clients 2 --threads 2 --appliers 2 --seconds 3 \
                      --warmup-seconds 0 --rate 0";
     let Some((records, report)) = run(arguments) else {
         return;
@@ -63,7 +49,7 @@ fn each_client_has_a_schema_and_a_node() {
 
 #[test]
 fn a_rate_above_what_the_servers_hold_is_saturation() {
-    let arguments = "nodes --quick --systems trireme --nodes 1 --clients 1 --threads 1 --appliers 1 --seconds 30 \
+    let arguments = "--quick --systems trireme --nodes 1 --clients 1 --threads 1 --appliers 1 --seconds 30 \
                      --warmup-seconds 0 --rate 40000";
     let Some((records, report)) = run(arguments) else {
         return;

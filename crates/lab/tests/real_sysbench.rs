@@ -3,47 +3,28 @@
 //!
 //! `TRIREME_REAL=1 cargo test --release -p trireme-lab --test real_sysbench` runs it; without the variable it does nothing.
 
-use std::ffi::OsStr;
-use std::fs;
+mod common;
 
-use clap::Parser;
-use trireme_lab::frame::Record;
+use std::ffi::OsString;
+
 use trireme_lab::sysbench::{self, Plan};
 
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    plan: Plan,
-}
-
-fn run(arguments: &[&OsStr]) {
-    let arguments = [OsStr::new("sysbench")]
-        .into_iter()
-        .chain(arguments.iter().copied());
-    sysbench::run(&Cli::parse_from(arguments).plan).unwrap_or_else(|error| panic!("{error}"));
+fn run(words: &[OsString]) {
+    sysbench::run(&common::choices::<Plan>(words)).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
 fn a_run_leaves_its_files_and_goes_on() {
-    if std::env::var_os("TRIREME_REAL").is_none() {
-        eprintln!("skipped: TRIREME_REAL is not set");
+    if common::is_skipped() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
     let out = dir.path().join("out");
-    let what = ["--quick", "--systems", "plain,galera", "--nodes", "2"];
     // So few rows that the two nodes meet conflicts.
-    let extent = ["--rows", "200", "--sweep", "1,4", "--seconds", "2"];
-    let small = what.iter().chain(&extent);
-    let mut arguments: Vec<&OsStr> = small.map(OsStr::new).collect();
-    arguments.extend([OsStr::new("--out"), out.as_os_str()]);
-    run(&arguments);
+    let small = "--quick --systems plain,galera --nodes 2 --rows 200 --sweep 1,4 --seconds 2 --out";
+    run(&common::words(small, &out));
 
-    let records = |name: &str| -> Vec<Record> {
-        let text = fs::read_to_string(out.join(name)).expect(name);
-        serde_json::from_str(&text).expect(name)
-    };
-    let first = records("results.json");
+    let first = common::records(&out);
     // Two of the sweep, the plain server, Galera.
     assert_eq!(first.len(), 4);
     for record in &first {
@@ -68,15 +49,13 @@ fn a_run_leaves_its_files_and_goes_on() {
     );
     assert!(figure("node1_commits") > 0.0 && figure("node2_commits") > 0.0);
     assert!(figure("deadlocks") > 0.0);
-    let report = fs::read_to_string(out.join("report.html")).expect("a report");
+    let report = common::report(&out);
     assert!(report.contains("<svg") && report.contains("best") && !report.contains("Partial"));
 
     // One cell is lost; only that is measured again, with the threads of the same sweep.
-    let lines = fs::read_to_string(out.join("records.jsonl")).expect("records");
-    let kept: Vec<&str> = lines.lines().take(3).collect();
-    fs::write(out.join("records.jsonl"), kept.join("\n")).expect("written");
-    run(&[OsStr::new("--resume"), out.as_os_str()]);
-    let second = records("results.json");
+    common::lose_all_but(3, &out);
+    run(&common::words("--resume", &out));
+    let second = common::records(&out);
     assert_eq!(second.len(), 4);
     assert_eq!(first[..3], second[..3]);
     assert_eq!(first[3].cell, second[3].cell);

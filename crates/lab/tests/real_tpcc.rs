@@ -4,46 +4,27 @@
 //! `TRIREME_REAL=1 cargo test --release -p trireme-lab --test real_tpcc -- --test-threads=1` runs them; without the variable
 //! each does nothing. They need the `libtrireme.so` of the same build, or the one that TRIREME_PROVIDER names.
 
-use std::ffi::OsStr;
-use std::fs;
+mod common;
 
-use clap::Parser;
 use trireme_lab::frame::Record;
 use trireme_lab::tpcc::consistency::{CONDITIONS, violations};
 use trireme_lab::tpcc::scale::Scale;
 use trireme_lab::tpcc::{self, Plan, loader};
 use trireme_testbed::{Cluster, Settings};
 
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    plan: Plan,
-}
-
-fn is_skipped() -> bool {
-    let skipped = std::env::var_os("TRIREME_REAL").is_none();
-    if skipped {
-        eprintln!("skipped: TRIREME_REAL is not set");
-    }
-    skipped
-}
-
 #[test]
 fn a_run_leaves_its_files() {
-    if is_skipped() {
+    if common::is_skipped() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
     let out = dir.path().join("out");
-    let text = "tpcc --quick --systems trireme,pxc --nodes 2 --to all --warehouses 1 \
+    let text = "--quick --systems trireme,pxc --nodes 2 --to all --warehouses 1 \
                 --connections 4 --seconds 2 --warmup-seconds 0 --out";
-    let arguments = text.split_whitespace().map(OsStr::new);
-    let mut plan = Cli::parse_from(arguments.chain([out.as_os_str()])).plan;
-    plan.frame.provider = std::env::var_os("TRIREME_PROVIDER").map(Into::into);
-    tpcc::run(&plan).unwrap_or_else(|error| panic!("{error}"));
+    let words = common::words_with_provider(text, &out);
+    tpcc::run(&common::choices::<Plan>(&words)).unwrap_or_else(|error| panic!("{error}"));
 
-    let text = fs::read_to_string(out.join("results.json")).expect("results");
-    let records: Vec<Record> = serde_json::from_str(&text).expect("records");
+    let records = common::records(&out);
     assert_eq!(records.len(), 2);
     assert!(records.iter().all(|record| record.complete));
     let figure = |record: &Record, name: &str| record.measured.figures.get(name).copied();
@@ -61,7 +42,7 @@ fn a_run_leaves_its_files() {
             assert_eq!(figure(record, &name), Some(0.0), "{name}");
         }
     }
-    let report = fs::read_to_string(out.join("report.html")).expect("a report");
+    let report = common::report(&out);
     assert!(report.contains("<svg") && !report.contains("Partial"));
     assert!(report.contains("<td class=\"\">pxc</td>"));
 }
@@ -127,7 +108,7 @@ const VIOLATIONS: [(u32, &str, &str); 11] = [
 
 #[test]
 fn each_condition_finds_what_violates_it() {
-    if is_skipped() {
+    if common::is_skipped() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
