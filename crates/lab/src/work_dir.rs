@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use trireme_testbed::cluster::{Cluster, make_private_dir};
+use trireme_testbed::cluster::Cluster;
+use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::output::line;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::{ClusterError, Server};

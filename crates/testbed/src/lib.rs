@@ -15,6 +15,7 @@ mod cluster_file;
 pub mod config;
 pub mod cpu_share;
 pub mod datadir;
+pub mod directories;
 pub mod interrupt;
 pub mod node;
 mod node_error;

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock, statvfs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trireme_testbed::Cluster;
-use trireme_testbed::cluster::make_private_dir;
+use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
-use trireme_testbed::cluster::make_private_dir;
+use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::ports::{self, NodePorts};
 use trireme_wsrep_host::{Command, Digest, LoadPlan, LoadResult, Reply, Start};
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::client::{ACCOUNTS, BALANCE, KEYS};
 use super::schedule::NODES;
 use super::{CrashError, Plan, io_error};
-use trireme_testbed::cluster::{Cluster, make_private_dir};
+use trireme_testbed::cluster::Cluster;
+use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::systems::Wsrep;
 
