@@ -30,8 +30,9 @@ const FIRST_VIEW: Seqno = 1;
 
 impl Beginning {
     /// `bootstrap` names the history or the override that an operator's order makes. If that is an unvouched one, nobody vouches for the
-    /// database: others may have other rows under the same seqnos. `last_action`: the last total-order action that began on the
-    /// database at `local`.
+    /// database: others may have other rows under the same seqnos. A node that was alone in its last view has no others: it goes on
+    /// with its log and makes no override, however often it is started without grastate.dat. `last_action`: the last total-order
+    /// action that began on the database at `local`.
     pub fn of(
         bootstrap: Option<Uuid>,
         local: Gtid,
@@ -56,7 +57,8 @@ impl Beginning {
             let is_behind = local.precedes(last_action.gtid);
             let is_doubtful = is_behind && last_action.leaves_in_doubt(local);
             let reaches = recovery.reaches(local.seqno) || planted(Mutant::LogOutranksDatabase);
-            reaches && !is_doubtful && has_seat && !unvouched
+            let has_others = !elects_itself(recovery, me);
+            reaches && !is_doubtful && has_seat && !(unvouched && has_others)
         };
         let common = match unvouched {
             true => local.seqno.min(FIRST_VIEW),
@@ -64,14 +66,10 @@ impl Beginning {
         };
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {
-                // Nobody else was in its last view: it overrules nobody. One that may have forgotten is
-                // not elected, be it alone.
-                let members = &last_view(&recovery).members;
-                let was_alone = members.iter().all(|member| member.replica == me);
-                let elects_itself = was_alone && !recovery.forgotten.entries;
+                let override_id = (!elects_itself(&recovery, me)).then_some(fresh);
                 Beginning::Resume {
                     recovery,
-                    override_id: (!elects_itself).then_some(fresh),
+                    override_id,
                 }
             }
             None if local.is_known() => Beginning::Found {
@@ -104,6 +102,12 @@ impl Beginning {
             _ => 0,
         }
     }
+}
+
+/// True if nobody else was in the last view: this node overrules nobody. One that may have forgotten is not elected, be it alone.
+fn elects_itself(recovery: &Recovery, me: ReplicaId) -> bool {
+    let members = &last_view(recovery).members;
+    members.iter().all(|member| member.replica == me) && !recovery.forgotten.entries
 }
 
 /// The last view that the log knows of.

@@ -23,17 +23,31 @@ fn storage(disk: &MemoryDisk) -> Storage {
     common::storage(disk, common::log_config(Durability::Memory))
 }
 
-/// What an earlier process has left: a database at [`AT`], with so many overrides in its past.
 fn noted(count: usize) -> MemoryDisk {
+    noted_as(Durability::Memory, count)
+}
+
+/// What an earlier process has left: a database at [`AT`], with so many overrides in its past.
+fn noted_as(durability: Durability, count: usize) -> MemoryDisk {
     let disk = MemoryDisk::new();
-    let mut storage = common::begun(&disk, common::log_config(Durability::Memory), HISTORY);
+    let mut storage = common::begun(&disk, common::log_config(durability), HISTORY);
     let overrides = (0..count).map(|number| (id(number), 3)).collect();
     storage.note_overrides(overrides).expect("they fit");
     disk
 }
 
-/// A process on this disk begins.
+/// A process on this disk begins. Without flushes it may have forgotten what the process before it held.
 fn begins(
+    disk: &MemoryDisk,
+    incarnation: u8,
+    local: Gtid,
+    bootstrap: Option<Uuid>,
+) -> Result<Engine, StartError> {
+    begins_as(Durability::Memory, disk, incarnation, local, bootstrap)
+}
+
+fn begins_as(
+    durability: Durability,
     disk: &MemoryDisk,
     incarnation: u8,
     local: Gtid,
@@ -41,7 +55,7 @@ fn begins(
 ) -> Result<Engine, StartError> {
     let start = Start {
         bootstrap,
-        ..common::start(disk, incarnation, Durability::Memory, local)
+        ..common::start(disk, incarnation, durability, local)
     };
     let mut out = Out::default();
     let mut engine = Engine::new(Replicator::new(Options::default()));
@@ -138,6 +152,21 @@ fn who_is_bootstrapped_without_grastate_has_nothing_in_common_with_the_others() 
         drop(engine);
         let (_, known) = storage(&disk).recall(HISTORY).expect("read");
         assert_eq!(known, [(bootstrap, common)]);
+    }
+}
+
+/// A lone server, say, of which each start is a fresh container: grastate.dat is gone each time, the rest is kept.
+#[test]
+fn a_node_without_others_is_bootstrapped_without_grastate_as_often_as_it_likes() {
+    let disk = noted_as(Durability::Disk, 0);
+    for start in 1..20 {
+        let bootstrap = unvouched_override(id(usize::from(start)));
+        let engine = begins_as(Durability::Disk, &disk, start, AT, Some(bootstrap));
+        assert_eq!(
+            overrides(&engine.expect("bootstrapped")),
+            1,
+            "start {start}"
+        );
     }
 }
 

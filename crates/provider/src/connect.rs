@@ -143,15 +143,18 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     let me = this_member(node, options, &votes)?;
     let incarnation = me.incarnation;
     // It may take a while: nobody is to find this node before.
-    let local = node.local_position(request.bootstrap);
+    let unvouched = node.is_unvouched();
+    let local = node.local_position(request.bootstrap && unvouched);
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
-    let start = engine_start(node, request, &votes, me, local)?;
+    let start = engine_start(node, request, &votes, me, local, unvouched)?;
     let start = Start {
         recover: start.recover && past == Past::GoesOn,
         ..start
     };
-    let has_consent = past == Past::GoesOn && node.peek(|core| core.grastate.says_nothing());
+    // An operator who bootstraps this node wants its data.
+    let is_blank = node.peek(|core| core.grastate.says_nothing());
+    let has_consent = past == Past::GoesOn && !request.bootstrap && is_blank;
     let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
     let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
@@ -195,6 +198,7 @@ fn engine_start(
     votes: &Votes,
     me: Member,
     (local, untouched): (Gtid, bool),
+    unvouched: bool,
 ) -> Result<Start, ConnectError> {
     let (options, bootstrap) = (&request.options, request.bootstrap);
     if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
@@ -205,8 +209,7 @@ fn engine_start(
         ));
     }
     let start = setup::start(options, votes, me);
-    let unvouched = local.is_known() && node.is_unvouched();
-    let name = |id| match unvouched {
+    let name = |id| match unvouched && local.is_known() {
         true => unvouched_override(id),
         false => id,
     };

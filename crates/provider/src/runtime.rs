@@ -80,10 +80,11 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
 impl Node {
     /// Position that the database held when the process started. After a crash it is asked of the
     /// database itself, unless the service has done so. The second: it was asked, and has never been at any.
-    pub fn local_position(&self, bootstrap: bool) -> (Gtid, bool) {
+    /// `bootstraps_unvouched`: the node is bootstrapped, and nobody vouches for its data ([`Node::is_unvouched`]).
+    pub fn local_position(&self, bootstraps_unvouched: bool) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
         let passed = gtid_from_abi(&self.settings.state_id);
-        if bootstrap && self.is_unvouched() {
+        if bootstraps_unvouched {
             return (self.unvouched_position(passed), false);
         }
         let interrupted = self.interrupted_action();

@@ -81,14 +81,19 @@ impl Node {
         let mut appliers = Appliers::default();
         // As in a server: one thread until the node has its state.
         appliers.add(&loaded);
-        get_in_step(&member, &loaded)?;
-        for _ in 1..start.appliers {
-            appliers.add(&loaded);
+        let in_step = get_in_step(&member, &loaded);
+        if in_step.is_ok() {
+            for _ in 1..start.appliers {
+                appliers.add(&loaded);
+            }
         }
-        Ok(Self {
-            member,
-            provider: Provider::Library(loaded, appliers),
-        })
+        let provider = Provider::Library(loaded, appliers);
+        let node = Self { member, provider };
+        match in_step {
+            Ok(()) => Ok(node),
+            // Its cluster is not to wait for a member that never gets in step.
+            Err(error) => node.leave().and(Err(error)),
+        }
     }
 
     fn commits(&self) -> &dyn Commits {

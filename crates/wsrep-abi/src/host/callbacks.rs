@@ -50,7 +50,8 @@ impl Applied<'_> {
         let entered = call!(self, commit_order_enter, handle, meta);
         HostError::check("commit_order_enter", entered)?;
         commit();
-        let left = call!(self, commit_order_leave, handle, meta, &Buf::EMPTY);
+        let no_error = &Buf::EMPTY;
+        let left = call!(self, commit_order_leave, handle, meta, no_error);
         HostError::check("commit_order_leave", left)
     }
 
@@ -186,7 +187,8 @@ unsafe extern "C" fn sst_donate(
         return CbStatus::FAILURE;
     }
     // The API lets sst_sent be called within this callback.
-    status(call!(context, sst_sent, state_id, 0) == WsrepStatus::OK)
+    let succeeded = 0;
+    status(call!(context, sst_sent, state_id, succeeded) == WsrepStatus::OK)
 }
 
 unsafe extern "C" fn synced(app_ctx: *mut c_void) -> CbStatus {

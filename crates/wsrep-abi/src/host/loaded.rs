@@ -207,7 +207,8 @@ impl Library {
             table: self.table,
             context,
         };
-        HostError::check("init", call!(loaded, init, &args)).map(|()| loaded)
+        let args = &args;
+        HostError::check("init", call!(loaded, init, args)).map(|()| loaded)
     }
 }
 
@@ -217,7 +218,8 @@ pub struct Loaded {
     context: *mut Context,
 }
 
-// SAFETY: the API lets any thread call the provider; the table and the context, which is `Sync`, are not written any more.
+// SAFETY: the API lets any thread call the provider. `Loaded` only reads what its pointers point to: the table, which nobody writes
+// after `open`, and the context, whose application is `Send` and `Sync`. It frees neither.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
@@ -233,7 +235,8 @@ impl Loaded {
         let cluster = c_string(cluster)?;
         let url = c_string(&format!("gcomm://{}", peers.join(",")))?;
         let (cluster, url, donor) = (cluster.as_ptr(), url.as_ptr(), c"".as_ptr());
-        let status = call!(self, connect, cluster, url, donor, peers.is_empty());
+        let bootstrap = peers.is_empty();
+        let status = call!(self, connect, cluster, url, donor, bootstrap);
         HostError::check("connect", status)
     }
 
@@ -245,7 +248,8 @@ impl Loaded {
 
     /// A joiner has the state of its donor, at this position. Not to be called on a thread that is in `receive`.
     pub fn state_received(&self, position: Gtid) -> Result<(), HostError> {
-        let status = call!(self, sst_received, &position, std::ptr::null(), 0);
+        let (position, no_state, succeeded) = (&position, std::ptr::null(), 0);
+        let status = call!(self, sst_received, position, no_state, succeeded);
         HostError::check("sst_received", status)
     }
 
@@ -257,7 +261,8 @@ impl Loaded {
     /// The last position that is visible here.
     pub fn last_committed(&self) -> Result<Gtid, HostError> {
         let mut gtid = Gtid::UNDEFINED;
-        let status = call!(self, last_committed_id, &mut gtid);
+        let room = &mut gtid;
+        let status = call!(self, last_committed_id, room);
         HostError::check("last_committed_id", status).map(|()| gtid)
     }
 

@@ -13,9 +13,10 @@ pub use callbacks::{Application, Applied};
 pub use loaded::{HostError, Identity, Library, Loaded, Parameters};
 pub use transaction::Transaction;
 
-/// Calls a function of the table of `$owner`, whose presence `Library::open` has checked.
+/// Calls a function of the table of `$owner`, whose presence `Library::open` has checked. The arguments are names: an expression
+/// would be evaluated within `unsafe`.
 macro_rules! call {
-    ($owner:expr, $function:ident $(, $argument:expr)*) => {{
+    ($owner:expr, $function:ident $(, $argument:ident)*) => {{
         let table = $owner.table();
         // SAFETY: `open` filled the table, and nobody writes it afterwards; the provider's functions may be called from any
         // thread, and the callers of this macro pass pointers to values that live through the call.

@@ -34,22 +34,23 @@ impl<'a> Transaction<'a> {
             parts: parts.as_ptr(),
             parts_num: parts.len(),
         };
-        let handle = &mut self.handle;
-        let status = call!(self.loaded, append_key, handle, &key, 1, key_type, true);
+        let (handle, key, count, copy) = (&mut self.handle, &key, 1, true);
+        let status = call!(self.loaded, append_key, handle, key, count, key_type, copy);
         HostError::check("append_key", status)
     }
 
     /// Adds what the others apply.
     pub fn append_data(&mut self, data: &[u8]) -> Result<(), HostError> {
-        let (handle, data) = (&mut self.handle, Buf::new(data));
+        let (handle, data) = (&mut self.handle, &Buf::new(data));
+        let (count, data_type, copy) = (1, DataType::ORDERED, true);
         let status = call!(
             self.loaded,
             append_data,
             handle,
-            &data,
-            1,
-            DataType::ORDERED,
-            true
+            data,
+            count,
+            data_type,
+            copy
         );
         HostError::check("append_data", status)
     }
@@ -57,8 +58,8 @@ impl<'a> Transaction<'a> {
     /// Replicates and certifies the write-set: `Ok(false)` if it lost against another one.
     pub fn certify(&mut self) -> Result<bool, HostError> {
         let (handle, flags) = (&mut self.handle, flag::TRX_START | flag::TRX_END);
-        let meta = &mut self.meta;
-        match call!(self.loaded, certify, self.connection, handle, flags, meta) {
+        let (connection, meta) = (self.connection, &mut self.meta);
+        match call!(self.loaded, certify, connection, handle, flags, meta) {
             WsrepStatus::OK => Ok(true),
             WsrepStatus::TRX_FAIL => Ok(false),
             status => Err(HostError::Call {
@@ -76,14 +77,15 @@ impl<'a> Transaction<'a> {
 
     /// Waits for the write-set's turn to commit.
     pub fn commit_order_enter(&self) -> Result<(), HostError> {
-        let status = call!(self.loaded, commit_order_enter, &self.handle, &self.meta);
+        let (handle, meta) = (&self.handle, &self.meta);
+        let status = call!(self.loaded, commit_order_enter, handle, meta);
         HostError::check("commit_order_enter", status)
     }
 
     /// Passes the turn on.
     pub fn commit_order_leave(&self) -> Result<(), HostError> {
-        let (handle, meta) = (&self.handle, &self.meta);
-        let status = call!(self.loaded, commit_order_leave, handle, meta, &Buf::EMPTY);
+        let (handle, meta, no_error) = (&self.handle, &self.meta, &Buf::EMPTY);
+        let status = call!(self.loaded, commit_order_leave, handle, meta, no_error);
         HostError::check("commit_order_leave", status)
     }
 
