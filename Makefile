@@ -15,7 +15,7 @@ OUT ?= trireme-bench-$(shell date -u +%Y-%m-%dT%H%M%SZ)
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
+.PHONY: help build deb test-deb demo test test-all conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -25,6 +25,15 @@ build:  ## release build of libtrireme.so and of the trireme program
 	cargo build --release --package trireme-provider --package trireme-cli
 	@mkdir -p $(BIN)/garb && ln -sf ../trireme $(BIN)/garb/garbd
 	@echo "built $(BIN)/libtrireme.so and $(BIN)/trireme, which is an arbitrator by the name of $(BIN)/garb/garbd"
+
+deb:  ## Debian packages of the library, the program and the arbitrator, into target/deb (for this Debian release and later ones)
+	@scripts/packages.sh deb
+	@$(MAKE) --no-print-directory build
+	scripts/deb.sh $(BIN)/../deb
+
+test-deb:  ## installs, upgrades, runs, removes and purges the packages in clean roots of Debian 12 and 13 (needs root)
+	@$(MAKE) --no-print-directory deb
+	scripts/test-deb.sh $(BIN)/../deb
 
 demo:  ## three nodes on this machine under load, one is killed and comes back (KEEP=1 leaves them running)
 	@scripts/packages.sh demo

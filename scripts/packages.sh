@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, through apt-get, the Debian packages that a task needs and that are missing; does nothing when none is.
-# Usage: scripts/packages.sh build|lint|fuzz|demo|bench|test|suites|conformance
+# Usage: scripts/packages.sh build|deb|lint|fuzz|demo|bench|test|suites|conformance
 # An existing MariaDB service is neither stopped nor changed, and a newly installed one is not started.
 set -euo pipefail
 
@@ -12,6 +12,7 @@ die() { echo "packages: $*" >&2; exit 1; }
 packages_of() {
     case $1 in
         build)       echo gcc libc6-dev ;;
+        deb)         packages_of build; echo dpkg-dev debhelper lintian python3 ;;
         lint)        packages_of build ;;
         fuzz)        packages_of build; echo g++ ;;
         demo)        packages_of build; echo mariadb-server rsync socat sysbench ;;
@@ -20,7 +21,7 @@ packages_of() {
         # MariaDB's suites alone, with a library that was built elsewhere.
         suites)      echo mariadb-server mariadb-backup mariadb-test rsync socat patch perl lsof procps iproute2 openssl stunnel4 ;;
         conformance) packages_of test; echo stunnel4 ;;
-        *) die "unknown set '$1' (known: build lint fuzz demo bench test suites conformance)" ;;
+        *) die "unknown set '$1' (known: build deb lint fuzz demo bench test suites conformance)" ;;
     esac
 }
 

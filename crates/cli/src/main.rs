@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use trireme_cli::arbitrator::{self, ArbitratorArgs, CommandError};
 use trireme_lab::inserts;
 use trireme_lab::latency;
@@ -22,6 +22,7 @@ use trireme_trials::demo::{self, DemoOptions};
 use trireme_trials::soak::{self, SoakOptions};
 
 mod cluster_commands;
+mod pages;
 
 /// Synchronous multi-primary replication for MariaDB: local clusters, demo, measurements.
 #[derive(Parser)]
@@ -80,6 +81,13 @@ enum Command {
         /// Write the memory samples to this CSV file.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+    },
+    /// Write man pages and shell completions into a directory (`make deb` does).
+    #[command(hide = true)]
+    Pages {
+        /// The directory.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
     },
 }
 
@@ -215,6 +223,7 @@ fn run(command: Command) -> Result<(), AnyError> {
             })?)
         }
         Command::Crash(plan) => Ok(crash::run(&plan)?),
+        Command::Pages { dir } => Ok(pages::write(&dir, Cli::command())?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),
         Command::Bench(BenchCommand::Latency(plan)) => Ok(latency::run(&plan)?),
         Command::Bench(BenchCommand::Nodes(plan)) => Ok(nodes::run(&plan)?),

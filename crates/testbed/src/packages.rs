@@ -8,6 +8,9 @@ use crate::settings::SstMethod;
 /// Where Galera's provider lies in Debian's and Ubuntu's `galera-4`.
 pub const GALERA_PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
+/// Where the package `trireme-provider` puts our library.
+const INSTALLED_PROVIDER: &str = "/usr/lib/trireme/libtrireme.so";
+
 /// Where roots with programs of other releases lie, unless `TRIREME_ROOTS` says otherwise.
 const ROOTS: &str = "/var/cache/trireme";
 
@@ -35,7 +38,7 @@ pub enum PackageError {
     MySql(PathBuf),
     /// Our own library is not where it should be.
     #[error(
-        "no provider at {}; build it (cargo build --release -p trireme-provider) or give --provider PATH", .0.display()
+        "no provider at {}; build it (make build), install the package trireme-provider, or give --provider PATH", .0.display()
     )]
     Provider(PathBuf),
 }
@@ -90,11 +93,16 @@ pub fn check_sst(method: SstMethod) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// `chosen`, or else `libtrireme.so` beside this executable. Always an absolute path to an existing file.
+/// `chosen`, or else `libtrireme.so` beside this executable, or else the one of the package `trireme-provider`. Always an
+/// absolute path to an existing file.
 pub fn provider(chosen: Option<&Path>) -> Result<PathBuf, PackageError> {
+    let built = beside_executable("libtrireme.so");
     let path = match chosen {
         Some(path) => path.to_path_buf(),
-        None => beside_executable("libtrireme.so"),
+        None if !built.is_file() && Path::new(INSTALLED_PROVIDER).is_file() => {
+            INSTALLED_PROVIDER.into()
+        }
+        None => built,
     };
     match std::path::absolute(&path) {
         Ok(path) if path.is_file() => Ok(path),

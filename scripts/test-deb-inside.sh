@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# The packages within a clean Debian release: install, configure, upgrade, run, remove, purge. scripts/test-deb.sh starts it there.
+#
+# Usage: scripts/test-deb-inside.sh DIRECTORY          that of the packages
+set -euo pipefail
+
+packages=$1
+sample=/etc/mysql/mariadb.conf.d/61-trireme.cnf
+defaults=/etc/default/trireme-arbitrator
+unit=/usr/lib/systemd/system/trireme-arbitrator.service
+state=/var/lib/trireme-arbitrator
+log=/tmp/log
+server= arbitrator=
+mapfile -t newer < <(find "$packages" -name 'trireme*.deb' -not -name '*dbgsym*')
+
+say() { echo "test-deb: $(. /etc/os-release; echo "$VERSION_CODENAME"): $*"; }
+fail() { say "FAILED: $*" >&2; tail -n 30 "$log" /tmp/server.log /tmp/arbitrator.log >&2 2>/dev/null; exit 1; }
+check() { local what=$1; shift; "$@" >> "$log" 2>&1 || fail "$what"; }
+apt() { DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@" >> "$log" 2>&1; }
+sql() { mariadb -N -B -e "$1" 2>> "$log"; }
+status_of() { sql "SHOW STATUS LIKE '$1'" | cut -f 2; }
+
+# Waits until COMMAND succeeds, at most 60 s.
+eventually() {
+    local what=$1 i
+    shift
+    for ((i = 0; i < 300; i++)); do "$@" >> "$log" 2>&1 && return; sleep 0.2; done
+    fail "not within 60 s: $what"
+}
+
+# The server as its unit starts it, but for systemd, which is not there.
+start_server() {
+    install -d -o mysql -g mysql /run/mysqld
+    /usr/sbin/mariadbd --user=mysql "$@" >> /tmp/server.log 2>&1 &
+    server=$!
+    eventually "the server answers" sql "SELECT 1"
+}
+
+stop_server() {
+    kill "$server"
+    wait "$server" || fail "the server ended with an error"
+}
+
+# The command of the unit's ExecStart line, with its settings, as an ordinary user.
+start_arbitrator() {
+    local command
+    command=$(sed -n 's/^ExecStart=//p' "$unit")
+    # systemd takes each ${NAME} for one argument.
+    command=$(sed -e "s|%S/trireme-arbitrator|$state|" -e 's|\(\S*\${[A-Z_]*}\)|"\1"|g' <<< "$command")
+    install -d -m 0700 -o nobody "$state"
+    (set -a && . "$defaults" && eval "exec setpriv --reuid=nobody --clear-groups $command") >> /tmp/arbitrator.log 2>&1 &
+    arbitrator=$!
+}
+
+# The packages under a lower version, with other comments in their configuration.
+make_older() {
+    local package older
+    mkdir /tmp/older
+    for package in "${newer[@]}"; do
+        older=/tmp/older/$(basename "$package" | cut -d_ -f1)
+        dpkg-deb -R "$package" "$older"
+        sed -i -E 's/^Version: .*/Version: 0.0.1/; s/trireme \(= [^)]*\)/trireme (= 0.0.1)/' "$older/DEBIAN/control"
+        (cd "$older" && find . -type f -not -path './DEBIAN/*' -printf '%P\0' | xargs -0 md5sum > DEBIAN/md5sums)
+        check "an older package of $older" dpkg-deb -b "$older" "$older.deb"
+    done
+}
+
+galera_files() { dpkg -L galera-4 | while read -r file; do [ ! -f "$file" ] || md5sum "$file"; done; }
+installed() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
+# What is left of ours, but for the packages under test, a server's data and what dpkg itself keeps.
+traces() {
+    find / -xdev -iname '*trireme*' -not -path '/proc/*' -not -path '/var/lib/mysql/*' -not -path '/tmp/*' \
+        -not -path '/var/lib/dpkg/*' -not -path '/var/log/*' | sed 's/$/ is left/'
+}
+
+
+say "installing MariaDB"
+apt install mariadb-server systemd || fail "MariaDB cannot be installed"
+galera_files > /tmp/galera
+
+say "installing"
+make_older
+apt install /tmp/older/*.deb || fail "the packages cannot be installed"
+for package in trireme trireme-provider trireme-arbitrator; do check "$package is installed" installed $package; done
+start_server
+[ "$(sql 'SELECT @@wsrep_on')" = 0 ] || fail "the sample configuration does something before it is enabled"
+stop_server
+
+say "upgrading, with configuration that an administrator has changed"
+sed -i 's/^#\([a-z_-]* *=\)/\1/; s/192\.0\.2\.1,192\.0\.2\.2,192\.0\.2\.3/127.0.0.1/; s/192\.0\.2\.1/127.0.0.1/' $sample
+sed -i 's/^GALERA_NODES=.*/GALERA_NODES="127.0.0.1:4567"/; s/base_port=4567/base_port=4570/' $defaults
+md5sum $sample $defaults > /tmp/changed
+apt install "${newer[@]}" || fail "the packages cannot be upgraded"
+check "an upgrade keeps the administrator's configuration" md5sum -c /tmp/changed
+[ "$(dpkg-query -W -f '${Version}' trireme)" != 0.0.1 ] || fail "trireme is still the older one"
+
+say "a node bootstraps with the sample configuration"
+start_server --wsrep-new-cluster
+eventually "the node is ready" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_ready'\" | grep -q ON"
+[ "$(status_of wsrep_provider_name)" = Trireme ] || fail "the provider is $(status_of wsrep_provider_name)"
+check "the node takes writes" sql "CREATE DATABASE deb; CREATE TABLE deb.t (a INT PRIMARY KEY); INSERT INTO deb.t VALUES (1)"
+
+say "an arbitrator starts as its unit says"
+check "systemd takes the unit" systemd-analyze verify "$unit"
+check "systemd takes the setting for the server" sh -c "! systemd-analyze verify mariadb.service 2>&1 | grep -i trireme"
+start_arbitrator
+eventually "the cluster has two members" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 2"
+check "a write with the arbitrator" sql "INSERT INTO deb.t VALUES (2)"
+kill $arbitrator
+wait $arbitrator || fail "the arbitrator ended with an error"
+eventually "the arbitrator has left" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 1"
+
+say "the program, its pages and completions"
+check "trireme --version" trireme --version
+for page in trireme trireme-arbitrator trireme-cluster-up; do check "a page of $page" ls /usr/share/man/man1/$page.1.gz; done
+check "bash completes" bash -c '. /usr/share/bash-completion/completions/trireme && complete -p trireme'
+stop_server
+
+say "removing"
+apt remove trireme trireme-provider trireme-arbitrator || fail "the packages cannot be removed"
+[ ! -e /usr/lib/trireme ] || fail "the library is left"
+[ -e $sample ] || fail "removing takes the configuration"
+say "purging"
+apt purge trireme trireme-provider trireme-arbitrator || fail "the packages cannot be purged"
+[ -z "$(traces)" ] || fail "$(traces)"
+galera_files | cmp -s - /tmp/galera || fail "Galera's package was touched"
+check "Galera's package is whole" dpkg -V galera-4
+start_server
+[ "$(sql 'SELECT @@wsrep_on')" = 0 ] || fail "the server is still in a cluster"
+[ "$(sql 'SELECT COUNT(*) FROM deb.t')" = 2 ] || fail "the rows are gone"
+stop_server
+say ok
