@@ -11,7 +11,7 @@ die() { echo "packages: $*" >&2; exit 1; }
 
 packages_of() {
     case $1 in
-        build)       echo gcc libc6-dev ;;
+        build)       echo gcc libc6-dev libssl-dev pkgconf ;;
         deb)         packages_of build; echo dpkg-dev debhelper lintian python3 ;;
         lint)        packages_of build ;;
         fuzz)        packages_of build; echo g++ ;;

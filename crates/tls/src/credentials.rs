@@ -1,0 +1,182 @@
+//! What this node presents, and whom it trusts.
+
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
+    SslVerifyMode, SslVersion,
+};
+use openssl::x509::X509;
+use openssl::x509::store::X509Lookup;
+use openssl::x509::verify::X509VerifyFlags;
+
+use crate::error::TlsError;
+use crate::{failure, files};
+
+/// The fastest first, where the processor has instructions for AES.
+const SUITES: &str = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
+/// What an operator has configured: paths, empty if not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// `socket.ssl_cert`: the certificate, then those between it and the CA.
+    pub cert: String,
+    /// `socket.ssl_key`.
+    pub key: String,
+    /// `socket.ssl_ca`: certificates to trust; if empty, those of `cert`.
+    pub ca: String,
+    /// `socket.ssl_crl`: revocation lists.
+    pub crl: String,
+    /// `socket.ssl_password_file`: its first line is the password of the key.
+    pub password: String,
+    /// `socket.ssl_cipher`. Names of TLS 1.2 and older have no effect.
+    pub cipher: String,
+}
+
+/// Certificate, key and trust, as they were when the files were read. A clone shares them.
+#[derive(Clone)]
+pub struct Credentials {
+    context: SslContext,
+    ca: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("ca", &self.ca)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Credentials {
+    /// Reads and checks the files.
+    pub fn read(files: &Files) -> Result<Credentials, TlsError> {
+        for (option, file) in [
+            ("socket.ssl_cert", &files.cert),
+            ("socket.ssl_key", &files.key),
+        ] {
+            if file.is_empty() {
+                return Err(TlsError::Missing { option });
+            }
+        }
+        let chain = files::certificates("socket.ssl_cert", &files.cert)?;
+        let key = files::key(&files.key, &files.password)?;
+        let mut context = SslContextBuilder::new(SslMethod::tls())?;
+        present(&mut context, files, &chain, &key)?;
+        trust(&mut context, files, chain)?;
+        restrict(&mut context, &files.cipher)?;
+        Ok(Credentials {
+            context: context.build(),
+            ca: trusted(files).1.to_owned(),
+        })
+    }
+
+    pub(crate) fn context(&self) -> &SslContext {
+        &self.context
+    }
+
+    /// The file of those whom this node trusts.
+    pub(crate) fn ca(&self) -> &str {
+        &self.ca
+    }
+}
+
+/// The option that says whom to trust, and its file.
+fn trusted(files: &Files) -> (&'static str, &str) {
+    match files.ca.is_empty() {
+        true => ("socket.ssl_cert", &files.cert),
+        false => ("socket.ssl_ca", &files.ca),
+    }
+}
+
+fn present(
+    context: &mut SslContextBuilder,
+    files: &Files,
+    chain: &[X509],
+    key: &PKey<Private>,
+) -> Result<(), TlsError> {
+    // `files::certificates` gives at least one.
+    let Some((leaf, between)) = chain.split_first() else {
+        return Ok(());
+    };
+    if !leaf.public_key()?.public_eq(key) {
+        return Err(TlsError::WrongKey {
+            key: files.key.clone(),
+            cert: files.cert.clone(),
+        });
+    }
+    files::check_dates(&files.cert, leaf)?;
+    let refused = |error| TlsError::Refused {
+        file: files.cert.clone(),
+        why: files::short(&error),
+    };
+    context.set_certificate(leaf).map_err(refused)?;
+    context.set_private_key(key).map_err(refused)?;
+    for cert in between {
+        context
+            .add_extra_chain_cert(cert.clone())
+            .map_err(refused)?;
+    }
+    Ok(())
+}
+
+fn trust(context: &mut SslContextBuilder, files: &Files, chain: Vec<X509>) -> Result<(), TlsError> {
+    let (option, file) = trusted(files);
+    let anchors = match files.ca.is_empty() {
+        true => chain,
+        false => files::certificates(option, file)?,
+    };
+    for anchor in anchors {
+        context.cert_store_mut().add_cert(anchor)?;
+    }
+    if !files.crl.is_empty() {
+        const OPTION: &str = "socket.ssl_crl";
+        files::read(OPTION, &files.crl)?; // says more than OpenSSL does
+        let store = context.cert_store_mut();
+        let loaded = store
+            .add_lookup(X509Lookup::file())?
+            .load_crl_file(&files.crl, SslFiletype::PEM);
+        if let Err(error) = loaded {
+            let found = files::short(&error);
+            return Err(files::malformed(
+                OPTION,
+                &files.crl,
+                "revocation list",
+                found,
+            ));
+        }
+        store.set_flags(X509VerifyFlags::CRL_CHECK)?;
+    }
+    let asks = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
+    context.set_verify_callback(asks, |is_good, chain| {
+        if !is_good {
+            failure::note_refused(chain.current_cert());
+        }
+        is_good
+    });
+    Ok(())
+}
+
+fn restrict(context: &mut SslContextBuilder, cipher: &str) -> Result<(), TlsError> {
+    context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
+    context.set_max_proto_version(Some(SslVersion::TLS1_3))?;
+    let named = cipher
+        .split([':', ',', ' '])
+        .filter(|name| name.starts_with("TLS_"));
+    let named: Vec<&str> = named.collect();
+    let suites = match named.is_empty() {
+        true => SUITES.to_owned(),
+        false => named.join(":"),
+    };
+    context
+        .set_ciphersuites(&suites)
+        .map_err(|_| TlsError::Ciphers {
+            names: suites.clone(),
+        })?;
+    // The key of each session is fresh, and nothing of it outlives the session.
+    context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    context.set_options(
+        SslOptions::NO_TICKET | SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION,
+    );
+    context.set_num_tickets(0)?;
+    Ok(())
+}

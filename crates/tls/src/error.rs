@@ -1,0 +1,116 @@
+//! What can be wrong with the files of an operator.
+
+use std::io;
+
+use openssl::error::ErrorStack;
+
+/// Why credentials cannot be used: one line that names option, file and remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// TLS without a certificate or a key.
+    #[error(
+        "{option} is not set: TLS needs a certificate and its key, set socket.ssl_cert and socket.ssl_key"
+    )]
+    Missing {
+        /// The option.
+        option: &'static str,
+    },
+    /// The system does not let the file be read.
+    #[error("{option}: cannot read '{file}': {source}; {}", remedy(.source))]
+    Unreadable {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Not what the option asks for, or only a part of it.
+    #[error(
+        "{option}: '{file}' holds no complete {wanted} in PEM format ({found}); copy the file anew from its source"
+    )]
+    Malformed {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        file: String,
+        /// What should be in it.
+        wanted: &'static str,
+        /// What is.
+        found: String,
+    },
+    /// An encrypted key without the right password.
+    #[error(
+        "socket.ssl_key: '{file}' is encrypted, and {password}; put its password into the first line of a file and \
+         name that in socket.ssl_password_file"
+    )]
+    Locked {
+        /// `socket.ssl_key`.
+        file: String,
+        /// What is known of the password.
+        password: &'static str,
+    },
+    /// Certificate and key are not a pair.
+    #[error(
+        "socket.ssl_key: '{key}' is not the key of the certificate in socket.ssl_cert, '{cert}'; name the key that the \
+         certificate was made for, or have a new certificate made for this key"
+    )]
+    WrongKey {
+        /// `socket.ssl_key`.
+        key: String,
+        /// `socket.ssl_cert`.
+        cert: String,
+    },
+    /// The own certificate is too old.
+    #[error(
+        "socket.ssl_cert: the certificate in '{file}' has expired on {at}; renew it, or correct this node's clock"
+    )]
+    Expired {
+        /// `socket.ssl_cert`.
+        file: String,
+        /// When.
+        at: String,
+    },
+    /// The own certificate is too young.
+    #[error(
+        "socket.ssl_cert: the certificate in '{file}' is not valid before {at}; correct this node's clock, or have the \
+         certificate made anew"
+    )]
+    NotYetValid {
+        /// `socket.ssl_cert`.
+        file: String,
+        /// From when on it is.
+        at: String,
+    },
+    /// OpenSSL does not take the certificate.
+    #[error(
+        "socket.ssl_cert: OpenSSL refuses the certificate in '{file}' ({why}); have one made with a larger key or a newer signature"
+    )]
+    Refused {
+        /// `socket.ssl_cert`.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// Unknown names of TLS 1.3.
+    #[error(
+        "socket.ssl_cipher: OpenSSL knows no '{names}'; leave the option out, or see: openssl ciphers -s -tls1_3"
+    )]
+    Ciphers {
+        /// The option's value.
+        names: String,
+    },
+    /// OpenSSL itself fails.
+    #[error("OpenSSL fails: {0}; check the installation of libssl and openssl.cnf")]
+    Library(#[from] ErrorStack),
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "correct the path",
+        io::ErrorKind::PermissionDenied => {
+            "let the user that runs this process read it, and nobody else (chown, chmod 0600)"
+        }
+        _ => "check the file and its file system",
+    }
+}

@@ -1,0 +1,173 @@
+//! Why a handshake or a session ends, in words for the operator.
+
+use std::cell::RefCell;
+use std::io;
+
+use openssl::error::ErrorStack;
+use openssl::ssl::{Error, ErrorCode, SslRef};
+use openssl::x509::{X509Ref, X509VerifyResult};
+
+thread_local! {
+    /// The subject of the certificate that was refused last: OpenSSL tells it only while it looks at the chain.
+    static REFUSED: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// A certificate is about to be refused.
+pub(crate) fn note_refused(cert: Option<&X509Ref>) {
+    REFUSED.set(cert.map(subject).unwrap_or_default());
+}
+
+/// Why a handshake failed, or a session ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The peer's certificate does not do.
+    #[error("{0}")]
+    Untrusted(String),
+    /// The peer ended it with an alert, which is its word on this node's certificate, mostly.
+    #[error("the peer ended TLS with the alert {alert:?}: {}", meaning(.alert))]
+    Alert {
+        /// Its name.
+        alert: String,
+    },
+    /// What came is no TLS record.
+    #[error("the peer does not speak TLS 1.3")]
+    NotTls,
+    /// The peer closed the connection.
+    #[error("the peer closed the connection")]
+    Closed,
+    /// The socket failed.
+    #[error("connection lost: {0}")]
+    Io(String),
+    /// Anything else that OpenSSL says.
+    #[error("TLS failed: {0}")]
+    Library(String),
+}
+
+/// What an alert asks of an operator.
+fn meaning(alert: &str) -> &'static str {
+    match alert {
+        "unknown ca"
+        | "bad certificate"
+        | "certificate unknown"
+        | "unsupported certificate"
+        | "decrypt error" => {
+            "it does not trust this node's certificate; socket.ssl_cert here must be signed by the socket.ssl_ca of the peer"
+        }
+        "certificate expired" => {
+            "this node's certificate is out of date there; renew socket.ssl_cert, or correct the clocks"
+        }
+        "certificate revoked" => {
+            "this node's certificate is revoked there; have a new one made for socket.ssl_cert"
+        }
+        "certificate required" => {
+            "it asks for a certificate; set socket.ssl_cert and socket.ssl_key"
+        }
+        "protocol version" | "handshake failure" | "insufficient security" => {
+            "the two have no version or cipher in common, or only one of them runs with socket.ssl; compare socket.ssl \
+             and socket.ssl_cipher"
+        }
+        _ => "see the log of the peer",
+    }
+}
+
+impl Failure {
+    /// What OpenSSL reports of a peer. `ended`: the socket was closed. `ca`: the file of those who are trusted.
+    pub(crate) fn of(error: &Error, ssl: &SslRef, ended: bool, ca: &str) -> Failure {
+        if let Some(io) = error.io_error() {
+            return Failure::Io(io.to_string());
+        }
+        if ended || error.code() == ErrorCode::ZERO_RETURN {
+            return Failure::Closed;
+        }
+        let reason = error.ssl_error().map(reason).unwrap_or_default();
+        if reason.contains("certificate verify failed")
+            && ssl.verify_result() != X509VerifyResult::OK
+        {
+            return Failure::Untrusted(untrusted(ssl, ca));
+        }
+        if reason == "peer did not return a certificate" {
+            let text =
+                "the peer presents no certificate; set socket.ssl_cert and socket.ssl_key there";
+            return Failure::Untrusted(text.to_owned());
+        }
+        match reason.split_once("alert ") {
+            Some((_, alert)) => Failure::Alert {
+                alert: alert.to_owned(),
+            },
+            None if is_foreign(&reason) => Failure::NotTls,
+            None => Failure::Library(reason),
+        }
+    }
+
+    /// The failure within an error of [`crate::Session`].
+    pub fn from_io(error: &io::Error) -> Failure {
+        let inner = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Failure>());
+        inner
+            .cloned()
+            .unwrap_or_else(|| Failure::Io(error.to_string()))
+    }
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> io::Error {
+        io::Error::other(failure)
+    }
+}
+
+fn is_foreign(reason: &str) -> bool {
+    let foreign = [
+        "wrong version number",
+        "unsupported protocol",
+        "http request",
+        "https proxy request",
+        "packet length too long",
+        "record too small",
+        "unexpected message",
+        "bad record type",
+        "not on record boundary",
+    ];
+    foreign.contains(&reason)
+}
+
+/// The newest reason says what ended it.
+fn reason(stack: &ErrorStack) -> String {
+    let last = stack.errors().last().and_then(|error| error.reason());
+    last.unwrap_or("unknown reason").to_owned()
+}
+
+fn untrusted(ssl: &SslRef, ca: &str) -> String {
+    let result = ssl.verify_result();
+    let who = REFUSED.with_borrow_mut(std::mem::take);
+    let why = result.error_string();
+    let remedy = match result.as_raw() {
+        9 => "correct this node's clock, or have the certificate made anew there",
+        10 => "renew socket.ssl_cert there, or correct this node's clock",
+        23 => {
+            "it is in the list of socket.ssl_crl here; have a new one made for the peer, or keep it out"
+        }
+        3 | 11 | 12 => {
+            "socket.ssl_crl here must hold a list of that certificate's CA that is in force; have a new list made"
+        }
+        _ => {
+            "it must be signed by a CA in the file that this node trusts; correct socket.ssl_cert there or socket.ssl_ca here"
+        }
+    };
+    format!("this node does not trust the peer's certificate ({who}): {why}, by '{ca}'; {remedy}")
+}
+
+/// The subject of a certificate, for a line of a log.
+pub(crate) fn subject(cert: &X509Ref) -> String {
+    let entries = cert.subject_name().entries().map(|entry| {
+        let key = entry.object().nid().short_name().unwrap_or("?");
+        let value = entry.data().to_string().unwrap_or_default();
+        let value: String = value
+            .chars()
+            .take(64)
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        format!("{key}={value}")
+    });
+    entries.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,206 @@
+//! An encrypted stream between two members.
+
+use std::io::{self, IoSlice, Read, Write};
+
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::ssl::{Error, ErrorCode, SslStream};
+
+use crate::Failure;
+use crate::failure::subject;
+use crate::wire::Wire;
+
+/// The most that one record holds, and so one call of OpenSSL encrypts.
+pub const MAX_RECORD_BYTES: usize = 16 << 10;
+/// The most that one write encrypts: four records, which take some 15 us (docs/wire-transport.md).
+const MAX_WRITE_BYTES: usize = 4 * MAX_RECORD_BYTES;
+
+/// A TLS session on a non-blocking socket. Errors have a [`Failure`] inside.
+#[derive(Debug)]
+pub struct Session<S> {
+    stream: SslStream<Wire<S>>,
+    ca: String,
+    /// Where small pieces become one record.
+    record: Vec<u8>,
+    /// The last read has taken all that there is.
+    is_emptied: bool,
+}
+
+impl<S: Read + Write> Session<S> {
+    pub(crate) fn new(stream: SslStream<Wire<S>>, ca: String) -> Self {
+        Self {
+            stream,
+            ca,
+            record: Vec::new(),
+            is_emptied: false,
+        }
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &S {
+        self.stream.get_ref().socket()
+    }
+
+    /// The socket.
+    pub fn socket_mut(&mut self) -> &mut S {
+        self.stream.get_mut().socket_mut()
+    }
+
+    /// The cipher, and whom the peer's certificate names: for a line of a log.
+    pub fn describe(&self) -> String {
+        let ssl = self.stream.ssl();
+        let cipher = ssl
+            .current_cipher()
+            .map_or("no cipher", |cipher| cipher.name());
+        let Some(cert) = ssl.peer_certificate() else {
+            return format!("TLS 1.3 {cipher}");
+        };
+        let digest = cert.digest(MessageDigest::sha256());
+        let digest = digest.map(|digest| {
+            digest
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        });
+        format!(
+            "TLS 1.3 {cipher}, certificate {} with SHA-256 {}",
+            subject(&cert),
+            digest.unwrap_or_default()
+        )
+    }
+
+    /// The socket may have more to read. `trusts_short`: a read that does not fill its buffer has emptied it.
+    pub fn readable(&mut self, trusts_short: bool) {
+        self.stream.get_mut().readable(trusts_short);
+    }
+
+    /// Whether the last read has taken all that had come in.
+    pub fn is_emptied(&self) -> bool {
+        self.is_emptied
+    }
+
+    /// Whether something has come in that the socket will not tell of again.
+    pub fn has_buffered(&self) -> bool {
+        self.stream.get_ref().has_incoming() || self.stream.ssl().pending() > 0
+    }
+
+    /// Whether encrypted bytes wait for the socket.
+    pub fn has_unsent(&self) -> bool {
+        self.stream.get_ref().unsent_bytes() > 0
+    }
+
+    /// Fills `buffer` as far as there is something; `Ok(0)` if the peer has ended the session.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        self.is_emptied = false;
+        while filled < buffer.len() {
+            drop(ErrorStack::get()); // errors that this thread left behind in other work
+            match self.stream.ssl_read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(len) => filled += len,
+                Err(error) if error.code() == ErrorCode::WANT_READ => {
+                    self.is_emptied = true;
+                    match filled {
+                        0 => return Err(io::ErrorKind::WouldBlock.into()),
+                        _ => break,
+                    }
+                }
+                // What came before is told first; the next call meets the same end.
+                Err(_) if filled > 0 => break,
+                Err(error) => {
+                    return match self.failure(&error) {
+                        Failure::Closed => Ok(0),
+                        failure => Err(failure.into()),
+                    };
+                }
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Encrypts at most `limit_bytes` and sends; how many bytes were taken. `WouldBlock` if the socket is full. What was
+    /// taken and not sent goes with the next [`Session::send`] or write.
+    pub fn write_vectored(
+        &mut self,
+        slices: &[IoSlice<'_>],
+        limit_bytes: usize,
+    ) -> io::Result<usize> {
+        self.stream.get_mut().send()?;
+        drop(ErrorStack::get()); // errors that this thread left behind in other work
+        let mut record = std::mem::take(&mut self.record);
+        let encrypted = self.encrypt_slices(slices, limit_bytes, &mut record);
+        self.record = record; // keeps its memory
+        self.send()?;
+        encrypted
+    }
+
+    /// Makes full records, as far as there is enough for them.
+    fn encrypt_slices(
+        &mut self,
+        slices: &[IoSlice<'_>],
+        limit_bytes: usize,
+        record: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        let mut left = limit_bytes.min(MAX_WRITE_BYTES);
+        let mut slices = slices.iter();
+        let mut front: &[u8] = &[];
+        let mut taken = 0;
+        loop {
+            let room = left.min(MAX_RECORD_BYTES);
+            record.clear();
+            while front.len() < room - record.len() {
+                record.extend_from_slice(front);
+                front = match slices.next() {
+                    Some(slice) => slice,
+                    None => &[],
+                };
+                if front.is_empty() && slices.len() == 0 {
+                    break;
+                }
+            }
+            let (now, later) = front.split_at(front.len().min(room - record.len()));
+            front = later;
+            let len = record.len() + now.len();
+            if len == 0 {
+                return Ok(taken);
+            }
+            match record.is_empty() {
+                true => self.encrypt(now)?, // without a copy
+                false => {
+                    record.extend_from_slice(now);
+                    self.encrypt(record)?;
+                }
+            }
+            taken += len;
+            left -= len;
+        }
+    }
+
+    /// One record. The wire takes it in any case: `write_vectored` begins with an empty one.
+    fn encrypt(&mut self, record: &[u8]) -> io::Result<()> {
+        match self.stream.ssl_write(record) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failure(&error).into()),
+        }
+    }
+
+    /// Gives the socket what is encrypted, as far as it takes it.
+    pub fn send(&mut self) -> io::Result<()> {
+        match self.stream.get_mut().send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Tells the peer that nothing follows.
+    pub fn finish(&mut self) {
+        // A session that has failed has nothing to tell.
+        let _ = self.stream.shutdown();
+        let _ = self.send();
+    }
+
+    fn failure(&self, error: &Error) -> Failure {
+        let ended = self.stream.get_ref().has_ended();
+        Failure::of(error, self.stream.ssl(), ended, &self.ca)
+    }
+}

@@ -1,0 +1,132 @@
+//! Certificates for tests: authorities, and what they sign. Panics where OpenSSL fails.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use openssl::asn1::{Asn1Integer, Asn1Time};
+use openssl::bn::{BigNum, MsbOption};
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::x509::extension::BasicConstraints;
+use openssl::x509::{X509, X509Builder, X509NameBuilder};
+
+use crate::{Credentials, Files};
+
+const DAY_S: i64 = 24 * 60 * 60;
+
+/// A certificate authority, or what it has signed.
+pub struct Party {
+    cert: X509,
+    key: PKey<Private>,
+}
+
+/// From when until when a certificate is valid, in days from now.
+pub type Days = (i64, i64);
+
+/// Valid for a month, and since yesterday.
+pub const NOW: Days = (-1, 30);
+
+impl Party {
+    /// An authority that trusts itself.
+    pub fn authority(name: &str) -> Party {
+        let key = new_key();
+        let cert = certificate(name, &key, None, NOW, 2);
+        Party { cert, key }
+    }
+
+    /// Signs a certificate.
+    pub fn issue(&self, name: &str, days: Days) -> Party {
+        self.issue_version(name, days, 2)
+    }
+
+    /// Signs a certificate of X.509 version 1.
+    pub fn issue_v1(&self, name: &str) -> Party {
+        self.issue_version(name, NOW, 0)
+    }
+
+    fn issue_version(&self, name: &str, days: Days, version: i32) -> Party {
+        let key = new_key();
+        let cert = certificate(name, &key, Some(self), days, version);
+        Party { cert, key }
+    }
+
+    /// Writes certificate and key into `dir`, under `name`.
+    pub fn write(&self, dir: &Path, name: &str) -> (PathBuf, PathBuf) {
+        let paths = (
+            dir.join(format!("{name}.pem")),
+            dir.join(format!("{name}.key")),
+        );
+        fs::write(&paths.0, self.cert.to_pem().unwrap()).unwrap();
+        fs::write(&paths.1, self.key.private_key_to_pem_pkcs8().unwrap()).unwrap();
+        paths
+    }
+
+    /// Writes what a node with this certificate, which trusts `ca`, is configured with.
+    pub fn files(&self, ca: &Party, dir: &Path, name: &str) -> Files {
+        let (cert, key) = self.write(dir, name);
+        let (trusted, _) = ca.write(dir, &format!("{name}-ca"));
+        let text = |path: PathBuf| path.to_str().unwrap().to_owned();
+        Files {
+            cert: text(cert),
+            key: text(key),
+            ca: text(trusted),
+            ..Files::default()
+        }
+    }
+
+    /// The credentials of a node with this certificate, which trusts `ca`.
+    pub fn credentials(&self, ca: &Party) -> Credentials {
+        let dir = std::env::temp_dir().join(format!(
+            "trireme-tls-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        fs::create_dir_all(&dir).unwrap();
+        let credentials = Credentials::read(&self.files(ca, &dir, "node"));
+        let _ = fs::remove_dir_all(&dir); // of this test alone
+        credentials.unwrap()
+    }
+}
+
+fn new_key() -> PKey<Private> {
+    let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()
+}
+
+fn certificate(
+    name: &str,
+    key: &PKey<Private>,
+    issuer: Option<&Party>,
+    (from, to): Days,
+    version: i32,
+) -> X509 {
+    let mut subject = X509NameBuilder::new().unwrap();
+    subject.append_entry_by_text("CN", name).unwrap();
+    let subject = subject.build();
+    let mut serial = BigNum::new().unwrap();
+    serial.rand(96, MsbOption::MAYBE_ZERO, false).unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64;
+    let at = |days: i64| Asn1Time::from_unix(now + days * DAY_S).unwrap();
+    let mut cert = X509Builder::new().unwrap();
+    cert.set_version(version).unwrap();
+    cert.set_serial_number(&Asn1Integer::from_bn(&serial).unwrap())
+        .unwrap();
+    cert.set_subject_name(&subject).unwrap();
+    cert.set_issuer_name(issuer.map_or(&subject, |ca| ca.cert.subject_name()))
+        .unwrap();
+    cert.set_pubkey(key).unwrap();
+    cert.set_not_before(&at(from)).unwrap();
+    cert.set_not_after(&at(to)).unwrap();
+    if issuer.is_none() {
+        let is_ca = BasicConstraints::new().critical().ca().build().unwrap();
+        cert.append_extension(is_ca).unwrap();
+    }
+    cert.sign(issuer.map_or(key, |ca| &ca.key), MessageDigest::sha256())
+        .unwrap();
+    cert.build()
+}

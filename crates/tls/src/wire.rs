@@ -1,0 +1,128 @@
+//! The bytes between a TLS session and its socket.
+
+use std::io::{self, Read, Write};
+
+/// Read from the socket at once: four records.
+const INCOMING_BYTES: usize = 64 << 10;
+/// Encrypted bytes that may wait for the socket. What OpenSSL says by itself (alerts, key updates) fits as well.
+const OUTGOING_LIMIT_BYTES: usize = 128 << 10;
+
+/// Keeps what came in until OpenSSL asks for it, and what goes out until the socket takes it. So a write of OpenSSL's
+/// never waits for the socket, and a read never waits for a write.
+#[derive(Debug)]
+pub(crate) struct Wire<S> {
+    socket: S,
+    incoming: Vec<u8>,
+    /// What of `incoming` has come in, and how much of that was taken.
+    filled: usize,
+    taken: usize,
+    /// The socket has nothing more until it tells again.
+    is_drained: bool,
+    /// A read that did not fill the buffer has emptied the socket.
+    trusts_short: bool,
+    has_ended: bool,
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl<S: Read + Write> Wire<S> {
+    pub fn new(socket: S) -> Self {
+        Self {
+            socket,
+            incoming: Vec::new(),
+            filled: 0,
+            taken: 0,
+            is_drained: false,
+            trusts_short: false,
+            has_ended: false,
+            outgoing: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    pub fn socket(&self) -> &S {
+        &self.socket
+    }
+
+    pub fn socket_mut(&mut self) -> &mut S {
+        &mut self.socket
+    }
+
+    /// The socket may have more to read.
+    pub fn readable(&mut self, trusts_short: bool) {
+        self.is_drained = false;
+        self.trusts_short = trusts_short;
+    }
+
+    /// Whether the socket's other side has closed it.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    pub fn has_incoming(&self) -> bool {
+        self.taken < self.filled
+    }
+
+    /// Encrypted bytes that the socket has not taken.
+    pub fn unsent_bytes(&self) -> usize {
+        self.outgoing.len() - self.sent
+    }
+
+    /// Gives the socket what it takes; `WouldBlock` if that is not all.
+    pub fn send(&mut self) -> io::Result<()> {
+        while self.sent < self.outgoing.len() {
+            match self.socket.write(&self.outgoing[self.sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => self.sent += len,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.outgoing.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        self.incoming.resize(INCOMING_BYTES, 0); // once
+        let read = loop {
+            match self.socket.read(&mut self.incoming) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        (self.taken, self.filled) = (0, *read.as_ref().unwrap_or(&0));
+        self.is_drained = self.trusts_short && self.filled < INCOMING_BYTES;
+        self.has_ended |= matches!(read, Ok(0));
+        read
+    }
+}
+
+impl<S: Read + Write> Read for Wire<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.has_incoming() {
+            if self.is_drained {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.fill()?;
+        }
+        let len = buffer.len().min(self.filled - self.taken);
+        buffer[..len].copy_from_slice(&self.incoming[self.taken..self.taken + len]);
+        self.taken += len;
+        Ok(len)
+    }
+}
+
+impl<S: Read + Write> Write for Wire<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.unsent_bytes() >= OUTGOING_LIMIT_BYTES {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.outgoing.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
