@@ -215,6 +215,10 @@ mutants! {
         second_link_taken: SecondLinkTaken in "trireme-transport" "strangers" "a_second_connection_is_refused_while_the_first_stands",
         links_unbounded: LinksUnbounded in "trireme-transport" "strangers" "a_node_takes_so_many_peers_and_no_more",
         newcomers_not_told: NewcomersNotTold in "trireme-transport" "strangers" "members_are_told_of_each_other",
+        plain_taken_under_tls: PlainTakenUnderTls in "trireme-transport" "tls" "plaintext_and_tls_tell_each_other_apart",
+        verdict_not_awaited: VerdictNotAwaited in "trireme-transport" "tls" "a_stranger_with_a_certificate_is_named_on_both_sides",
+        handshakes_unbounded: HandshakesUnbounded in "trireme-transport" "tls" "silent_and_half_open_callers_lock_nobody_out",
+        all_encrypted_at_once: AllEncryptedAtOnce in "trireme-transport" "tls" "large_and_small_frames_arrive_in_order",
         accept_spins: AcceptSpins in "trireme-transport" "descriptors" "a_node_without_a_free_descriptor_keeps_its_peers_and_takes_others_later",
     }
     handover {

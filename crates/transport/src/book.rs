@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::{HostPort, PeerId};
 
@@ -277,6 +277,12 @@ impl AddressBook {
     pub fn seeds(&self) -> impl Iterator<Item = (&HostPort, Option<PeerId>, bool)> {
         let seeds = self.targets.iter().filter(|(_, target)| target.seed);
         seeds.map(|(address, target)| (address, target.peer, target.oneself))
+    }
+
+    /// Whether an address to call, as written, is of this host.
+    pub fn has_ip(&self, ip: IpAddr) -> bool {
+        let mut literals = self.targets.keys().filter_map(HostPort::literal);
+        literals.any(|literal| literal.ip().to_canonical() == ip)
     }
 
     /// The addresses where a peer has answered.

@@ -1,7 +1,7 @@
 //! What a mesh is told at its start.
 
 use crate::handshake::{MAX_EXTRA_BYTES, MAX_NAME_BYTES};
-use crate::{HostPort, PeerId, TransportError};
+use crate::{HostPort, PeerId, Security, TransportError};
 
 /// Decides whether connections from an IP address (text such as `127.0.0.1` or `::1`) are welcome.
 /// Called in the reactor thread, without the core's lock; it may block.
@@ -75,6 +75,8 @@ pub struct MeshConfig {
     pub user_timeout_ms: u32,
     /// Who may connect; `None`: everybody.
     pub allow: Option<AllowAddress>,
+    /// Whether connections are encrypted.
+    pub security: Security,
 }
 
 impl MeshConfig {
@@ -92,6 +94,7 @@ impl MeshConfig {
             handshake_timeout_ms: 3_000,
             user_timeout_ms: 5_000,
             allow: None,
+            security: Security::default(),
         }
     }
 }

@@ -77,6 +77,22 @@ impl Connection {
         }
     }
 
+    /// Of a stream that a handshake has brought. Under TLS the preambles have been exchanged.
+    pub fn proven(
+        stream: Stream,
+        remote: SocketAddr,
+        target: Option<HostPort>,
+        queue_limit_bytes: usize,
+    ) -> Self {
+        let mut connection = Self::new(stream, remote, target, queue_limit_bytes);
+        connection.state = State::AwaitHello;
+        if connection.stream.is_tls() {
+            connection.decoder = FrameDecoder::greeted(MAX_HANDSHAKE_BYTES);
+            connection.preamble_sent = true;
+        }
+        connection
+    }
+
     /// The address that the user knows it by: the one that was called, or the caller's IP address.
     pub fn label(&self) -> String {
         match &self.target {
@@ -99,18 +115,29 @@ impl Connection {
         self.queue.push_unbounded(Frame::control(kind, payload));
     }
 
-    /// Writes what is queued, as far as the stream takes it.
-    pub fn write(&mut self) -> io::Result<()> {
+    /// Writes what is queued, as far as the stream takes it. At most `limit_bytes` are encrypted; false if more waits
+    /// than that.
+    pub fn write(&mut self, limit_bytes: usize) -> io::Result<bool> {
         if self.write_blocked || self.state == State::Connecting {
-            return Ok(());
+            return Ok(true);
         }
-        match self.queue.write_to(&mut self.stream) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.write_blocked = true,
+        if !self.stream.send_rest()? {
+            self.write_blocked = true;
+            return Ok(true);
+        }
+        let is_done = match self.queue.write_to(&mut self.stream, limit_bytes) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.write_blocked = true;
+                true
+            }
             result => result?,
+        };
+        if !self.stream.send_rest()? {
+            self.write_blocked = true;
         }
-        if self.state == State::Closing && self.queue.is_empty() {
+        if self.state == State::Closing && self.queue.is_empty() && !self.write_blocked {
             self.stream.finish();
         }
-        Ok(())
+        Ok(is_done || self.write_blocked)
     }
 }

@@ -63,6 +63,10 @@ impl Mesh {
     pub(crate) fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
         loop {
             let dialed = socket::dial(remote, self.source_ip).and_then(|tcp| {
+                if self.security.to_dial().is_some() {
+                    self.prove_called(tcp, remote, address.clone());
+                    return Ok(());
+                }
                 let target = Some(address.clone());
                 self.add_connection(Connection::new(
                     Stream::Plain(tcp),
@@ -70,6 +74,7 @@ impl Mesh {
                     target,
                     self.queue_limit_bytes,
                 ))
+                .map(drop)
             });
             let Err(error) = dialed else { return };
             match self.dial_failed(&address, error.kind()) {
@@ -80,7 +85,11 @@ impl Mesh {
     }
 
     /// The next address to try, if any.
-    fn dial_failed(&mut self, address: &HostPort, kind: ErrorKind) -> Option<SocketAddr> {
+    pub(crate) fn dial_failed(
+        &mut self,
+        address: &HostPort,
+        kind: ErrorKind,
+    ) -> Option<SocketAddr> {
         match self.book.connect_failed(address, kind, self.now_ms) {
             AfterFailure::Next(next) => return Some(next),
             AfterFailure::Refused(incarnation) => {

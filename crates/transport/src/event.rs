@@ -31,6 +31,8 @@ pub struct PeerInfo {
     pub remote_ip: IpAddr,
     /// The protocol version to speak with it.
     pub version: u16,
+    /// How the connection is protected, for a line of a log: the cipher, and the peer's certificate.
+    pub protection: String,
 }
 
 /// What the mesh tells the layer above. All events about a peer come between its `PeerUp` and its
@@ -130,6 +132,10 @@ pub enum RejectReason {
     Timeout,
     /// The upper layer (here or there) refused.
     Application,
+    /// Only one of the two encrypts, or one does not trust the other's certificate.
+    Tls,
+    /// The connection broke during the TLS handshake.
+    Broken,
     /// No connection could be accepted.
     AcceptFailed,
 }

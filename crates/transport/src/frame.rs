@@ -157,6 +157,14 @@ impl FrameDecoder {
         }
     }
 
+    /// For a connection on which the preamble has come in already.
+    pub(crate) fn greeted(max_frame_bytes: u32) -> Self {
+        Self {
+            greeted: true,
+            ..Self::new(max_frame_bytes)
+        }
+    }
+
     /// Changes the limit, for frames not yet taken out.
     pub fn set_max_frame_bytes(&mut self, max_frame_bytes: u32) {
         self.max_frame_bytes = max_frame_bytes;

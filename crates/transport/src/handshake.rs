@@ -125,6 +125,7 @@ impl Hello {
         version: u16,
         remote_ip: IpAddr,
         listen_addr: String,
+        protection: String,
     ) -> PeerInfo {
         let Identity {
             replica,
@@ -145,6 +146,7 @@ impl Hello {
             extra,
             remote_ip,
             version,
+            protection,
         }
     }
 }
@@ -263,8 +265,8 @@ impl Gossip {
 /// What to say of a peer whose first bytes, or later ones, are no valid handshake.
 pub(crate) fn describe_invalid(address: &str, error: &FrameError) -> (RejectReason, String) {
     match error {
-        // A TLS record: handshake, version 3.x.
-        FrameError::ForeignProtocol(first) if first.starts_with(&[0x16]) => (
+        // A TLS record: an alert, or a handshake.
+        FrameError::ForeignProtocol(first) if matches!(first.first(), Some(0x15 | 0x16)) => (
             RejectReason::ForeignProtocol,
             format!(
                 "peer {address} speaks TLS, this node does not: set the same socket.ssl on all nodes"

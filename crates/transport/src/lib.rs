@@ -32,13 +32,14 @@
 //! ```
 //!
 //! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: writes are tried at
-//! once, and the reactor goes on with what did not fit. The only thread that the mesh itself starts
-//! is the name resolver, when a host name has to be looked up; it is joined when the mesh is dropped.
+//! once, and the reactor goes on with what did not fit. The mesh itself starts two threads, when they are needed: the name
+//! resolver, for host names, and the handshaker, for TLS. They are joined when the mesh is dropped.
 //!
 //! The bytes on the wire are described in `docs/wire-transport.md`.
 
 #![forbid(unsafe_code)]
 
+mod accepting;
 mod address;
 mod book;
 mod codec;
@@ -49,12 +50,15 @@ mod error;
 mod event;
 mod frame;
 mod handshake;
+mod handshaker;
 mod links;
 mod mesh;
 mod poller;
+mod proving;
 mod queue;
 mod rejections;
 mod resolver;
+mod security;
 mod socket;
 mod stream;
 
@@ -66,3 +70,4 @@ pub use frame::{Frame, FrameDecoder, FrameError, FrameKind, HEADER_BYTES, PREAMB
 pub use handshake::{Gossip, Hello, Refusal, RefusalCode};
 pub use mesh::Mesh;
 pub use poller::{Poller, Ready, Waker};
+pub use security::Security;

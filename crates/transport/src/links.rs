@@ -8,6 +8,7 @@ use std::io;
 
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
+use trireme_tls::MAX_RECORD_BYTES;
 
 use crate::connection::State;
 use crate::frame::{FrameError, FrameKind};
@@ -20,12 +21,19 @@ use crate::{
 
 /// Bytes read from one connection before the others get their turn.
 const READ_BUDGET_BYTES: usize = 1 << 20;
+/// Likewise, and decrypted under the lock.
+const DECRYPT_BYTES: usize = 64 << 10;
+/// Encrypted per hold of the core's lock, all links together, but at least a record of each: some 15 us
+/// (docs/wire-transport.md).
+const ENCRYPT_BYTES: usize = 64 << 10;
 /// A peer that asks for a second connection so soon after the first has not yet heard of the first.
 const CROSSING_MS: u64 = 1_000;
 /// A connection lost after that time is called again at once; earlier, with growing pauses.
 const LASTING_MS: u64 = 1_000;
 /// Time for a peer to read a refusal.
 const CLOSING_MS: u64 = 1_000;
+/// Addresses of members that are remembered.
+const MAX_MET: usize = 256;
 /// Peers of one node: far more than a cluster has, and few enough for the descriptors of a server.
 const MAX_LINKS: usize = 128;
 
@@ -54,7 +62,15 @@ impl Mesh {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
         };
-        if let Err(error) = connection.write() {
+        let limit_bytes = match planted(Mutant::AllEncryptedAtOnce) {
+            true => usize::MAX,
+            false => (ENCRYPT_BYTES / self.links.len().max(1)).max(MAX_RECORD_BYTES),
+        };
+        let written = connection.write(limit_bytes);
+        if matches!(written, Ok(false)) {
+            self.unwritten.insert(token);
+        }
+        if let Err(error) = written {
             // What the peer sent before it closed may still wait to be read; its refusal, for one.
             self.read(token, true);
             self.drop_connection(token, DownReason::Io(error.to_string()));
@@ -73,17 +89,24 @@ impl Mesh {
     /// Reads until the stream is empty or others have waited long enough. `ending`: a short read
     /// does not tell that the stream is empty.
     pub(crate) fn read(&mut self, token: usize, ending: bool) {
-        let mut budget_bytes = READ_BUDGET_BYTES;
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        connection.stream.readable(ending);
+        let mut budget_bytes = match connection.stream.is_tls() {
+            true => DECRYPT_BYTES,
+            false => READ_BUDGET_BYTES,
+        };
         loop {
             let Some(connection) = self.connections.get_mut(&token) else {
                 return;
             };
-            match connection.stream.read(&mut self.read_buffer) {
+            let room_bytes = budget_bytes.min(self.read_buffer.len());
+            match connection.stream.read(&mut self.read_buffer[..room_bytes]) {
                 Ok(0) => return self.hung_up(token),
                 Ok(len) => {
-                    let emptied = len < self.read_buffer.len()
-                        && connection.stream.short_read_empties()
-                        && !ending;
+                    let emptied =
+                        len < room_bytes && connection.stream.short_read_empties() && !ending;
                     if connection.state != State::Closing {
                         connection.decoder.push(&self.read_buffer[..len]);
                         self.take_frames(token);
@@ -179,7 +202,8 @@ impl Mesh {
         if address.is_unspecified() {
             address.host = remote_ip.to_string();
         }
-        let peer = hello.into_peer(version, remote_ip, address.to_string());
+        let protection = connection.stream.describe();
+        let peer = hello.into_peer(version, remote_ip, address.to_string(), protection);
         let id = peer.incarnation;
         connection.peer = Some(peer);
         match &connection.target {
@@ -266,6 +290,9 @@ impl Mesh {
         }
         let news = Gossip(vec![(id, info.listen_addr.clone())]).encode();
         let others: Vec<usize> = self.links.values().copied().collect();
+        if self.met.len() < MAX_MET {
+            self.met.insert(info.remote_ip);
+        }
         self.links.insert(id, token);
         self.events.push(MeshEvent::PeerUp { info, same_replica });
         self.write(token);
@@ -423,6 +450,7 @@ impl Mesh {
     pub(crate) fn drop_connection(&mut self, token: usize, reason: DownReason) {
         self.unlink(token, reason);
         self.unread.remove(&token);
+        self.unwritten.remove(&token);
         // Closing takes the socket out of the poller.
         if let Some(target) = self
             .connections

@@ -7,21 +7,20 @@ use mio::{Registry, Token};
 use trireme_mutants::{Mutant, planted};
 
 use crate::book::{AddressBook, Pace};
-use crate::connection::{Connection, State};
+use crate::connection::Connection;
+use crate::handshaker::Handshaker;
 use crate::poller::FIRST_CONNECTION;
 use crate::queue::SendQueue;
 use crate::rejections::Rejections;
 use crate::resolver::Resolver;
-use crate::stream::Stream;
 use crate::{
     DownReason, Frame, Hello, HostPort, Identity, MeshConfig, MeshEvent, PeerId, PeerInfo, Poller,
-    Ready, Refusal, RefusalCode, RejectReason, SendOutcome, TransportError, Waker, socket,
+    Ready, Refusal, RefusalCode, RejectReason, Security, SendOutcome, TransportError, Waker,
+    socket,
 };
 
 /// Size of one read. The buffer is shared by all connections; what arrived is copied out of it.
 const READ_BYTES: usize = 128 << 10;
-/// Callers that have not finished the handshake; a further one displaces the oldest.
-const MAX_CALLERS: usize = 64;
 /// Read from a peer at the end, so that it gets what was sent last.
 const CLOSING_READ_BYTES: usize = 8 << 20;
 
@@ -34,6 +33,11 @@ pub struct Mesh {
     pub(crate) queue_limit_bytes: usize,
     pub(crate) handshake_timeout_ms: u64,
     pub(crate) user_timeout_ms: u32,
+    pub(crate) security: Security,
+    /// Started when the first connection is to be encrypted.
+    pub(crate) handshaker: Option<Handshaker>,
+    /// Where members have been connected from.
+    pub(crate) met: BTreeSet<IpAddr>,
     /// The address to call from.
     pub(crate) source_ip: Option<IpAddr>,
     local_addr: HostPort,
@@ -50,13 +54,15 @@ pub struct Mesh {
     dirty: Vec<usize>,
     /// Connections that may have more to read although no edge will tell.
     pub(crate) unread: BTreeSet<usize>,
+    /// Connections whose queues hold more than may be encrypted at once.
+    pub(crate) unwritten: BTreeSet<usize>,
     pub(crate) read_buffer: Vec<u8>,
     rejections: Rejections,
     /// Not yet handed out: calls other than `handle_ready` and `tick` cannot return events.
     pub(crate) events: Vec<MeshEvent>,
     pub(crate) now_ms: u64,
-    isolated: bool,
-    closed: bool,
+    pub(crate) isolated: bool,
+    pub(crate) closed: bool,
 }
 
 impl Mesh {
@@ -93,6 +99,9 @@ impl Mesh {
             queue_limit_bytes: config.queue_limit_bytes,
             handshake_timeout_ms: config.handshake_timeout_ms,
             user_timeout_ms: config.user_timeout_ms,
+            security: config.security,
+            handshaker: None,
+            met: BTreeSet::new(),
             source_ip: Some(local.ip()).filter(|ip| !ip.is_unspecified()),
             local_addr: local.into(),
             registry,
@@ -104,6 +113,7 @@ impl Mesh {
             links: BTreeMap::new(),
             dirty: Vec::new(),
             unread: BTreeSet::new(),
+            unwritten: BTreeSet::new(),
             read_buffer: vec![0; READ_BYTES],
             rejections: Rejections::default(),
             events: Vec::new(),
@@ -145,11 +155,15 @@ impl Mesh {
             }
         }
         let unread = std::mem::take(&mut self.unread);
+        let unwritten = std::mem::take(&mut self.unwritten);
         for event in ready.connections.drain(..) {
             self.connection_ready(&event);
         }
         for token in unread {
             self.read(token, true);
+        }
+        for token in unwritten {
+            self.write(token);
         }
         events.append(&mut self.events);
     }
@@ -161,6 +175,7 @@ impl Mesh {
         if !self.closed {
             self.expire();
             self.take_answers();
+            self.take_proven();
             if !self.isolated {
                 self.call_due();
             }
@@ -171,7 +186,7 @@ impl Mesh {
     /// When `tick` has to be called next; in the past if at once. `None`: not before a wait has
     /// found something.
     pub fn next_deadline_ms(&self) -> Option<u64> {
-        if !self.events.is_empty() || !self.unread.is_empty() {
+        if !self.events.is_empty() || !self.unread.is_empty() || !self.unwritten.is_empty() {
             return Some(self.now_ms);
         }
         let handshakes = self
@@ -229,11 +244,14 @@ impl Mesh {
         for token in dirty.drain(..) {
             if let Some(connection) = self.connections.get_mut(&token) {
                 connection.dirty = false;
-                self.write(token);
+                // One that has had its share is gone on with by the reactor.
+                if !self.unwritten.contains(&token) {
+                    self.write(token);
+                }
             }
         }
         self.dirty = dirty; // keeps its memory
-        if !self.events.is_empty() {
+        if !self.events.is_empty() || !self.unwritten.is_empty() {
             self.waker.wake();
         }
     }
@@ -345,6 +363,9 @@ impl Mesh {
     pub fn close(&mut self) {
         if !planted(Mutant::LastWordsLost) {
             self.flush();
+            // Nobody waits for the lock any more, so all may be encrypted. An error is the end, as this is.
+            let connections = self.connections.values_mut();
+            connections.for_each(|connection| drop(connection.write(usize::MAX)));
         }
         for connection in self.connections.values_mut() {
             connection.stream.finish();
@@ -366,10 +387,14 @@ impl Mesh {
         self.connections.clear();
         self.links.clear();
         self.unread.clear();
+        self.unwritten.clear();
         self.events.clear();
         // Its thread is waited for when the mesh is dropped: a look-up may take half a minute.
         if let Some(resolver) = &mut self.resolver {
             resolver.stop();
+        }
+        if let Some(handshaker) = &self.handshaker {
+            handshaker.stop();
         }
         self.waker.wake();
     }
@@ -387,37 +412,6 @@ impl Mesh {
         connection.deadline_ms = Some(self.now_ms + self.handshake_timeout_ms);
         self.connections.insert(token, connection);
         Ok(token)
-    }
-
-    fn accept(&mut self, accepted: crate::poller::Accepted) {
-        let callers = self
-            .connections
-            .iter()
-            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
-        let callers: Vec<usize> = callers.map(|(token, _)| *token).collect();
-        if callers.len() >= MAX_CALLERS && !planted(Mutant::SilentCallersKept) {
-            self.drop_connection(callers[0], DownReason::Local);
-        }
-        socket::tune(&accepted.stream, self.user_timeout_ms);
-        let stream = Stream::Plain(accepted.stream);
-        let connection = Connection::new(stream, accepted.remote, None, self.queue_limit_bytes);
-        match self.add_connection(connection) {
-            Ok(token) if !accepted.allowed && !planted(Mutant::AllowlistIgnored) => {
-                let ip = accepted.remote.ip().to_canonical();
-                let text = format!(
-                    "Connection not allowed, {ip} is not in the allowlist (mysql.wsrep_allowlist)"
-                );
-                self.refuse(
-                    token,
-                    Refusal {
-                        code: RefusalCode::NotAllowed,
-                        text,
-                    },
-                );
-            }
-            // Out of descriptors or memory for epoll: the caller will call again.
-            Ok(_) | Err(_) => {}
-        }
     }
 
     /// Reports a rejection unless it was lately.

@@ -87,12 +87,14 @@ impl SendQueue {
         self.chunks.is_empty() && std::mem::take(&mut self.overflowed)
     }
 
-    /// Writes until the queue is empty or the stream is full (`WouldBlock`).
-    pub fn write_to(&mut self, stream: &mut Stream) -> io::Result<()> {
+    /// Writes until the queue is empty, the stream is full (`WouldBlock`), or `limit_bytes` have been encrypted; only then
+    /// false.
+    pub fn write_to(&mut self, stream: &mut Stream, limit_bytes: usize) -> io::Result<bool> {
+        let mut left_bytes = limit_bytes;
         loop {
             if self.chunks.is_empty() {
                 let Some(frame) = self.bulk.pop_front() else {
-                    return Ok(());
+                    return Ok(true);
                 };
                 self.bulk_bytes -= frame.wire_bytes();
                 self.push_unbounded(frame);
@@ -103,9 +105,15 @@ impl SendQueue {
                 *slice = IoSlice::new(chunk);
                 count += 1;
             }
-            match stream.write_vectored(&slices[..count]) {
+            match stream.write_vectored(&slices[..count], left_bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => self.advance(written),
+                Ok(written) => {
+                    self.advance(written);
+                    left_bytes = left_bytes.saturating_sub(written);
+                    if left_bytes == 0 && !self.is_empty() {
+                        return Ok(false);
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
@@ -161,7 +169,7 @@ mod tests {
         let (mut stream, mut peer) = pair();
         queue.push(frame(7));
         while !queue.is_empty() {
-            let _ = queue.write_to(&mut stream);
+            let _ = queue.write_to(&mut stream, usize::MAX);
         }
         let mut decoder = crate::FrameDecoder::new(10_000);
         decoder.push(&crate::PREAMBLE);

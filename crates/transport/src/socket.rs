@@ -59,6 +59,21 @@ pub(crate) fn dial(target: SocketAddr, source: Option<IpAddr>) -> io::Result<Tcp
     Ok(TcpStream::from_std(socket.into()))
 }
 
+/// After a non-blocking connect: `Ok(false)` while it is under way.
+pub(crate) fn connected(tcp: &TcpStream) -> io::Result<bool> {
+    if let Some(error) = tcp.take_error()? {
+        return Err(error);
+    }
+    match tcp.peer_addr() {
+        // The kernel may pick the port that is being called as the source, and connect it with
+        // itself: nobody listens there.
+        Ok(remote) if tcp.local_addr()? == remote => Err(io::ErrorKind::ConnectionRefused.into()),
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
 /// Options of a connection that stands. Failures cost speed only.
 pub(crate) fn tune(stream: &TcpStream, user_timeout_ms: u32) {
     let _ = stream.set_nodelay(true);

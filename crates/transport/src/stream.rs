@@ -1,4 +1,4 @@
-//! A connection's byte stream. The one place to change for TLS.
+//! A connection's byte stream: plain, or encrypted.
 
 use std::io::{self, IoSlice, Read};
 use std::net::Shutdown;
@@ -7,6 +7,7 @@ use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;
+use trireme_tls::Session;
 
 use crate::socket;
 
@@ -15,6 +16,8 @@ use crate::socket;
 pub(crate) enum Stream {
     /// TCP without encryption.
     Plain(TcpStream),
+    /// A TLS session with a peer that has proven itself.
+    Tls(Box<Session<TcpStream>>),
 }
 
 impl Stream {
@@ -24,46 +27,80 @@ impl Stream {
             .register(registry, token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Before another poller watches the stream.
+    pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.tcp_mut().deregister(registry)
+    }
+
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
+    /// How the stream is protected, for a line of a log.
+    pub fn describe(&self) -> String {
         match self {
-            Self::Plain(tcp) => tcp.read(buffer),
+            Self::Plain(_) => "not encrypted".to_owned(),
+            Self::Tls(session) => session.describe(),
         }
     }
 
-    /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals.
-    pub fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    /// The socket may have more to read. `ending`: a short read does not tell that it is empty.
+    pub fn readable(&mut self, ending: bool) {
+        if let Self::Tls(session) = self {
+            session.readable(!ending);
+        }
+    }
+
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(tcp) => tcp.read(buffer),
+            Self::Tls(session) => session.read(buffer),
+        }
+    }
+
+    /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals. A plain stream may
+    /// take more than `limit_bytes`.
+    pub fn write_vectored(
+        &mut self,
+        slices: &[IoSlice<'_>],
+        limit_bytes: usize,
+    ) -> io::Result<usize> {
         match self {
             Self::Plain(tcp) => tcp.try_io(|| {
                 SockRef::from(&*tcp).send_vectored_with_flags(slices, libc::MSG_NOSIGNAL)
             }),
+            Self::Tls(session) => session.write_vectored(slices, limit_bytes),
         }
     }
 
     /// Whether a read that did not fill its buffer has emptied the stream, so that the next edge will
-    /// tell of more (epoll(7) grants it for sockets): saves a call per wake-up. TLS has a buffer of its
-    /// own and will have to say no.
+    /// tell of more (epoll(7) grants it for sockets): saves a call per wake-up.
     pub fn short_read_empties(&self) -> bool {
         match self {
             Self::Plain(_) => true,
+            Self::Tls(session) => session.is_emptied(),
+        }
+    }
+
+    /// Whether something can be read that no edge will tell of.
+    pub fn has_buffered(&self) -> bool {
+        matches!(self, Self::Tls(session) if session.has_buffered())
+    }
+
+    /// Gives the socket what was written before, and has been encrypted; true if nothing of that is left.
+    pub fn send_rest(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Plain(_) => Ok(true),
+            Self::Tls(session) => {
+                session.send()?;
+                Ok(!session.has_unsent())
+            }
         }
     }
 
     /// After a non-blocking connect: `Ok(false)` while it is under way.
     pub fn connected(&self) -> io::Result<bool> {
-        let tcp = self.tcp();
-        if let Some(error) = tcp.take_error()? {
-            return Err(error);
-        }
-        match tcp.peer_addr() {
-            // The kernel may pick the port that is being called as the source, and connect it with
-            // itself: nobody listens there.
-            Ok(remote) if tcp.local_addr()? == remote => {
-                Err(io::ErrorKind::ConnectionRefused.into())
-            }
-            Ok(_) => Ok(true),
-            Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
-            Err(e) => Err(e),
-        }
+        socket::connected(self.tcp())
     }
 
     /// Sets the options of a connection that stands.
@@ -73,6 +110,9 @@ impl Stream {
 
     /// Ends the sending direction after what was written.
     pub fn finish(&mut self) {
+        if let Self::Tls(session) = self {
+            session.finish();
+        }
         // An error means that it has ended already.
         let _ = self.tcp().shutdown(Shutdown::Write);
     }
@@ -80,12 +120,14 @@ impl Stream {
     fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
+            Self::Tls(session) => session.socket(),
         }
     }
 
     fn tcp_mut(&mut self) -> &mut TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
+            Self::Tls(session) => session.socket_mut(),
         }
     }
 }

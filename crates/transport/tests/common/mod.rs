@@ -51,6 +51,15 @@ pub fn identity(id: u8) -> Identity {
     }
 }
 
+/// A node's configuration with TLS.
+pub fn secure(seeds: &[&HostPort], security: &Security) -> MeshConfig {
+    let security = security.clone();
+    MeshConfig {
+        security,
+        ..config(seeds)
+    }
+}
+
 impl Node {
     pub fn start(id: u8, seeds: &[&HostPort]) -> Self {
         Self::with(config(seeds), identity(id))

@@ -1,0 +1,64 @@
+//! Peers that call.
+
+use std::net::IpAddr;
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::connection::{Connection, State};
+use crate::mesh::Mesh;
+use crate::poller::Accepted;
+use crate::stream::Stream;
+use crate::{DownReason, Refusal, RefusalCode, RejectReason, socket};
+
+/// Callers that have not finished the handshake; a further one displaces the oldest.
+const MAX_CALLERS: usize = 64;
+
+impl Mesh {
+    /// Takes a caller, or sends it through a TLS handshake first.
+    pub(crate) fn accept(&mut self, accepted: Accepted) {
+        if self.security.to_accept().is_some() {
+            return self.prove_caller(accepted);
+        }
+        socket::tune(&accepted.stream, self.user_timeout_ms);
+        let stream = Stream::Plain(accepted.stream);
+        let connection = Connection::new(stream, accepted.remote, None, self.queue_limit_bytes);
+        if let Some(token) = self.add_caller(connection) {
+            if !accepted.allowed && !planted(Mutant::AllowlistIgnored) {
+                let ip = accepted.remote.ip().to_canonical();
+                let code = RefusalCode::NotAllowed;
+                let text = not_allowed(ip);
+                self.refuse(token, Refusal { code, text });
+            }
+        }
+    }
+
+    /// Registers a connection that a peer has opened. None: out of descriptors, or of memory for epoll; the caller will
+    /// call again.
+    pub(crate) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
+        let callers = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
+        let callers: Vec<usize> = callers.map(|(token, _)| *token).collect();
+        if callers.len() >= MAX_CALLERS && !planted(Mutant::SilentCallersKept) {
+            self.drop_connection(callers[0], DownReason::Local);
+        }
+        self.add_connection(connection).ok()
+    }
+
+    /// A peer has called, and may use TLS.
+    pub(crate) fn prove_caller(&mut self, accepted: Accepted) {
+        let ip = accepted.remote.ip().to_canonical();
+        if !accepted.allowed {
+            return self.reject(&ip.to_string(), RejectReason::NotAllowed, not_allowed(ip));
+        }
+        socket::tune(&accepted.stream, self.user_timeout_ms);
+        let is_known = self.met.contains(&ip) || self.book.has_ip(ip);
+        let task = self.task(accepted.stream, accepted.remote, None, is_known);
+        self.prove(task);
+    }
+}
+
+fn not_allowed(ip: IpAddr) -> String {
+    format!("Connection not allowed, {ip} is not in the allowlist (mysql.wsrep_allowlist)")
+}

@@ -1,0 +1,145 @@
+//! A thread that proves peers: a socket goes in, a stream comes out, or the reason why not.
+//!
+//! The mesh lives under the lock of the core, and a handshake costs milliseconds of computing: so a socket belongs to
+//! this thread until the peer has proven itself. Callers are bounded in number, by address too; dialed sockets and
+//! addresses of known members come first.
+
+mod lobby;
+mod stage;
+mod worker;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+
+use crate::stream::Stream;
+use crate::{HostPort, RejectReason, Security, Waker};
+use lobby::Lobby;
+use worker::{WAKER, Worker};
+
+/// A socket to prove.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub tcp: TcpStream,
+    pub remote: SocketAddr,
+    /// The address that was called; `None` if the peer called.
+    pub target: Option<HostPort>,
+    /// A member has been seen at this address.
+    pub is_known: bool,
+    pub security: Security,
+    /// For connecting and handshake together.
+    pub timeout: Duration,
+    /// TCP_USER_TIMEOUT.
+    pub user_timeout_ms: u32,
+}
+
+impl Task {
+    /// The address that the user knows the peer by.
+    pub fn label(&self) -> String {
+        match &self.target {
+            Some(target) => target.to_string(),
+            None => self.remote.ip().to_canonical().to_string(),
+        }
+    }
+}
+
+/// What became of a socket.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub remote: SocketAddr,
+    pub target: Option<HostPort>,
+    pub result: Result<Stream, Fault>,
+}
+
+/// Why a socket came to nothing.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// TCP did not connect.
+    Connect(io::ErrorKind),
+    /// The peer is not who it should be; the line says why.
+    Rejected(RejectReason, String),
+    /// It gave way to others; nobody is told.
+    Displaced,
+}
+
+/// Handle on the thread. Dropping it waits for the thread, which waits for nobody.
+#[derive(Debug)]
+pub(crate) struct Handshaker {
+    lobby: Arc<Mutex<Lobby>>,
+    outcomes: Receiver<Outcome>,
+    waker: mio::Waker,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Handshaker {
+    /// Starts the thread; `done` tells the reactor of outcomes.
+    pub fn start(done: Waker) -> io::Result<Self> {
+        let poll = mio::Poll::new()?;
+        let waker = mio::Waker::new(poll.registry(), WAKER)?;
+        let (lobby, stop) = (Arc::<Mutex<Lobby>>::default(), Arc::<AtomicBool>::default());
+        let (sender, outcomes) = channel();
+        let tell = move |outcome| {
+            let heard = sender.send(outcome).is_ok();
+            done.wake();
+            heard
+        };
+        let mut worker = Worker::new(poll, Arc::clone(&lobby), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("trireme-tls".to_owned())
+            .spawn(move || worker.run(tell))?;
+        Ok(Self {
+            lobby,
+            outcomes,
+            waker,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands over a socket; the address of a dialed one that found no room.
+    pub fn hand(&self, task: Task) -> Option<HostPort> {
+        let gone = self
+            .lobby
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push(task);
+        // Fails only if the eventfd is gone; nobody waits then.
+        let _ = self.waker.wake();
+        gone.and_then(|task| task.target)
+    }
+
+    /// False if the thread has ended, which takes a mistake of the program.
+    pub fn is_alive(&self) -> bool {
+        self.thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// What has become of a socket handed over earlier.
+    pub fn next_outcome(&self) -> Option<Outcome> {
+        self.outcomes.try_recv().ok()
+    }
+
+    /// Ends the thread soon; does not wait.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let _ = self.waker.wake(); // as above
+    }
+}
+
+impl Drop for Handshaker {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic there ends handshakes, and nothing else.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the mesh has to do with TLS: sockets go to the handshaker, and come back as streams of proven peers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+
+use crate::connection::Connection;
+use crate::frame::FrameKind;
+use crate::handshaker::{Fault, Handshaker, Outcome, Task};
+use crate::mesh::Mesh;
+use crate::stream::Stream;
+use crate::{HostPort, PeerId, Security};
+
+impl Mesh {
+    /// Changes how connections are protected from now on. Those that stand stay, but for such as would not be taken any
+    /// more: their peers and this node connect anew at once.
+    pub fn set_security(&mut self, security: Security) {
+        let accepts = |stream: &Stream| match stream.is_tls() {
+            true => security.to_accept().is_some(),
+            false => security.accepts_plain(),
+        };
+        let links = self.links.iter();
+        let unwanted = links.filter(|(_, token)| {
+            let connection = self.connections.get(token);
+            connection.is_some_and(|connection| !accepts(&connection.stream))
+        });
+        let unwanted: Vec<PeerId> = unwanted.map(|(peer, _)| *peer).collect();
+        self.security = security;
+        for peer in unwanted {
+            self.disconnect_peer(peer, None);
+        }
+    }
+
+    /// How many peers are connected without TLS.
+    pub fn plaintext_links(&self) -> usize {
+        let links = self
+            .links
+            .values()
+            .filter_map(|token| self.connections.get(token));
+        links
+            .filter(|connection| !connection.stream.is_tls())
+            .count()
+    }
+
+    /// This node calls a peer with TLS.
+    pub(crate) fn prove_called(&mut self, tcp: TcpStream, remote: SocketAddr, target: HostPort) {
+        let task = self.task(tcp, remote, Some(target), true);
+        self.prove(task);
+    }
+
+    pub(crate) fn task(
+        &self,
+        tcp: TcpStream,
+        remote: SocketAddr,
+        target: Option<HostPort>,
+        is_known: bool,
+    ) -> Task {
+        Task {
+            tcp,
+            remote,
+            target,
+            is_known,
+            security: self.security.clone(),
+            timeout: Duration::from_millis(self.handshake_timeout_ms),
+            user_timeout_ms: self.user_timeout_ms,
+        }
+    }
+
+    pub(crate) fn prove(&mut self, task: Task) {
+        if !self.handshaker.as_ref().is_some_and(Handshaker::is_alive) {
+            // No thread to be had: tried again with the next call.
+            self.handshaker = Handshaker::start(self.waker.clone()).ok();
+        }
+        let left = match &self.handshaker {
+            Some(handshaker) => handshaker.hand(task),
+            None => task.target,
+        };
+        if let Some(target) = left {
+            self.book.failed(&target, self.now_ms);
+        }
+    }
+
+    /// Goes on with the sockets that the handshaker is done with.
+    pub(crate) fn take_proven(&mut self) {
+        while let Some(outcome) = self.handshaker.as_ref().and_then(Handshaker::next_outcome) {
+            let Outcome {
+                remote,
+                target,
+                result,
+            } = outcome;
+            match result {
+                Ok(stream) if !self.isolated => self.proven(stream, remote, target),
+                Ok(_) => self.called_in_vain(target),
+                Err(fault) => self.not_proven(remote, target, fault),
+            }
+        }
+    }
+
+    fn proven(&mut self, stream: Stream, remote: SocketAddr, target: Option<HostPort>) {
+        let is_unread = stream.has_buffered();
+        let connection = Connection::proven(stream, remote, target.clone(), self.queue_limit_bytes);
+        let added = match target {
+            Some(_) => self.add_connection(connection).ok(),
+            None => self.add_caller(connection),
+        };
+        let Some(token) = added else {
+            return self.called_in_vain(target);
+        };
+        if is_unread {
+            self.unread.insert(token);
+        }
+        if target.is_some() {
+            if let Some(connection) = self.connections.get_mut(&token) {
+                connection.send_control(FrameKind::Hello, &self.hello.encode());
+            }
+        }
+        self.write(token);
+    }
+
+    fn not_proven(&mut self, remote: SocketAddr, target: Option<HostPort>, fault: Fault) {
+        let label = match &target {
+            Some(target) => target.to_string(),
+            None => remote.ip().to_canonical().to_string(),
+        };
+        match fault {
+            Fault::Connect(kind) => {
+                if let Some(target) = target {
+                    if let Some(next) = self.dial_failed(&target, kind) {
+                        self.dial(target, next);
+                    }
+                }
+            }
+            Fault::Rejected(reason, text) => {
+                self.reject(&label, reason, text);
+                if let Some(target) = target {
+                    self.try_next(target);
+                }
+            }
+            Fault::Displaced => self.called_in_vain(target),
+        }
+    }
+
+    fn called_in_vain(&mut self, target: Option<HostPort>) {
+        if let Some(target) = target {
+            self.book.failed(&target, self.now_ms);
+        }
+    }
+}
