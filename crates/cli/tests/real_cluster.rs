@@ -20,6 +20,7 @@ mod real {
     mod migration;
     mod options;
     mod refusal;
+    mod tls;
     mod trial;
     mod verify;
     mod writes;

@@ -9,7 +9,10 @@ use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
-use trireme_transport::{AllowAddress, Identity, Mesh, MeshConfig, Poller, TransportError};
+use trireme_tls::{Credentials, Files, TlsError};
+use trireme_transport::{
+    AllowAddress, Identity, Mesh, MeshConfig, Poller, Security, TransportError,
+};
 
 use crate::mark_file::MarkFile;
 use crate::options::Options;
@@ -33,12 +36,9 @@ pub enum SetupError {
     /// The file of promises.
     #[error("{0}")]
     Votes(#[from] VotesError),
-    /// Going on in the clear would betray who asked for encryption.
-    #[error(
-        "socket.ssl is on, but this version of Trireme cannot encrypt its connections yet: remove the socket.ssl* \
-         options and keep the cluster on a network that you trust"
-    )]
-    Tls,
+    /// The files of TLS.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
     /// Who is to found the cluster is not clear.
     #[error(
         "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes \
@@ -85,10 +85,36 @@ fn current_boot_id() -> io::Result<Uuid> {
 
 /// Refuses options that would not be kept.
 pub fn check(options: &Options) -> Result<(), SetupError> {
-    match options.bool("socket.ssl") {
-        true => Err(SetupError::Tls),
-        false => Ok(()),
+    security(options).map(drop)
+}
+
+/// How connections are protected: what `socket.*` says, with the files as they are now.
+pub fn security(options: &Options) -> Result<Security, SetupError> {
+    let text = |key| options.str(key).to_owned();
+    let files = Files {
+        cert: text("socket.ssl_cert"),
+        key: text("socket.ssl_key"),
+        ca: text("socket.ssl_ca"),
+        crl: text("socket.ssl_crl"),
+        password: text("socket.ssl_password_file"),
+        cipher: text("socket.ssl_cipher"),
+    };
+    let (dials_tls, accepts_both) = (options.bool("socket.ssl"), options.bool("socket.dynamic"));
+    // Without a certificate there is only one kind to accept.
+    let has_files = !files.cert.is_empty() && !files.key.is_empty();
+    match dials_tls || accepts_both && has_files {
+        true => Ok(Security::new(
+            Credentials::read(&files)?,
+            dials_tls,
+            accepts_both,
+        )),
+        false => Ok(Security::default()),
     }
+}
+
+/// Whether [`security`] depends on an option.
+pub fn is_of_security(key: &str) -> bool {
+    key == "socket.dynamic" || key.starts_with("socket.ssl")
 }
 
 /// The first connect of a data directory gives it its identity (rule 14).
@@ -153,6 +179,7 @@ pub fn open_mesh(
     let listen = at(&listen_address(options)?);
     let config = MeshConfig {
         allow,
+        security: security(options)?,
         ..MeshConfig::new(listen, cluster.peers.iter().map(at).collect())
     };
     let (mut mesh, poller) = Mesh::bind(config, identity)?;

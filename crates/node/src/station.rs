@@ -111,8 +111,8 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         MeshEvent::PeerUp { info, .. } => {
             let incarnation = incarnation_id(info.incarnation);
             let text = format!(
-                "connection to {} ({}, {incarnation}) established",
-                info.name, info.listen_addr
+                "connection to {} ({}, {incarnation}) established, {}",
+                info.name, info.listen_addr, info.protection
             );
             let peer = info.remote_ip.to_string();
             tell(station, now, Kind::PeerUp, &peer, Level::Info, &text);
@@ -159,6 +159,8 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             let level = match reason {
                 // The peer warns of a refusal by its list, which is its operator's will.
                 RejectReason::Timeout | RejectReason::NotAllowedByPeer => Level::Info,
+                // A peer that ends looks the same.
+                RejectReason::Broken => Level::Info,
                 RejectReason::History if expects_stranger(station, &address) => Level::Info,
                 _ => Level::Warn,
             };

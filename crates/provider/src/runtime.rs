@@ -197,12 +197,30 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
 
 /// options_set(): all or nothing.
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
-    let changes = {
+    let (changes, security) = {
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-        options
-            .apply_string(text, Phase::Runtime)
-            .map_err(|error| error.to_string())?
+        let mut next = options.clone();
+        let changes = next.apply_string(text, Phase::Runtime);
+        let changes = changes.map_err(|error| error.to_string())?;
+        let concerns = changes
+            .iter()
+            .any(|change| setup::is_of_security(change.key));
+        // With files that do not do, everything stays as it is.
+        let security = concerns.then(|| setup::security(&next)).transpose();
+        let security = security.map_err(|error| error.to_string())?;
+        *options = next;
+        (changes, security)
     };
+    if let Some(security) = security {
+        node.with(|core| {
+            core.line
+                .as_mut()
+                .map(|line| line.mesh.set_security(security))
+        });
+        let text =
+            "socket.*: read anew, with the files of TLS; it counts for connections from now on";
+        node.logger.info(text);
+    }
     for change in changes {
         apply(node, &change)?;
     }

@@ -212,6 +212,8 @@ stats! {
         offices_handed: u64 = c"trireme_offices_handed",
         /// Times that it took the office from a sequencer that was alive all the time.
         offices_needless: u64 = c"trireme_offices_needless",
+        /// Peers that are connected without TLS.
+        plaintext_links: u64 = c"trireme_plaintext_links",
     }
 }
 

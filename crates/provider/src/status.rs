@@ -41,12 +41,18 @@ pub fn collect(node: &Node) -> Stats {
         Stats {
             node: node_stats(status),
             group,
-            own: core.engine.link().map(|link| own_stats(&link.group)),
+            own: core.engine.link().map(|link| {
+                let line = core.line.as_ref();
+                own_stats(
+                    &link.group,
+                    line.map_or(0, |line| line.mesh.plaintext_links()),
+                )
+            }),
         }
     })
 }
 
-fn own_stats(group: &Group) -> OwnStats {
+fn own_stats(group: &Group, plaintext_links: usize) -> OwnStats {
     let named = |member: &Member| {
         let names = [&member.name, &member.address];
         let name = names.into_iter().find(|name| !name.is_empty());
@@ -59,6 +65,7 @@ fn own_stats(group: &Group) -> OwnStats {
         offices_taken: counters.offices_taken,
         offices_handed: counters.offices_handed,
         offices_needless: counters.offices_needless,
+        plaintext_links: plaintext_links as u64,
     }
 }
 

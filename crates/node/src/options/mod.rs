@@ -79,6 +79,14 @@ pub enum OptionError {
         /// The last phase in which it could.
         until: Phase,
     },
+    /// The option belongs into the configuration.
+    #[error(
+        "Parameter '{key}' cannot be set in the cluster address, only in wsrep_provider_options"
+    )]
+    NotInAddress {
+        /// The option.
+        key: &'static str,
+    },
     /// `wsrep_node_address` cannot be read.
     #[error("Bad node address: {0}; correct wsrep_node_address")]
     NodeAddress(#[from] AddressError),
@@ -182,6 +190,9 @@ impl Options {
                 && phase > spec.until
             {
                 continue;
+            }
+            if spec.not_in_address && phase == Phase::Connect {
+                return Err(OptionError::NotInAddress { key: spec.name });
             }
             if phase > spec.until {
                 return Err(OptionError::Fixed {

@@ -46,6 +46,8 @@ pub struct Spec {
     pub hidden: bool,
     /// Setting it at run time is a command; the value is not kept.
     pub trigger: bool,
+    /// Refused in a cluster address: what changes it later knows no address.
+    pub not_in_address: bool,
 }
 
 impl Spec {
@@ -59,6 +61,13 @@ impl Spec {
     const fn hidden(self) -> Spec {
         Spec {
             hidden: true,
+            ..self
+        }
+    }
+
+    const fn not_in_address(self) -> Spec {
+        Spec {
+            not_in_address: true,
             ..self
         }
     }
@@ -88,6 +97,7 @@ const fn start(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
         deprecated: false,
         hidden: false,
         trigger: false,
+        not_in_address: false,
     }
 }
 
@@ -248,17 +258,19 @@ pub const SPECS: &[Spec] = &[
         Shown("auto"),
     ),
     start("socket.checksum", COUNT, Shown("2")),
-    start("socket.dynamic", Bool, Unshown("no")),
+    dynamic("socket.dynamic", Bool, Unshown("no")).not_in_address(),
     start("socket.non_blocking", FLAG, Unshown("0")).hidden(),
     dynamic("socket.recv_buf_size", Kind::AutoOrSize, Shown("auto")),
     start("socket.send_buf_size", Kind::AutoOrSize, Shown("auto")),
-    start("socket.ssl", Bool, Unshown("no")),
-    start("socket.ssl_ca", Str, Unshown("")),
-    start("socket.ssl_cert", Str, Unshown("")),
-    start("socket.ssl_cipher", Str, Unshown("")),
+    dynamic("socket.ssl", Bool, Unshown("no")).not_in_address(),
+    dynamic("socket.ssl_ca", Str, Unshown("")).not_in_address(),
+    dynamic("socket.ssl_cert", Str, Unshown("")).not_in_address(),
+    dynamic("socket.ssl_cipher", Str, Unshown("")).not_in_address(),
     start("socket.ssl_compression", Bool, Unshown("no")).deprecated(),
-    start("socket.ssl_key", Str, Unshown("")),
-    start("socket.ssl_password_file", Str, Unshown("")),
+    // Trireme's own: lists of revoked certificates.
+    dynamic("socket.ssl_crl", Str, Unshown("")).not_in_address(),
+    dynamic("socket.ssl_key", Str, Unshown("")).not_in_address(),
+    dynamic("socket.ssl_password_file", Str, Unshown("")).not_in_address(),
     dynamic("socket.ssl_reload", Bool, Unshown("no")).trigger(),
 ];
 
@@ -276,9 +288,9 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir and
-        // repl.sequencer.
-        assert_eq!(sysvars.len(), 94);
+        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir,
+        // repl.sequencer and socket.ssl_crl.
+        assert_eq!(sysvars.len(), 95);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

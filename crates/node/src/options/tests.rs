@@ -366,10 +366,18 @@ fn a_certificate_and_a_key_turn_tls_on() {
         Ok(vec![change("socket.ssl_reload", Typed::Bool(true))])
     );
     assert_eq!(tls.to_string(), text);
-    assert!(
-        plain
-            .apply_string("socket.ssl=yes", Phase::Runtime)
-            .is_err()
+    // A live cluster may go over to TLS; an address would be forgotten by the next change.
+    assert_eq!(
+        plain.apply_string("socket.ssl=yes;socket.dynamic=yes", Phase::Runtime),
+        Ok(vec![
+            change("socket.ssl", Typed::Bool(true)),
+            change("socket.dynamic", Typed::Bool(true))
+        ])
+    );
+    let key = "socket.ssl";
+    assert_eq!(
+        plain.apply_string("socket.ssl=no", Phase::Connect),
+        Err(OptionError::NotInAddress { key })
     );
 }
 
