@@ -1,56 +1,20 @@
 //! Two sides on a pair of sockets.
 
+mod common;
+
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;
 
+use common::{shake, verdict};
 use proptest::prelude::*;
 use trireme_tls::testing::{NOW, Party};
 use trireme_tls::{Credentials, Failure, Handshake, Progress, Role, Session};
-
-type Side = Result<Session<UnixStream>, Failure>;
-
-/// Steps both sides until each has come to an end.
-fn shake(acceptor: &Credentials, dialer: &Credentials) -> (Side, Side) {
-    let (near, far) = UnixStream::pair().unwrap();
-    near.set_nonblocking(true).unwrap();
-    far.set_nonblocking(true).unwrap();
-    let begin = |credentials, role, socket| Handshake::new(credentials, role, socket).unwrap();
-    let mut sides = [
-        Err(begin(acceptor, Role::Acceptor, near)),
-        Err(begin(dialer, Role::Dialer, far)),
-    ];
-    for _ in 0..100 {
-        sides = sides.map(|side| {
-            side.or_else(|handshake| match handshake.step() {
-                Ok(Progress::Waiting(handshake)) => Err(handshake),
-                Ok(Progress::Done(session)) => Ok(Ok(session)),
-                Err(failure) => Ok(Err(failure)),
-            })
-        });
-    }
-    let [acceptor, dialer] = sides.map(|side| side.expect("a handshake that does not end"));
-    (acceptor, dialer)
-}
 
 fn pair() -> (Session<UnixStream>, Session<UnixStream>) {
     let ca = Party::authority("ca");
     let node = ca.issue("node", NOW).credentials(&ca);
     let (near, far) = shake(&node, &node);
     (near.unwrap(), far.unwrap())
-}
-
-/// What a dialer learns once it reads: in TLS 1.3 its handshake ends before the acceptor has seen its certificate.
-fn verdict(dialer: Side) -> Failure {
-    match dialer {
-        Err(failure) => failure,
-        Ok(mut session) => {
-            session.readable(false);
-            match session.read(&mut [0]) {
-                Ok(_) => Failure::Closed,
-                Err(error) => Failure::from_io(&error),
-            }
-        }
-    }
 }
 
 #[test]
