@@ -159,8 +159,8 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             let level = match reason {
                 // The peer warns of a refusal by its list, which is its operator's will.
                 RejectReason::Timeout | RejectReason::NotAllowedByPeer => Level::Info,
-                // A peer that ends looks the same.
-                RejectReason::Broken => Level::Info,
+                // A peer that ends looks the same as the first; a cluster that goes over to TLS brings the second.
+                RejectReason::Broken | RejectReason::TlsInVain => Level::Info,
                 RejectReason::History if expects_stranger(station, &address) => Level::Info,
                 _ => Level::Warn,
             };

@@ -134,6 +134,8 @@ pub enum RejectReason {
     Application,
     /// Only one of the two encrypts, or one does not trust the other's certificate.
     Tls,
+    /// A peer that is connected without TLS calls with it, too.
+    TlsInVain,
     /// The connection broke during the TLS handshake.
     Broken,
     /// No connection could be accepted.

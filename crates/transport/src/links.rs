@@ -5,6 +5,7 @@
 //! more than one, and never none.
 
 use std::io;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
@@ -428,7 +429,20 @@ impl Mesh {
         if connection.state == State::Up {
             return self.drop_connection(token, DownReason::Invalid(error));
         }
-        let (reason, text) = describe_invalid(&connection.label(), &error);
+        let remote_ip = connection.remote.ip().to_canonical();
+        let (mut reason, mut text) = describe_invalid(&connection.label(), &error);
+        let is_tls =
+            matches!(&error, FrameError::ForeignProtocol(first) if first.starts_with(&[0x16]));
+        if is_tls && self.knows_peer_at(remote_ip) {
+            reason = RejectReason::TlsInVain;
+            text = format!(
+                "a peer at {remote_ip} is connected without TLS and calls with TLS as well, which this node does not take: set \
+                 the same socket.ssl on all nodes; while a cluster goes over to TLS, socket.dynamic=yes takes both"
+            );
+        }
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
         if reason == RejectReason::Malformed {
             return self.refuse(
                 token,
@@ -444,6 +458,15 @@ impl Mesh {
         if let Some(target) = target {
             self.book.slow_down(&target, self.now_ms);
         }
+    }
+
+    /// Whether a peer there has said a Hello that this node takes.
+    fn knows_peer_at(&self, ip: IpAddr) -> bool {
+        let mut peers = self
+            .connections
+            .values()
+            .filter_map(|connection| connection.peer.as_ref());
+        peers.any(|peer| peer.remote_ip == ip)
     }
 
     /// Ends a connection.

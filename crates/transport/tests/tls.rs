@@ -157,6 +157,9 @@ fn a_node_may_accept_both_while_a_cluster_changes_over() {
     let tls = Node::with(secure(&[&a.address], &of(&ca)), identity(3));
     wait_until("both kinds linked", || a.linked().len() == 2);
     assert_eq!(a.lock().mesh.plaintext_links(), 1);
+    // It calls the plain one with TLS, too, which is no trouble.
+    let text = plain.wait_rejected(RejectReason::TlsInVain);
+    assert!(text.contains("is connected without TLS"), "{text}");
     assert_eq!(plain.send(a.id, b"plain"), SendOutcome::Queued);
     assert_eq!(a.wait_frame(plain.id), b"plain");
     // The one without TLS learns it, and the last door closes: no member was lost for longer than a call takes.
