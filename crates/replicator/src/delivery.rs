@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::effect::{Effect, Lost};
 use crate::history::History;
 use crate::isolation::Isolation;
+use crate::ist::received_ist;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
@@ -296,10 +297,23 @@ impl Replicator {
             Some(_) => self.note_overrides(),
             None => {}
         }
+        if matches!(self.stage, Stage::Active) {
+            self.tell_missed();
+        }
         let view = self.primary_view(seqno, &configuration);
         self.push_task(Task::View(view), Some(seqno), Payload::None);
         self.tell_synced();
         self.donors_lost(&lost);
+    }
+
+    /// A node that kept its log got what it has missed with the order itself: told as an incremental transfer is, which the
+    /// operator expects after an absence (galera.galera_ist_progress).
+    fn tell_missed(&mut self) {
+        let missed = (self.control.as_ref()).and_then(|c| c.views.missed_by(self.me));
+        if let Some(count) = missed {
+            let text = received_ist(count, count);
+            self.log(Level::Info, text);
+        }
     }
 
     /// What is delivered is of before this process was a member: its log is read back.

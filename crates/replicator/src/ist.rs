@@ -122,6 +122,12 @@ impl Stage {
     }
 }
 
+/// In Galera's words: so many of the missing entries are here.
+pub(crate) fn received_ist(done: Seqno, total: Seqno) -> String {
+    let percent = done as f64 * 100.0 / total as f64;
+    format!("Receiving IST... {percent:.1}% ({done}/{total} events) complete.")
+}
+
 impl Replicator {
     /// Who may have missing entries; the first is asked first.
     pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
@@ -455,11 +461,7 @@ impl Replicator {
         let (done, total) = (ist.next - first, upto - first + 1);
         if done == total || self.now_ms >= ist.reported_ms + REPORT_MS {
             ist.reported_ms = self.now_ms;
-            let percent = done as f64 * 100.0 / total as f64;
-            self.log(
-                Level::Info,
-                format!("Receiving IST... {percent:.1}% ({done}/{total} events) complete."),
-            );
+            self.log(Level::Info, received_ist(done, total));
         }
     }
 

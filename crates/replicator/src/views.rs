@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
-use trireme_group::Configuration;
+use trireme_group::{Configuration, Incarnation};
 
 /// How many views are remembered.
 const RECENT: usize = 64;
@@ -66,6 +66,15 @@ impl Views {
         views.find(|(at, end)| at >= end).map(|(at, _)| at)
     }
 
+    /// How many entries came while `member` was in no view, if the last view is the first one after that; the view counts, too.
+    pub fn missed_by(&self, member: Incarnation) -> Option<Seqno> {
+        let mut views = self.0.iter().rev();
+        let is_in = |view: &Configuration| view.index_of(member).is_some();
+        let (last, _) = views.next().filter(|(_, view)| is_in(view))?;
+        let without = views.take_while(|(_, view)| !is_in(view));
+        without.last().map(|(first, _)| last - first + 1)
+    }
+
     /// The view with exactly this seqno, if it is remembered.
     pub fn with(&self, seqno: Seqno) -> Option<&Configuration> {
         let found = self.0.iter().find(|(at, _)| *at == seqno);
@@ -76,5 +85,41 @@ impl Views {
 impl FromIterator<(Seqno, Configuration)> for Views {
     fn from_iter<T: IntoIterator<Item = (Seqno, Configuration)>>(views: T) -> Views {
         Views(views.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::Uuid;
+
+    use super::*;
+
+    fn id(number: u8) -> Incarnation {
+        Incarnation(Uuid([number; 16]))
+    }
+
+    fn view(members: &[u8]) -> Configuration {
+        let member = |number: &u8| trireme_group::Member {
+            incarnation: id(*number),
+            ..trireme_group::Member::default()
+        };
+        Configuration {
+            members: members.iter().map(member).collect(),
+            ..Configuration::default()
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_back_has_missed_what_came_since_it_was_left_out() {
+        let mut views = Views::default();
+        let mut push = |seqno, members: &[u8]| {
+            views.push(seqno, view(members));
+            [1, 2].map(|number| views.missed_by(id(number)))
+        };
+        assert_eq!(push(2, &[1, 2]), [None, None]);
+        assert_eq!(push(3, &[1]), [None, None]);
+        assert_eq!(push(8, &[1]), [None, None]);
+        assert_eq!(push(15, &[1, 2]), [None, Some(13)]);
+        assert_eq!(push(20, &[1, 2]), [None, None], "told already");
     }
 }
