@@ -1,5 +1,5 @@
 //! The invariants. Everything committed anywhere is compared with one truth, entry by entry; a broken rule panics with
-//! its number in `protocol-rules.md`.
+//! its number in `docs/protocol.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
