@@ -7,14 +7,13 @@ set -euo pipefail
 packages=$1
 sample=/etc/mysql/mariadb.conf.d/61-trireme.cnf
 defaults=/etc/default/trireme-arbitrator
-unit=/usr/lib/systemd/system/trireme-arbitrator.service
 state=/var/lib/trireme-arbitrator
 log=/tmp/log
-server= arbitrator=
+server= started=
 mapfile -t newer < <(find "$packages" -name 'trireme*.deb' -not -name '*dbgsym*')
 
 say() { echo "test-deb: $(. /etc/os-release; echo "$VERSION_CODENAME"): $*"; }
-fail() { say "FAILED: $*" >&2; tail -n 30 "$log" /tmp/server.log /tmp/arbitrator.log >&2 2>/dev/null; exit 1; }
+fail() { say "FAILED: $*" >&2; tail -n 30 "$log" /tmp/server.log /tmp/trireme-*.log >&2 2>/dev/null; exit 1; }
 check() { local what=$1; shift; "$@" >> "$log" 2>&1 || fail "$what"; }
 apt() { DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@" >> "$log" 2>&1; }
 sql() { mariadb -N -B -e "$1" 2>> "$log"; }
@@ -41,16 +40,22 @@ stop_server() {
     wait "$server" || fail "the server ended with an error"
 }
 
-# The command of the unit's ExecStart line, with its settings, as an ordinary user.
-start_arbitrator() {
-    local command
-    command=$(sed -n 's/^ExecStart=//p' "$unit")
+# The command of a unit's ExecStart line, with its settings, as an ordinary user.
+start_unit() {
+    local unit=$1 user=$2 command
+    command=$(sed -n 's/^ExecStart=//p' "/usr/lib/systemd/system/$unit.service")
     # systemd takes each ${NAME} for one argument.
-    command=$(sed -e "s|%S/trireme-arbitrator|$state|" -e 's|\(\S*\${[A-Z_]*}\)|"\1"|g' <<< "$command")
-    install -d -m 0700 -o nobody "$state"
-    (set -a && . "$defaults" && eval "exec setpriv --reuid=nobody --clear-groups $command") >> /tmp/arbitrator.log 2>&1 &
-    arbitrator=$!
+    command=$(sed -e "s|%S/|/var/lib/|" -e 's|\(\S*\${[A-Z_]*}\)|"\1"|g' <<< "$command")
+    (set -a && . "/etc/default/$unit" && eval "exec setpriv --reuid=$user --clear-groups $command") >> "/tmp/$unit.log" 2>&1 &
+    started=$!
 }
+
+stop_unit() {
+    kill "$started"
+    wait "$started" || [ $? = 130 ] || fail "$1 ended with an error"
+}
+
+http() { exec 8<> /dev/tcp/127.0.0.1/8077 && printf 'GET %s HTTP/1.1\r\n\r\n' "$1" >&8 && cat <&8; }
 
 # The packages under a lower version, with other comments in their configuration.
 make_older() {
@@ -101,14 +106,23 @@ eventually "the node is ready" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep
 check "the node takes writes" sql "CREATE DATABASE deb; CREATE TABLE deb.t (a INT PRIMARY KEY); INSERT INTO deb.t VALUES (1)"
 
 say "an arbitrator starts as its unit says"
-check "systemd takes the unit" systemd-analyze verify "$unit"
+for unit in trireme-arbitrator trireme-agent; do check "systemd takes $unit" systemd-analyze verify $unit.service; done
 check "systemd takes the setting for the server" sh -c "! systemd-analyze verify mariadb.service 2>&1 | grep -i trireme"
-start_arbitrator
+install -d -m 0700 -o nobody $state
+start_unit trireme-arbitrator nobody
 eventually "the cluster has two members" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 2"
 check "a write with the arbitrator" sql "INSERT INTO deb.t VALUES (2)"
-kill $arbitrator
-wait $arbitrator || fail "the arbitrator ended with an error"
+stop_unit trireme-arbitrator
 eventually "the arbitrator has left" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 1"
+
+say "an agent starts as its unit says, and needs no password"
+trireme agent grant | mariadb
+useradd --system trireme-agent
+start_unit trireme-agent trireme-agent
+eventually "the agent answers" http /health/live
+check "the node takes writes" grep -q '^ok: Synced' <(http /health/write)
+check "the node has metrics" grep -q '^wsrep_cluster_size 1$' <(http /metrics)
+stop_unit trireme-agent
 
 say "the program, its pages and completions"
 check "trireme --version" trireme --version

@@ -21,6 +21,7 @@ use trireme_trials::crash;
 use trireme_trials::demo::{self, DemoOptions};
 use trireme_trials::soak::{self, SoakOptions};
 
+mod agent;
 mod cluster_commands;
 mod pages;
 
@@ -45,6 +46,8 @@ struct Garbd {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Beside a server: health checks, metrics and status of its node over HTTP.
+    Agent(agent::AgentArgs),
     /// A member of a cluster without a database: votes, keeps the log, serves missing write-sets.
     Arbitrator(ArbitratorArgs),
     /// A cluster of MariaDB servers on this machine, for trying things out.
@@ -188,6 +191,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), AnyError> {
     match command {
+        Command::Agent(args) => Ok(agent::run(args)?),
         Command::Arbitrator(args) => Ok(arbitrator::run(args)?),
         Command::Cluster(ClusterCommand::Up(args)) => up(args),
         Command::Cluster(ClusterCommand::Down { dir, delete }) => Ok(cluster_commands::down(

@@ -5,6 +5,7 @@
 //! the same build: with Galera's, most of these tests show that they ask for nothing that Galera's users do not have.
 
 mod real {
+    mod agent;
     mod apart;
     mod arbitrator;
     mod blackout;

@@ -1,0 +1,172 @@
+//! The agent: one reading of the server for all who ask at about the same time.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::database::{Database, DatabaseError, Login};
+use crate::freshness::Freshness;
+use crate::health::{self, Verdict};
+use crate::http::{self, Response, Status};
+use crate::metrics;
+use crate::request::{Question, Request};
+use crate::sample::Sample;
+
+/// A reading serves all who ask within this time: the server is asked at most four times a second.
+const REUSE: Duration = Duration::from_millis(250);
+/// How long each step of an answer of the server may take.
+const SERVER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why the agent does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The address cannot be listened at.
+    #[error("cannot listen at {address}: {source}; choose another address with --listen")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// No thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A running agent. It serves until the process ends.
+pub struct Agent {
+    address: SocketAddr,
+}
+
+impl Agent {
+    /// Listens at `address` (host:port) and answers from then on, also while the server is down.
+    pub fn start(login: Login, address: &str) -> Result<Self, AgentError> {
+        let listen = |source| AgentError::Listen {
+            address: address.to_owned(),
+            source,
+        };
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let office = Office {
+            readings: Mutex::new(Readings {
+                database: Database::new(login.clone(), SERVER_PATIENCE),
+                last: None,
+            }),
+            freshness: Freshness::start(login)?,
+        };
+        http::serve(listener, move |request| office.answer(request))?;
+        Ok(Self { address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+type Seen = Arc<Result<Sample, DatabaseError>>;
+
+struct Readings {
+    database: Database,
+    last: Option<(Instant, Seen)>,
+}
+
+struct Office {
+    readings: Mutex<Readings>,
+    freshness: Freshness,
+}
+
+impl Office {
+    fn answer(&self, request: Request) -> Response {
+        let seen = self.read();
+        let seen = seen.as_ref().as_ref();
+        match request.question {
+            Question::Live => verdict(&health::live(seen)),
+            Question::Ready => verdict(&health::ready(seen)),
+            Question::Write => verdict(&health::write(seen)),
+            Question::Read(limit) => {
+                let ready = health::ready(seen);
+                verdict(&match limit {
+                    Some(limit) if ready.ok => self.freshness.within(limit),
+                    _ => ready,
+                })
+            }
+            Question::Metrics => match metrics::text(seen) {
+                Ok(body) => Response {
+                    status: Status::Ok,
+                    content_type: metrics::CONTENT_TYPE,
+                    body,
+                },
+                Err(error) => Response::text(Status::Error, &error.to_string()),
+            },
+            Question::Status => Response {
+                status: Status::Ok,
+                content_type: "application/json",
+                body: format!("{:#}\n", status(seen)),
+            },
+        }
+    }
+
+    /// Holds the lock while it asks: others wait for the same answer.
+    fn read(&self) -> Seen {
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        match &readings.last {
+            Some((at, seen)) if at.elapsed() < REUSE => Arc::clone(seen),
+            _ => {
+                let seen = Arc::new(readings.database.sample());
+                readings.last = Some((Instant::now(), Arc::clone(&seen)));
+                seen
+            }
+        }
+    }
+}
+
+fn verdict(verdict: &Verdict) -> Response {
+    let status = if verdict.ok {
+        Status::Ok
+    } else {
+        Status::Unavailable
+    };
+    Response::text(status, &verdict.to_string())
+}
+
+fn status(seen: Result<&Sample, &DatabaseError>) -> Value {
+    let check = |verdict: Verdict| json!({ "ok": verdict.ok, "reason": verdict.reason });
+    json!({
+        "version": 1,
+        "checks": {
+            "live": check(health::live(seen)),
+            "ready": check(health::ready(seen)),
+            "write": check(health::write(seen)),
+        },
+        "error": seen.err().map(DatabaseError::to_string),
+        "status": seen.ok().map(Sample::all_status),
+        "variables": seen.ok().map(Sample::all_variables),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_server_the_status_says_so() {
+        let login = Login {
+            socket: "/nonexistent/socket".into(),
+            user: "x".to_owned(),
+            password: None,
+        };
+        let seen = Database::new(login, SERVER_PATIENCE).sample();
+        let status = status(seen.as_ref());
+        assert_eq!(status["checks"]["live"]["ok"], false);
+        let error = status["error"].as_str().unwrap();
+        assert!(
+            error.starts_with("no answer at /nonexistent/socket: "),
+            "{error}"
+        );
+        assert_eq!(status["status"], Value::Null);
+    }
+}

@@ -1,0 +1,114 @@
+//! The SQL side: one connection to the server, opened anew after an error.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+use crate::sample::Sample;
+
+/// More than any answer that is asked for here.
+const MAX_PACKET_BYTES: usize = 1 << 20;
+
+/// How to reach the server.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The server's Unix socket.
+    pub socket: PathBuf,
+    /// The SQL user.
+    pub user: String,
+    /// Its password; `None` for a user that the server knows by the name of the process's owner.
+    pub password: Option<String>,
+}
+
+/// What became of a question to the server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    /// The server answers, but not this question: the number and text of its error.
+    #[error("the server refuses: {1} (error {0})")]
+    Refused(u16, String),
+    /// No answer.
+    #[error("no answer at {socket}: {reason}")]
+    Silent {
+        /// The server's socket.
+        socket: String,
+        /// What the system or the protocol says.
+        reason: String,
+    },
+}
+
+/// At most one connection.
+pub(crate) struct Database {
+    login: Login,
+    timeout: Duration,
+    conn: Option<Conn>,
+}
+
+impl Database {
+    /// Connects when there is something to ask. Each step of an answer may take `timeout`.
+    pub(crate) fn new(login: Login, timeout: Duration) -> Self {
+        Self {
+            login,
+            timeout,
+            conn: None,
+        }
+    }
+
+    /// What the server says of its node.
+    pub(crate) fn sample(&mut self) -> Result<Sample, DatabaseError> {
+        self.ask(|conn| {
+            Ok(Sample::new(
+                conn.query(r"SHOW GLOBAL STATUS LIKE 'wsrep\_%'")?,
+                conn.query(
+                    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'wsrep_on', \
+                     'wsrep_cluster_name', 'wsrep_node_name', 'wsrep_reject_queries')",
+                )?,
+            ))
+        })
+    }
+
+    /// Returns when this node has applied all that the cluster had committed at the time of the call.
+    pub(crate) fn catch_up(&mut self) -> Result<(), DatabaseError> {
+        self.ask(|conn| {
+            conn.query_drop("SET SESSION wsrep_sync_wait = 1")?;
+            conn.query_drop("SELECT 1")
+        })
+    }
+
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut Conn) -> mysql::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        let answer = match self.conn.take() {
+            Some(conn) => Ok(conn),
+            None => self.connect(),
+        }
+        .and_then(|mut conn| {
+            let answer = question(&mut conn)?;
+            // After an error the connection is given up: its state is unknown.
+            self.conn = Some(conn);
+            Ok(answer)
+        });
+        answer.map_err(|error| match error {
+            mysql::Error::MySqlError(error) => DatabaseError::Refused(error.code, error.message),
+            other => DatabaseError::Silent {
+                socket: self.login.socket.display().to_string(),
+                reason: other.to_string(),
+            },
+        })
+    }
+
+    fn connect(&self) -> mysql::Result<Conn> {
+        let options = OptsBuilder::new()
+            .socket(Some(self.login.socket.to_string_lossy()))
+            .prefer_socket(false)
+            .user(Some(&self.login.user))
+            .pass(self.login.password.as_deref())
+            // A known value spares the query for it, which a node without a majority might refuse.
+            .max_allowed_packet(Some(MAX_PACKET_BYTES))
+            .read_timeout(Some(self.timeout))
+            .write_timeout(Some(self.timeout));
+        Conn::new(options)
+    }
+}

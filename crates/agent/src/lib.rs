@@ -1,0 +1,21 @@
+//! `trireme agent`: a process beside a MariaDB server. It reads the state of the node by SQL, and answers health checks,
+//! Prometheus and people over HTTP.
+//!
+//! It has at most two connections to the server, of a user without privileges, and asks at most four times a second,
+//! however many clients ask it. Without it the server misses nothing.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod database;
+mod freshness;
+mod grant;
+mod health;
+mod http;
+mod metrics;
+mod request;
+mod sample;
+
+pub use agent::{Agent, AgentError};
+pub use database::Login;
+pub use grant::grant;

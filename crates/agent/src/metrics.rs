@@ -1,0 +1,203 @@
+//! A sample as OpenMetrics text for Prometheus.
+//!
+//! Each number of SHOW STATUS is a metric by its own name, so that whoever knows the one finds the other.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::database::DatabaseError;
+use crate::health;
+use crate::sample::Sample;
+
+/// The content type of [`text`].
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Status variables that only grow while the server runs. All other numbers are gauges.
+const COUNTERS: [&str; 16] = [
+    "wsrep_causal_reads",
+    "wsrep_flow_control_paused_ns",
+    "wsrep_flow_control_recv",
+    "wsrep_flow_control_sent",
+    "wsrep_local_bf_aborts",
+    "wsrep_local_cert_failures",
+    "wsrep_local_commits",
+    "wsrep_local_replays",
+    "wsrep_received",
+    "wsrep_received_bytes",
+    "wsrep_repl_data_bytes",
+    "wsrep_repl_keys",
+    "wsrep_repl_keys_bytes",
+    "wsrep_repl_other_bytes",
+    "wsrep_replicated",
+    "wsrep_replicated_bytes",
+];
+
+/// All metrics of a node; of a server that does not answer, that it is down.
+pub(crate) fn text(seen: Result<&Sample, &DatabaseError>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Node {
+        ready: health::ready(seen).ok,
+        write: health::write(seen).ok,
+        sample: seen.ok().cloned(),
+    }));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Node {
+    ready: bool,
+    write: bool,
+    sample: Option<Sample>,
+}
+
+impl Collector for Node {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let flags = [
+            (
+                "trireme_up",
+                "Whether the server answers SQL",
+                self.sample.is_some(),
+            ),
+            (
+                "trireme_ready",
+                "Whether the node serves SQL in the primary component",
+                self.ready,
+            ),
+            (
+                "trireme_write_ready",
+                "Whether the node takes writes and is in step",
+                self.write,
+            ),
+        ];
+        for (name, help, value) in flags {
+            put(&mut encoder, name, help, &ConstGauge::new(i64::from(value)))?;
+        }
+        let Some(sample) = &self.sample else {
+            return Ok(());
+        };
+        let info = Info::new(vec![
+            ("cluster", sample.variable("wsrep_cluster_name").to_owned()),
+            ("node", sample.variable("wsrep_node_name").to_owned()),
+            (
+                "provider",
+                sample.status("wsrep_provider_version").to_owned(),
+            ),
+            ("server", sample.variable("version").to_owned()),
+            (
+                "state",
+                sample.status("wsrep_local_state_comment").to_owned(),
+            ),
+        ]);
+        put(
+            &mut encoder,
+            "trireme_node",
+            "Names and versions of the node",
+            &info,
+        )?;
+        for (name, value) in sample.all_status() {
+            put_status(&mut encoder, name, value)?;
+        }
+        Ok(())
+    }
+}
+
+fn put_status(encoder: &mut DescriptorEncoder, name: &str, value: &str) -> fmt::Result {
+    let help = format!("Status variable {name}");
+    if COUNTERS.contains(&name) {
+        if let Ok(count) = value.parse::<u64>() {
+            return put(encoder, name, &help, &ConstCounter::new(count));
+        }
+    }
+    if let Ok(number) = value.parse::<i64>() {
+        return put(encoder, name, &help, &ConstGauge::new(number));
+    }
+    let number = match value {
+        "ON" | "true" | "Primary" => 1.0,
+        "OFF" | "false" | "non-Primary" => 0.0,
+        // Text, of which a number may be made by chance ("nan"), is no metric.
+        _ => match value.parse::<f64>() {
+            Ok(number) if number.is_finite() => number,
+            _ => return Ok(()),
+        },
+    };
+    put(encoder, name, &help, &ConstGauge::new(number))
+}
+
+fn put(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    metric: &impl EncodeMetric,
+) -> fmt::Result {
+    let one = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+    metric.encode(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        let own = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        pairs.iter().map(own).collect()
+    }
+
+    #[test]
+    fn numbers_are_metrics_by_their_names_and_text_is_none() {
+        let sample = Sample::new(
+            rows(&[
+                ("wsrep_local_commits", "7"),
+                ("wsrep_last_committed", "-1"),
+                ("wsrep_flow_control_paused", "0.25"),
+                ("wsrep_ready", "ON"),
+                (
+                    "wsrep_cluster_state_uuid",
+                    "3b1c0f2e-0102-11ee-8b1c-00ff7f80a5c3",
+                ),
+            ]),
+            Vec::new(),
+        );
+        let text = text(Ok(&sample)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for line in [
+            "trireme_up 1",
+            "trireme_ready 0",
+            "wsrep_local_commits_total 7",
+            "wsrep_last_committed -1",
+            "wsrep_flow_control_paused 0.25",
+            "wsrep_ready 1.0",
+            "# TYPE wsrep_local_commits counter",
+        ] {
+            assert!(lines.contains(&line), "{line} is not in:\n{text}");
+        }
+        assert!(!text.contains("3b1c0f2e"), "{text}");
+        assert_eq!(lines.last(), Some(&"# EOF"));
+    }
+
+    #[test]
+    fn hostile_names_stay_within_their_label() {
+        let name = "a\"} 1\nwsrep_ready 1\\";
+        let sample = Sample::new(Vec::new(), rows(&[("wsrep_node_name", name)]));
+        let text = text(Ok(&sample)).unwrap();
+        assert!(text.contains(r#"node="a\"} 1\nwsrep_ready 1\\""#), "{text}");
+        assert!(
+            !text.lines().any(|line| line.starts_with("wsrep_ready")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_down() {
+        let error = DatabaseError::Refused(1, String::new());
+        assert!(text(Err(&error)).unwrap().contains("trireme_up 0\n"));
+    }
+}
