@@ -34,7 +34,7 @@ impl Replicator {
 
     /// Answers the reads whose point is released here.
     pub(crate) fn grant_reads(&mut self) {
-        if let Some(control) = &self.control {
+        if let Some(control) = self.context.control() {
             let (positions, seqno) = (&self.positions, control.seqno());
             self.causal.processed(control.position, |at| {
                 // What is not remembered is released, or this node has not got so far yet: its control
@@ -132,7 +132,10 @@ impl Replicator {
         let possible = self.primary
             && !self.leaving
             && !self.works.shows_non_primary()
-            && self.my_state().is_some_and(|s| s != NodeState::Joiner);
+            && self
+                .context
+                .my_node_state()
+                .is_some_and(|s| s != NodeState::Joiner);
         if possible {
             let as_donor = self.works.is_known_donor();
             self.submit(Sent::Desync { ticket, as_donor }, &Message::Desync);
@@ -150,7 +153,10 @@ impl Replicator {
     /// Makes what the order knows of this node's desyncs what its callers were told. A desync that
     /// was given up may be ordered after all, and so may a resync that was said again.
     pub(crate) fn settle_desyncs(&mut self) {
-        let seat = self.control.as_ref().and_then(|c| c.members.get(&self.me));
+        let seat = self
+            .context
+            .control()
+            .and_then(|c| c.members.get(&self.context.me()));
         let Some(seat) = seat.filter(|seat| seat.state != NodeState::Joiner) else {
             return;
         };

@@ -245,7 +245,7 @@ impl Replicator {
         while let Some((ticket, ordered)) = self.transactions.next_replay(&self.order) {
             self.counters.local_replays += 1;
             let apply = self.apply_task(
-                self.me,
+                self.context.me(),
                 &ordered.write_set,
                 ordered.seqno,
                 ordered.depends_on,

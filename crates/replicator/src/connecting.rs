@@ -28,8 +28,7 @@ impl Replicator {
         } else {
             self.place(&connect)
         };
-        self.me_before = std::mem::replace(&mut self.me, connect.incarnation);
-        self.my_member = connect.me;
+        self.context.connect(connect.incarnation, connect.me);
         self.server_running = connect.server_running;
         self.overrides = connect.overrides;
         self.overrides_below_log = None;
@@ -51,13 +50,10 @@ impl Replicator {
         self.snapshot_at = -1;
         self.held.clear();
         self.spreads.clear();
-        self.asking.forget(self.now_ms);
         self.held_reads.clear();
         self.lost_rollbacks.clear();
         self.joined_at = -1;
-        self.flow.forget(self.now_ms);
-        self.patience.forget();
-        self.absence = crate::absence::Absence::default();
+        self.flow_control.start_over(self.context.now_ms());
         self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
@@ -66,14 +62,14 @@ impl Replicator {
         (self.delivered_to, self.committed_to) = (0, 0);
         self.home = None;
         self.keep_home();
-        self.control = match (connect.bootstrap, connect.control) {
+        let control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let goes_on = self.local.uuid == history;
                 let seqno = if goes_on { self.local.seqno.max(0) } else { 0 };
                 let mut forks = self.overrides.clone();
                 // One at its position, too: it was bootstrapped there before.
                 forks.retain(|(_, fork)| goes_on && *fork <= seqno);
-                let max_length = self.options.cert_max_length;
+                let max_length = self.context.options().cert_max_length;
                 Some(Control::found(history, seqno, forks, max_length))
             }
             (None, Some(bytes)) => match Control::decode(bytes) {
@@ -88,15 +84,17 @@ impl Replicator {
             },
             (None, None) => None,
         };
+        self.context.set_control(control);
         self.note_home();
         self.stage = Stage::Admission(SnapshotPull::default());
     }
 
     /// The node is to be the first of this history, whose state its database is.
     pub(crate) fn found(&mut self, history: Uuid) {
-        let max_length = self.options.cert_max_length;
+        let max_length = self.context.options().cert_max_length;
         self.founding = true;
-        self.control = Some(Control::found(history, 0, Vec::new(), max_length));
+        let control = Control::found(history, 0, Vec::new(), max_length);
+        self.context.set_control(Some(control));
         // From here on the database counts, whenever the process ends.
         let gtid = Gtid {
             uuid: history,
@@ -153,10 +151,7 @@ impl Replicator {
         self.stage = Stage::Active;
         self.server_running = true; // before anything is applied: the first view sees to it
         self.order = Order::new(seqno - 1);
-        self.applied_history = self
-            .control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history);
+        self.applied_history = self.context.history().unwrap_or(self.applied_history);
         self.note_overrides();
         self.out.push(Action::Admitted);
         self.show_connected();

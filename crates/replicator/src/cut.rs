@@ -67,11 +67,14 @@ impl Replicator {
     /// Submits Cut when it is due. Its value: nothing that this node submits from now on has seen
     /// less.
     pub(crate) fn report_cut(&mut self) {
-        if !self.cuts.is_due(self.now_ms, &self.options.thresholds) {
+        if !self
+            .cuts
+            .is_due(self.context.now_ms(), &self.context.options().thresholds)
+        {
             return;
         }
-        (self.cuts.write_sets, self.cuts.last_ms) = (0, self.now_ms);
-        if self.abstains() || !self.may_write() {
+        (self.cuts.write_sets, self.cuts.last_ms) = (0, self.context.now_ms());
+        if self.context.abstains() || !self.may_write() {
             return;
         }
         let low = self.order.low();
@@ -79,18 +82,20 @@ impl Replicator {
             .submissions
             .least_seen()
             .map_or(low, |seen| seen.min(low));
-        if cut > self.my_seat().map_or(0, |seat| seat.cut) {
+        if cut > self.context.my_state().map_or(0, |seat| seat.cut) {
             self.submit_once(Sent::Cut, &Message::Cut(cut));
         }
     }
 
     /// Tells the log what this node still needs, and what the others may lack (rule 12).
     pub(crate) fn pin_log(&mut self) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         if !matches!(self.stage, Stage::Active) {
             return; // the database may follow from the own log
         }
-        let wraps = self.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
+        let wraps = self.context.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
         let mut needed = control.certification.floor().min(self.order.low());
         if wraps {
             needed = self.order.low();
@@ -99,7 +104,9 @@ impl Replicator {
             true => Vec::new(),
             false => control.reported(),
         };
-        let others = reported.into_iter().filter(|(id, _)| *id != self.me);
+        let others = reported
+            .into_iter()
+            .filter(|(id, _)| *id != self.context.me());
         let unreported: Vec<_> = (others.clone())
             .map(|(id, cut)| (id, self.marks.above(cut)))
             .collect();
@@ -116,12 +123,13 @@ impl Replicator {
             Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
             _ => control.position,
         };
-        let keep_from = match self.is_arbitrator() {
+        let keep_from = match self.context.is_arbitrator() {
             true => needed_from, // it has no database
             false if planted(Mutant::WaitingNotPinned) => needed_from,
             false => {
-                let unflushed_ms = self.options.thresholds.unflushed_ms;
-                self.pins.keep(self.now_ms, needed_from, unflushed_ms)
+                let unflushed_ms = self.context.options().thresholds.unflushed_ms;
+                self.pins
+                    .keep(self.context.now_ms(), needed_from, unflushed_ms)
             }
         };
         self.out.push(Action::PinLog {
@@ -133,10 +141,10 @@ impl Replicator {
     /// An arbitrator may be the only one left to have what a data member of the view lacks (rule 12). A log that
     /// begins at its admission lacks that, too, until they have reported all that came before: no vote yet.
     pub(crate) fn log_is_deep_enough(&self, history: &dyn History) -> bool {
-        let Some(control) = &self.control else {
+        let Some(control) = self.context.control() else {
             return false;
         };
-        if !self.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
+        if !self.context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
             return true;
         }
         let first = history.first_seqno().unwrap_or(control.seqno() + 1);

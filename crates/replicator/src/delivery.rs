@@ -1,12 +1,11 @@
 //! The walk of a delivered entry: certified in order, then to the waiting client or an applier.
 
 use trireme_certification::{Outcome, Seqno, Verdict};
-use trireme_group::{Configuration, Delivery, Position, SubmissionId};
+use trireme_group::{Delivery, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::backlog::Entry;
-use crate::control::Control;
 use crate::effect::{Effect, Lost};
 use crate::history::History;
 use crate::isolation::Isolation;
@@ -28,10 +27,10 @@ impl Replicator {
             return;
         }
         // A peer's control state may be ahead of what the group has delivered here.
-        let is_known = (self.control.as_ref()).is_some_and(|c| position <= c.position);
+        let is_known = (self.context.control()).is_some_and(|c| position <= c.position);
         match delivery {
             Delivery::Configuration(configuration) if is_known => {
-                self.primary = configuration.index_of(self.me).is_some();
+                self.primary = configuration.index_of(self.context.me()).is_some();
             }
             _ if is_known => {}
             delivery => self.backlog.push(position, delivery, &self.memory),
@@ -41,7 +40,7 @@ impl Replicator {
     /// Processes what was delivered, as long as nothing forbids it; of what has to be read back, a part.
     pub(crate) fn process_backlog(&mut self, history: &dyn History) {
         let mut read_bytes = 0;
-        while self.control.is_some() {
+        while self.context.control().is_some() {
             if self.backlog.next_is_missing() {
                 if self.is_a_slice(read_bytes) {
                     break; // see `next_deadline_ms`
@@ -69,7 +68,7 @@ impl Replicator {
         if self.takes_nothing_in() {
             return;
         }
-        if let Some(control) = &mut self.control {
+        if let Some(control) = self.context.control_mut() {
             control.position = control.position.max(self.delivered_to);
         }
     }
@@ -85,15 +84,15 @@ impl Replicator {
     fn next_passes_a_pause(&self) -> bool {
         match self.backlog.front() {
             Some(Entry::Delivered(Delivery::Submission { id, payload })) => {
-                let may_donate = self.my_state() == Some(NodeState::Synced);
-                Message::needs_no_server(payload, id.incarnation == self.me, may_donate)
+                let may_donate = self.context.my_node_state() == Some(NodeState::Synced);
+                Message::needs_no_server(payload, id.incarnation == self.context.me(), may_donate)
             }
             _ => false,
         }
     }
 
     fn process(&mut self, position: Position, delivery: Delivery) {
-        let Some(control) = &mut self.control else {
+        let Some(control) = self.context.control_mut() else {
             return; // `process_backlog` has seen it
         };
         let effect = control.process(position, delivery);
@@ -163,7 +162,7 @@ impl Replicator {
 
     /// What the submission was, if it is one of ours that somebody waits for.
     fn own(&mut self, id: SubmissionId) -> Option<Sent> {
-        if id.incarnation != self.me {
+        if id.incarnation != self.context.me() {
             return None;
         }
         for sent in self.submissions.take_overtaken(id.number) {
@@ -204,11 +203,11 @@ impl Replicator {
             // No correct member orders a write-set under the number of something else.
             Some(other) => self.give_up(other, false),
         }
-        let forgotten = id.incarnation == self.me && planted(Mutant::AbandonedNotApplied);
+        let forgotten = id.incarnation == self.context.me() && planted(Mutant::AbandonedNotApplied);
         // Another's, or one that its client has given up (rule 7): applied like another's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
-        self.asking.received(id.incarnation);
+        self.flow_control.received(id.incarnation);
         let apply = self.apply_task(
             id.incarnation,
             &write_set,
@@ -271,8 +270,8 @@ impl Replicator {
         self.note_primary();
         self.counters.received += 1;
         self.counters.received_bytes += 8;
-        let configuration = self.configuration();
-        let is_within = configuration.index_of(self.me).is_some();
+        let configuration = self.context.configuration();
+        let is_within = configuration.index_of(self.context.me()).is_some();
         // Of two, the one who stays is safe to bootstrap, not the leaver.
         self.safe_to_bootstrap = configuration.members.len() == 1 && is_within;
         if self.leaving && !is_within && self.connected {
@@ -283,7 +282,7 @@ impl Replicator {
         }
         if matches!(self.stage, Stage::Admission(_)) {
             self.note_home();
-            if configuration.index_of(self.me).is_none() {
+            if configuration.index_of(self.context.me()).is_none() {
                 return; // catching up from the own log
             }
             if !self.founding {
@@ -309,7 +308,8 @@ impl Replicator {
     /// A node that kept its log got what it has missed with the order itself: told as an incremental transfer is, which the
     /// operator expects after an absence (galera.galera_ist_progress).
     fn tell_missed(&mut self) {
-        let missed = (self.control.as_ref()).and_then(|c| c.views.missed_by(self.me));
+        let me = self.context.me();
+        let missed = (self.context.control()).and_then(|c| c.views.missed_by(me));
         if let Some(count) = missed {
             let text = received_ist(count, count);
             self.log(Level::Info, text);
@@ -319,7 +319,11 @@ impl Replicator {
     /// What is delivered is of before this process was a member: its log is read back.
     fn is_catching_up(&self) -> bool {
         matches!(self.stage, Stage::Admission(_))
-            && self.configuration().index_of(self.me).is_none()
+            && self
+                .context
+                .configuration()
+                .index_of(self.context.me())
+                .is_none()
     }
 
     /// By what was processed now, the node is in the primary component: unless it has left that since.
@@ -338,14 +342,14 @@ impl Replicator {
 
     /// The database's history is the group's from here on.
     pub(crate) fn note_overrides(&mut self) {
-        if let Some(control) = &self.control {
+        if let Some(control) = self.context.control() {
             let overrides = control.forks.clone();
             self.out.push(Action::NoteOverrides { overrides });
         }
     }
 
     fn member_changed(&mut self, id: SubmissionId, message: &Message, refused: bool) {
-        if id.incarnation != self.me {
+        if id.incarnation != self.context.me() {
             return;
         }
         let sent = self.own(id);
@@ -371,7 +375,7 @@ impl Replicator {
 
     /// Tells the server that it is synced, once after each return to that state.
     pub(crate) fn tell_synced(&mut self) {
-        let synced = self.my_state() == Some(NodeState::Synced);
+        let synced = self.context.my_node_state() == Some(NodeState::Synced);
         if synced && !self.synced_told {
             self.synced_told = true;
             self.push_task(Task::Synced, None, Payload::None);
@@ -381,13 +385,6 @@ impl Replicator {
     /// True if a snapshot has brought this seqno already.
     pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
         matches!(self.stage, Stage::Active) && seqno <= self.order.top()
-    }
-
-    pub(crate) fn configuration(&self) -> Configuration {
-        self.control
-            .as_ref()
-            .map(|c: &Control| c.configuration.clone())
-            .unwrap_or_default()
     }
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {

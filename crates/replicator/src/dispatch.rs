@@ -21,7 +21,7 @@ impl Replicator {
         history: &dyn History,
         out: &mut Vec<Action>,
     ) {
-        self.now_ms = self.now_ms.max(now_ms);
+        self.context.advance(now_ms);
         self.dispatch(event, history);
         self.settle(history);
         out.append(&mut self.out);
@@ -32,7 +32,7 @@ impl Replicator {
             Event::Connect(connect) => self.connect(*connect),
             Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
-            Event::SetOptions(options) => self.options = options,
+            Event::SetOptions(options) => self.context.set_options(options),
             // What is due is seen to in settle().
             Event::Tick => {}
 

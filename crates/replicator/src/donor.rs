@@ -8,7 +8,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::{Answer, Code, Level};
 use crate::direct::Direct;
 use crate::event::Ticket;
-use crate::flow::Ask;
+use crate::flow_control::Request;
 use crate::gtid::Gtid;
 use crate::history::{History, Unread};
 use crate::message::Message;
@@ -27,7 +27,7 @@ impl Replicator {
             Ok(message) => message,
             Err(error) => {
                 let text = || format!("message of {from} cannot be read: {error}");
-                if let Some(text) = self.complaints.line(from, self.now_ms, text) {
+                if let Some(text) = self.complaints.line(from, self.context.now_ms(), text) {
                     self.log(Level::Warn, text);
                 }
                 return;
@@ -49,11 +49,15 @@ impl Replicator {
                 records,
             } => self.ist_chunk(from, seqno, &records),
             Direct::IstPart(part) => self.ist_part(from, &part),
-            Direct::FlowStop => self.flow.asked(from, Ask::Stop, self.now_ms),
-            Direct::FlowPace { per_second } => {
-                self.flow.asked(from, Ask::Pace { per_second }, self.now_ms)
+            Direct::FlowStop => {
+                (self.flow_control).requested(from, Request::Stop, self.context.now_ms())
             }
-            Direct::FlowContinue => self.flow.go_on(from),
+            Direct::FlowPace { per_second } => {
+                let pace = Request::Pace { per_second };
+                self.flow_control
+                    .requested(from, pace, self.context.now_ms())
+            }
+            Direct::FlowContinue => self.flow_control.continued(from),
         }
     }
 
@@ -61,12 +65,12 @@ impl Replicator {
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
         let mut records = Vec::new();
         if self.serves(from, seqno, history) {
-            match history.read_part(seqno, offset, self.options.ist_part_bytes) {
+            match history.read_part(seqno, offset, self.context.options().ist_part_bytes) {
                 Ok(Some(part)) => {
-                    self.served.note(from, seqno, self.now_ms);
+                    self.served.note(from, seqno, self.context.now_ms());
                     return self.send(from, &Direct::IstPart(part));
                 }
-                Ok(None) => match history.read(seqno, self.options.ist_chunk_bytes) {
+                Ok(None) => match history.read(seqno, self.context.options().ist_chunk_bytes) {
                     Ok(read) => records = read,
                     Err(NotNow) => return,
                 },
@@ -75,12 +79,12 @@ impl Replicator {
             }
         }
         if !records.is_empty() {
-            self.served.note(from, seqno, self.now_ms);
+            self.served.note(from, seqno, self.context.now_ms());
         } else if history.first_seqno().is_some() {
             // The words that galera_gcache_recover_full_gcache looks for.
             let text =
                 || format!("IST first seqno {seqno} not found from cache, falling back to SST");
-            if let Some(text) = self.complaints.line(from, self.now_ms, text) {
+            if let Some(text) = self.complaints.line(from, self.context.now_ms(), text) {
                 self.log(Level::Info, text);
             }
         }
@@ -95,23 +99,25 @@ impl Replicator {
     /// to take; what is kept beyond is for this node's own database (rule 12).
     fn serves(&self, peer: Incarnation, seqno: Seqno, history: &dyn History) -> bool {
         let within_size = history.first_seqno().is_some_and(|first| first <= seqno);
-        let lasts_ms = self.options.thresholds.unflushed_ms;
+        let lasts_ms = self.context.options().thresholds.unflushed_ms;
         within_size
             || seqno > self.others_may_lack_above()
-            || self.served.goes_on(peer, seqno, self.now_ms, lasts_ms)
+            || self
+                .served
+                .goes_on(peer, seqno, self.context.now_ms(), lasts_ms)
     }
 
     /// Data members of the view that have their state may lack what comes above this. With an arbitrator nobody else may be left
     /// to give it.
     fn others_may_lack_above(&self) -> Seqno {
-        let Some(control) = &self.control else {
+        let Some(control) = self.context.control() else {
             return 0;
         };
-        if self.is_arbitrator() {
+        if self.context.is_arbitrator() {
             return control.certification.floor().min(self.order.low());
         }
         let reported = control.reported().into_iter();
-        let others = reported.filter(|(id, _)| *id != self.me);
+        let others = reported.filter(|(id, _)| *id != self.context.me());
         others.map(|(_, cut)| cut).min().unwrap_or(Seqno::MAX)
     }
 
@@ -122,7 +128,7 @@ impl Replicator {
             return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
         }
         self.synced_told = false;
-        let Some(gtid) = self.control.as_ref().map(|c| c.gtid()) else {
+        let Some(gtid) = self.context.control().map(|c| c.gtid()) else {
             return; // who was chosen by the order has its state
         };
         if bypass.is_none() && !planted(Mutant::DonorStateMoves) {
@@ -202,21 +208,10 @@ impl Replicator {
     }
 
     pub(crate) fn donates_to(&self) -> Option<Incarnation> {
-        self.control.as_ref()?.members.get(&self.me)?.donates_to
-    }
-
-    /// "index (name)" as the log lines have it.
-    pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
-        let Some(control) = &self.control else {
-            return incarnation.to_string(); // only what was delivered is spoken of
-        };
-        let configuration = &control.configuration;
-        match (
-            configuration.index_of(incarnation),
-            configuration.member(incarnation),
-        ) {
-            (Some(index), Some(member)) => format!("{index}.{} ({})", member.segment, member.name),
-            _ => incarnation.to_string(),
-        }
+        self.context
+            .control()?
+            .members
+            .get(&self.context.me())?
+            .donates_to
     }
 }

@@ -101,14 +101,17 @@ impl Replicator {
             return true;
         };
         let in_question = matches!(transfer.phase, TransferPhase::Ist(_)) && self.doubt.is_open;
-        let Some(control) = self.control.as_ref().filter(|_| in_question) else {
+        let Some(control) = self.context.control().filter(|_| in_question) else {
             return true;
         };
-        match control.rules_on(self.me) {
+        match control.rules_on(self.context.me()) {
             Ruling::Trusted => self.go_on_in_doubt(),
             Ruling::OthersHave => self.give_up_database(),
             Ruling::Open => {
-                let is_said = self.my_seat().is_some_and(|seat| seat.doubt.is_some());
+                let is_said = self
+                    .context
+                    .my_state()
+                    .is_some_and(|seat| seat.doubt.is_some());
                 if self.primary && !self.leaving && !is_said && !planted(Mutant::DoubtNotSaid) {
                     self.submit_once(Sent::Doubt, &Message::Doubt(self.local.seqno));
                 }

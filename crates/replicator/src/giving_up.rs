@@ -15,7 +15,7 @@ const SAY_AGAIN_MS: u64 = 100;
 impl Replicator {
     /// A submission will not be answered by a delivery.
     pub(crate) fn failed(&mut self, id: SubmissionId, fate: Fate) {
-        if id.incarnation != self.me {
+        if id.incarnation != self.context.me() {
             return;
         }
         if let Some(sent) = self.submissions.take(id.number) {
@@ -23,7 +23,7 @@ impl Replicator {
                 return self.submissions.keep_undecided(id.number, sent);
             }
             // The group takes nothing at the moment: saying it again at once would go on for ever.
-            self.say_again_at_ms = self.now_ms + SAY_AGAIN_MS;
+            self.say_again_at_ms = self.context.now_ms() + SAY_AGAIN_MS;
             self.give_up(sent, fate == Fate::Unknown);
         }
     }

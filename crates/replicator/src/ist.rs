@@ -131,8 +131,8 @@ pub(crate) fn received_ist(done: Seqno, total: Seqno) -> String {
 impl Replicator {
     /// Who may have missing entries; the first is asked first.
     pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
-        let mut members = self.configuration().members;
-        members.retain(|m| m.incarnation != self.me);
+        let mut members = self.context.configuration().members;
+        members.retain(|m| m.incarnation != self.context.me());
         if planted(Mutant::ArbitratorServesNothing) {
             members.retain(|m| !m.arbitrator);
         }
@@ -145,8 +145,8 @@ impl Replicator {
     /// even so.
     fn has_enough_queued(&self) -> bool {
         let (applies, bytes) = (self.works.applies(), self.payload_bytes());
-        applies >= self.options.thresholds.pulled_entries
-            || applies > 0 && bytes >= self.options.queue_bytes
+        applies >= self.context.options().thresholds.pulled_entries
+            || applies > 0 && bytes >= self.context.options().queue_bytes
     }
 
     /// Takes one step; false if it has to wait.
@@ -155,7 +155,7 @@ impl Replicator {
         if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
             return false;
         }
-        let now_ms = self.now_ms;
+        let now_ms = self.context.now_ms();
         let Stage::Transfer(Transfer {
             upto,
             phase: TransferPhase::Ist(ist),
@@ -194,8 +194,8 @@ impl Replicator {
         }
         // A view that is remembered need not be pulled.
         if let Some(configuration) = self
-            .control
-            .as_ref()
+            .context
+            .control()
             .and_then(|c| c.views.with(next).cloned())
         {
             let view = self.primary_view(next, &configuration);
@@ -210,7 +210,7 @@ impl Replicator {
             if self.log_again_ms.is_some() {
                 return false;
             }
-            let Ok(records) = history.read(next, self.options.ist_chunk_bytes) else {
+            let Ok(records) = history.read(next, self.context.options().ist_chunk_bytes) else {
                 self.read_log_later();
                 return false;
             };
@@ -225,7 +225,7 @@ impl Replicator {
     /// Finds the first entry that this node lacks behind some that it has.
     fn begin_probe(&mut self, history: &dyn History) {
         let owes_script = self.owes_script() && !planted(Mutant::ScriptBeforeProbe);
-        let views = self.control.as_ref().map(|c| &c.views);
+        let views = self.context.control().map(|c| &c.views);
         let Stage::Transfer(Transfer {
             upto,
             phase: TransferPhase::Ist(ist),
@@ -245,7 +245,7 @@ impl Replicator {
 
     /// Asks a member for this entry and what follows it.
     fn pull(&mut self, seqno: Seqno) {
-        let now_ms = self.now_ms;
+        let now_ms = self.context.now_ms();
         let Some(ist) = self.stage.ist() else { return };
         let Some(source) = ist.sources.front().copied() else {
             return self.ist_impossible();
@@ -303,7 +303,7 @@ impl Replicator {
             self.server_running = true;
             return;
         }
-        let control = self.control.as_ref();
+        let control = self.context.control();
         let here = match planted(Mutant::ReplayBeginsInLaterView) {
             true => control.and_then(|c| c.views.last()),
             false => self.view_of_database(at),
@@ -313,9 +313,9 @@ impl Replicator {
         let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
         let mut shown = here.clone();
         if self.server_running {
-            for incarnation in [self.me, self.me_before] {
+            for incarnation in [self.context.me(), self.context.me_before()] {
                 if shown.index_of(incarnation).is_none() && !incarnation.0.is_nil() {
-                    let named = self.my_member.clone();
+                    let named = self.context.my_member().clone();
                     let named = Member {
                         incarnation,
                         ..named
@@ -459,8 +459,8 @@ impl Replicator {
             );
         }
         let (done, total) = (ist.next - first, upto - first + 1);
-        if done == total || self.now_ms >= ist.reported_ms + REPORT_MS {
-            ist.reported_ms = self.now_ms;
+        if done == total || self.context.now_ms() >= ist.reported_ms + REPORT_MS {
+            ist.reported_ms = self.context.now_ms();
             self.log(Level::Info, received_ist(done, total));
         }
     }

@@ -40,13 +40,13 @@ impl Replicator {
     /// True if the script has to run before the first entry is handed over. The server does without if nobody could run the
     /// donor's: all were down, and come back with their logs.
     pub(crate) fn owes_script(&self) -> bool {
-        let is_wanted = self.options.script_before_ist && self.script == Script::NotRun;
+        let is_wanted = self.context.options().script_before_ist && self.script == Script::NotRun;
         is_wanted && !self.server_running && self.has_donor()
     }
 
     /// A member may be chosen to run the donor's script, now or later.
     pub(crate) fn has_donor(&self) -> bool {
-        (self.control.as_ref()).is_some_and(|control| control.has_donor_for(self.me))
+        (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
     }
 
     pub(crate) fn request_script(&mut self) {
@@ -94,7 +94,7 @@ impl Replicator {
 
     fn begin_ist_after_script(&mut self, at: Seqno) {
         let script = std::mem::replace(&mut self.script, Script::Over);
-        let mut ist = Ist::new(at + 1, self.ist_sources(None), self.now_ms);
+        let mut ist = Ist::new(at + 1, self.ist_sources(None), self.context.now_ms());
         ist.own_log = matches!(script, Script::Runs { own_log: true });
         ist.begun = false;
         if let Stage::Transfer(transfer) = &mut self.stage {

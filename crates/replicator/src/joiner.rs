@@ -101,7 +101,7 @@ impl Replicator {
             // The queue will bring the database there.
             self.local = self.gtid_of(self.order.top());
             // Without a control state it has heard of no others since the log began anew before.
-            if let Some(control) = &self.control {
+            if let Some(control) = self.context.control() {
                 self.overrides = control.forks.clone();
             }
         }
@@ -119,7 +119,7 @@ impl Replicator {
         self.delivered_to = checkpoint.position;
         self.overrides_below_log = Some(checkpoint.overrides.clone());
         self.synced_told = false;
-        if let Some(control) = self.control.take() {
+        if let Some(control) = self.context.set_control(None) {
             self.forks_before_reset = control.forks;
         }
         // What came behind it is not known any more, but its server has to hear of it.
@@ -143,13 +143,15 @@ impl Replicator {
     /// In step with the group from here on: decides how the database follows.
     /// `sender` of the control state is asked first for missing entries.
     pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
-        if self.is_arbitrator() {
+        if self.context.is_arbitrator() {
             return self.begin_arbitration(sender.is_some());
         }
         if let Some(phase) = self.interrupted.take() {
             return self.resume_snapshot(phase);
         }
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.connected;
         // Those that only one side knows (rule 11): beyond the first of them the two are different.
@@ -185,8 +187,8 @@ impl Replicator {
                 self.order = Order::new(local.seqno);
                 self.applied_history = history;
             }
-            self.course = Some(Course::new(local.seqno, self.now_ms));
-            let mut ist = Ist::new(local.seqno + 1, sources, self.now_ms);
+            self.course = Some(Course::new(local.seqno, self.context.now_ms()));
+            let mut ist = Ist::new(local.seqno + 1, sources, self.context.now_ms());
             // What was read back from the own log is on this branch.
             ist.own_log = fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
@@ -216,7 +218,7 @@ impl Replicator {
     /// remembers its last views; this process, and its log, what they were in themselves. None: nobody
     /// knows any more.
     pub(crate) fn view_of_database(&self, at: Seqno) -> Option<&(Seqno, Configuration)> {
-        let control = self.control.as_ref()?;
+        let control = self.context.control()?;
         let guesses = planted(Mutant::ForgottenViewGuessed);
         let home = self.home.as_ref().filter(|(from, _)| *from <= at);
         control
@@ -230,7 +232,7 @@ impl Replicator {
     /// Notes the view that the database is in, before the control state forgets it.
     pub(crate) fn note_home(&mut self) {
         let local = self.local;
-        let control = self.control.as_ref().filter(|c| c.history == local.uuid);
+        let control = self.context.control().filter(|c| c.history == local.uuid);
         let view = control.and_then(|c| c.views.at(local.seqno));
         let noted = self.home.as_ref().map(|(from, _)| *from);
         if let Some(view) = view.filter(|(from, _)| noted < Some(*from)) {
@@ -241,7 +243,7 @@ impl Replicator {
     /// The same, before the control state is given up. One that ends below the database does not know.
     pub(crate) fn keep_home(&mut self) {
         self.note_home();
-        let control = self.control.as_ref();
+        let control = self.context.control();
         if control.is_some_and(|c| c.seqno() < self.local.seqno) {
             self.home = None;
         }
@@ -250,7 +252,9 @@ impl Replicator {
     /// In step with the group from here on. There is no database that would have to follow.
     /// `anew`: the log has nothing of what came before.
     fn begin_arbitration(&mut self, anew: bool) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let (history, seqno) = (control.history, control.seqno());
         if anew {
             let text = format!(

@@ -51,14 +51,14 @@ impl Replicator {
         self.wake_clients(true);
         self.backlog.clear();
         self.order.unhold_all();
-        if self.is_arbitrator() {
+        if self.context.is_arbitrator() {
             self.stage = Stage::Final;
             return self.closed(); // there is no server to be told
         }
         self.works
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.connected {
-            let alone = self.non_primary_view(vec![self.my_member.clone()]);
+            let alone = self.non_primary_view(vec![self.context.my_member().clone()]);
             self.works
                 .push(Task::View(alone), self.order.top(), Payload::None);
         }
@@ -71,7 +71,7 @@ impl Replicator {
     /// The final view was delivered.
     pub(crate) fn closed(&mut self) {
         let gtid = self.last_committed();
-        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.is_arbitrator() {
+        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.context.is_arbitrator() {
             self.out.push(Action::SaveState {
                 gtid,
                 safe_to_bootstrap: self.safe_to_bootstrap,

@@ -12,14 +12,13 @@
 
 #![forbid(unsafe_code)]
 
-mod absence;
 mod action;
-mod asking;
 mod backlog;
 mod calls;
 mod causal;
 mod client;
 mod connecting;
+mod context;
 mod control;
 mod control_codec;
 mod control_digest;
@@ -32,7 +31,7 @@ mod donor;
 mod doubt;
 mod effect;
 mod event;
-mod flow;
+mod flow_control;
 #[doc(hidden)]
 pub mod fuzzing;
 mod giving_up;
@@ -51,8 +50,6 @@ mod membership;
 mod message;
 mod options;
 mod order;
-mod pacing;
-mod patience;
 mod payload;
 mod progress;
 mod proof;

@@ -1,16 +1,24 @@
 //! What the group and the order must know of this node: who may vote; Joined, Synced, caught up.
 
-use crate::action::Action;
+use trireme_group::{Incarnation, Position, SubmissionId};
+
+use crate::action::{Action, Level};
+use crate::flow_control::{self, FlowOutput, Situation};
 use crate::history::History;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
 
+/// What is committed is not known: any number of entries may be on their way.
+const UNKNOWN: Position = Position::MAX;
+
 impl Replicator {
     /// Tells the group who may vote, when that has changed (rule 3).
     pub(crate) fn tell_joined(&mut self) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let told = self.joined_told.iter().flatten().copied();
         let is_known = self.joined_told.is_some() && control.joined().eq(told);
         if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
@@ -30,13 +38,13 @@ impl Replicator {
         self.settle_desyncs();
         self.settle_undecided();
         self.owed_donation();
-        match self.my_state() {
+        match self.context.my_node_state() {
             Some(NodeState::Joiner) if self.has_joined() && self.log_is_deep_enough(history) => {
                 self.end_doubt();
                 self.submit_once(Sent::Joined, &Message::Joined);
             }
             Some(NodeState::Joined)
-                if !self.abstains() && self.has_caught_up() && self.has_sent() =>
+                if !self.context.abstains() && self.has_caught_up() && self.has_sent() =>
             {
                 self.submit_once(Sent::Synced, &Message::Synced);
             }
@@ -49,12 +57,105 @@ impl Replicator {
 
     /// False for a while after the group has refused a submission.
     pub(crate) fn may_say(&self) -> bool {
-        self.now_ms >= self.say_again_at_ms
+        self.context.now_ms() >= self.say_again_at_ms
     }
 
     pub(crate) fn submit_once(&mut self, sent: Sent, message: &Message) {
         if self.may_say() && !self.submissions.is_in_flight(sent) {
             self.submit(sent, message);
         }
+    }
+
+    /// Sees to flow control, and sends what waited for it.
+    pub(crate) fn watch_flow(&mut self) {
+        let at = Situation {
+            is_primary: self.primary,
+            is_leaving: self.leaving,
+            queue: self.queue(),
+        };
+        for output in self.flow_control.watch(&self.context, at) {
+            self.carry_out_flow(output);
+        }
+        self.send_held();
+        let writers_wait = !self.held.is_empty();
+        let output = (self.flow_control).charge(&self.context, self.primary, writers_wait);
+        if let Some(output) = output {
+            self.carry_out_flow(output);
+        }
+    }
+
+    fn carry_out_flow(&mut self, output: FlowOutput) {
+        match output {
+            FlowOutput::Send(to, message) => self.send(to, &message),
+            FlowOutput::LeaveOut(member) => {
+                self.submit_once(Sent::LeaveOut(member), &Message::LeaveOut(member));
+            }
+        }
+    }
+
+    /// Length of the apply queue.
+    pub(crate) fn queue(&self) -> usize {
+        self.works.applies() + self.backlog.len()
+    }
+
+    /// The order has decided on a proposal to leave out a member.
+    pub(crate) fn left_out(&mut self, id: SubmissionId, member: Option<Incarnation>) {
+        let Some(member) = member else { return };
+        let why = match id.incarnation == member {
+            false => format!(
+                "writers at {} waited for it",
+                self.context.name_of(id.incarnation)
+            ),
+            true => "as before".to_owned(),
+        };
+        let text = if member == self.context.me() {
+            self.flow_control.was_left_out(self.context.now_ms());
+            format!(
+                "this node does not keep pace, {why}: the group has set it to desynced, out of flow control, until it has \
+                 caught up. {} write-sets wait to be applied here; look for a lock, a slow disk or processor, or raise \
+                 wsrep_slave_threads",
+                self.queue()
+            )
+        } else {
+            format!(
+                "member {} does not keep pace, {why}: the group has set it to desynced, out of flow control, until it has \
+                 caught up",
+                self.context.name_of(member),
+            )
+        };
+        self.log(Level::Info, text);
+    }
+
+    /// A member that was left out takes part in flow control again.
+    pub(crate) fn back_in_step(&mut self, from: Incarnation) {
+        if from == self.context.me() {
+            self.flow_control.is_back(self.context.now_ms());
+            self.tell_synced();
+        }
+        let text = format!(
+            "member {} has caught up and takes part in flow control again",
+            self.context.name_of(from)
+        );
+        self.log(Level::Info, text);
+    }
+
+    /// So little is left to be applied, here and on its way here, that the node may count as synced.
+    pub(crate) fn has_caught_up(&self) -> bool {
+        let to_come = self.committed_to.saturating_sub(self.delivered_to);
+        let left = to_come.saturating_add(self.queue() as u64);
+        flow_control::has_caught_up(&self.context, left)
+    }
+
+    /// The group has left this node out, and it has caught up.
+    fn may_come_back(&self) -> bool {
+        self.flow_control.may_come_back(&self.context) && self.has_caught_up()
+    }
+
+    /// The group knows that everything up to here is committed: more than it has delivered here, if this node's log lacks some
+    /// of it, or if that is still read from the log. None: it does not know. True if it knows again, so that this is to be
+    /// looked at.
+    pub fn note_commit(&mut self, position: Option<Position>) -> bool {
+        let before = std::mem::replace(&mut self.committed_to, position.unwrap_or(UNKNOWN));
+        before == UNKNOWN && position.is_some()
     }
 }

@@ -90,9 +90,9 @@ impl Course {
 impl Replicator {
     /// How far the database has come; None: it follows the order, or waits for a snapshot.
     pub fn progress(&self) -> Option<Progress> {
-        let end = self.control.as_ref()?.seqno();
+        let end = self.context.control()?.seqno();
         let course = self.course.as_ref()?;
-        Some(course.progress(self.now_ms, self.order.low(), end))
+        Some(course.progress(self.context.now_ms(), self.order.low(), end))
     }
 
     /// Tells now and then, and when the database has arrived.
@@ -100,7 +100,7 @@ impl Replicator {
         let (Some(progress), Some(course)) = (self.progress(), self.course) else {
             return;
         };
-        let (now_ms, at) = (self.now_ms, self.order.low());
+        let (now_ms, at) = (self.context.now_ms(), self.order.low());
         match self.stage {
             Stage::Transfer(_) => {}
             Stage::Active if at < self.joined_at => {}

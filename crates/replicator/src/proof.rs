@@ -12,9 +12,9 @@ impl Replicator {
     /// What log and database can prove now (rule 5).
     pub fn proof(&self) -> Proof {
         let local = self.local;
-        let Some(control) = &self.control else {
+        let Some(control) = self.context.control() else {
             // Of a database beside an unknown log nobody can say what it has in common with the others'.
-            let database = match local.is_known() && !self.is_arbitrator() {
+            let database = match local.is_known() && !self.context.is_arbitrator() {
                 true => DatabaseProof::Unclear,
                 false => DatabaseProof::Nothing,
             };
@@ -26,7 +26,7 @@ impl Replicator {
         };
         let follows = self.applied_history == control.history;
         let database = match &self.stage {
-            _ if self.is_arbitrator() || self.inconsistent => DatabaseProof::Nothing,
+            _ if self.context.is_arbitrator() || self.inconsistent => DatabaseProof::Nothing,
             Stage::Active => up_to(self.order.top()),
             Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
             Stage::Transfer(_) if follows => up_to(self.order.top()),
@@ -59,8 +59,8 @@ impl Replicator {
     /// What connect() was told, to be told again: nothing was shown to the server since.
     pub fn connect_again(&self) -> Connect {
         Connect {
-            incarnation: self.me,
-            me: self.my_member.clone(),
+            incarnation: self.context.me(),
+            me: self.context.my_member().clone(),
             local: self.local,
             last_action: LastAction::NONE,
             bootstrap: None,

@@ -35,7 +35,7 @@ impl Replicator {
             }
             self.order.add(seqno);
         }
-        if self.inconsistent || self.is_arbitrator() {
+        if self.inconsistent || self.context.is_arbitrator() {
             return self.skip(&task);
         }
         let after = match (&task, seqno) {
@@ -79,10 +79,7 @@ impl Replicator {
         depends_on: Seqno,
         failed: bool,
     ) -> Apply {
-        let uuid = self
-            .control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history);
+        let uuid = self.context.history().unwrap_or(self.applied_history);
         Apply {
             gtid: Gtid { uuid, seqno },
             depends_on,
@@ -134,7 +131,7 @@ impl Replicator {
                 if !self.order.has_passed(seqno) {
                     self.order.pass(seqno);
                 }
-                self.asking.applied();
+                self.flow_control.applied();
                 self.released(seqno);
             }
             Some(Running::View(view)) => self.view_shown(&view, ok),

@@ -4,28 +4,25 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Configuration, Incarnation, Member, Position};
+use trireme_group::{Configuration, Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
-use crate::absence::Absence;
 use crate::action::{Action, Answer, Level};
-use crate::asking::Asking;
 use crate::backlog::Backlog;
 use crate::causal::Causal;
-use crate::control::Control;
+use crate::context::Context;
 use crate::counters::Counters;
 use crate::cut::CutReports;
 use crate::direct::Direct;
 use crate::event::{Ticket, TrxId};
-use crate::flow::Flow;
+use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
 use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
-use crate::member_state::{MemberState, NodeState};
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
-use crate::patience::Patience;
 use crate::payload::Memory;
 use crate::progress::Course;
 use crate::served::Served;
@@ -61,8 +58,7 @@ pub(crate) struct Held {
 
 /// A node. See the crate's page.
 pub struct Replicator {
-    pub(crate) options: Options,
-    pub(crate) now_ms: u64,
+    pub(crate) context: Context,
     /// No control message is submitted before.
     pub(crate) say_again_at_ms: u64,
     /// Actions of this call.
@@ -74,10 +70,6 @@ pub struct Replicator {
 
     // --- this connection
     pub(crate) stage: Stage,
-    pub(crate) me: Incarnation,
-    pub(crate) my_member: Member,
-    /// Its name in the connection before.
-    pub(crate) me_before: Incarnation,
     /// connect() was told to found or continue a history.
     pub(crate) founding: bool,
     /// The database follows the others since then; None: it is in step, or has no position yet.
@@ -114,7 +106,6 @@ pub struct Replicator {
     pub(crate) exited: bool,
 
     // --- the order
-    pub(crate) control: Option<Control>,
     /// Delivered, not processed: paused, or no control state yet.
     pub(crate) backlog: Backlog,
     /// What the payloads in all queues take.
@@ -159,14 +150,11 @@ pub struct Replicator {
     pub(crate) held: VecDeque<Held>,
     pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
-    pub(crate) asking: Asking,
     /// Reads that ask for their point when this submission is ordered.
     pub(crate) held_reads: Vec<(u64, Ticket)>,
     /// Rollback fragments that could not be sent, or that the group has let go of: to be sent before any write-set.
     pub(crate) lost_rollbacks: Vec<TrxId>,
-    pub(crate) flow: Flow,
-    pub(crate) patience: Patience,
-    pub(crate) absence: Absence,
+    pub(crate) flow_control: FlowControl,
     pub(crate) cuts: CutReports,
     pub(crate) pauses: u32,
     pub(crate) pausing: BTreeSet<Ticket>,
@@ -182,15 +170,11 @@ impl Replicator {
     /// A node that is not connected.
     pub fn new(options: Options) -> Self {
         Replicator {
-            options,
-            now_ms: 0,
+            context: Context::new(options),
             say_again_at_ms: 0,
             out: Vec::new(),
             counters: Counters::default(),
             stage: Stage::Closed,
-            me: Incarnation::default(),
-            my_member: Member::default(),
-            me_before: Incarnation::default(),
             founding: false,
             course: None,
             local: Gtid::UNDEFINED,
@@ -212,7 +196,6 @@ impl Replicator {
             state_told: LocalState::Initialized,
             safe_to_bootstrap: false,
             exited: false,
-            control: None,
             backlog: Backlog::default(),
             memory: Memory::default(),
             read_back_count: 0,
@@ -235,12 +218,9 @@ impl Replicator {
             held: VecDeque::new(),
             spreads: Spreads::default(),
             causal: Causal::default(),
-            asking: Asking::default(),
             held_reads: Vec::new(),
             lost_rollbacks: Vec::new(),
-            flow: Flow::default(),
-            patience: Patience::default(),
-            absence: Absence::default(),
+            flow_control: FlowControl::default(),
             cuts: CutReports::default(),
             pauses: 0,
             pausing: BTreeSet::new(),
@@ -288,31 +268,11 @@ impl Replicator {
         self.out.push(Action::Submit { number, payload });
     }
 
-    /// Own seat in the order; None if this node is no member.
-    pub(crate) fn my_seat(&self) -> Option<&MemberState> {
-        self.control.as_ref()?.members.get(&self.me)
-    }
-
-    /// Own state in the order; None if this node is no member.
-    pub(crate) fn my_state(&self) -> Option<NodeState> {
-        self.my_seat().map(|seat| seat.state)
-    }
-
-    /// This node holds the log and no database: what is delivered counts as applied.
-    pub(crate) fn is_arbitrator(&self) -> bool {
-        self.my_member.arbitrator
-    }
-
-    /// Nobody waits for what this node has applied, or asks how that ended.
-    pub(crate) fn abstains(&self) -> bool {
-        self.is_arbitrator() && !planted(Mutant::ArbitratorVotes)
-    }
-
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
         let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
-        self.my_state().is_some_and(joined) && self.primary && !self.leaving
+        self.context.my_node_state().is_some_and(joined) && self.primary && !self.leaving
     }
 
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {

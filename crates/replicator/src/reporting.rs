@@ -23,27 +23,29 @@ impl Replicator {
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let stage = match &self.stage {
             Stage::Closed | Stage::Final => return self.log_again_ms,
-            Stage::Admission(pull) if self.control.is_none() && !self.backlog.is_empty() => {
+            Stage::Admission(pull)
+                if self.context.control().is_none() && !self.backlog.is_empty() =>
+            {
                 Some(pull.deadline_ms())
             }
             Stage::Admission(_) => None,
             Stage::Transfer(_) if !self.primary => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
-            Stage::Active => Some(self.cuts.deadline_ms(&self.options.thresholds)),
+            Stage::Active => Some(self.cuts.deadline_ms(&self.context.options().thresholds)),
         };
         let again = (!self.may_say()).then_some(self.say_again_at_ms);
         // A deadline that has passed waits for something else: no use in hurrying.
         stage
             .into_iter()
             .chain(again)
-            .chain(self.flow_deadline_ms())
+            .chain(self.flow_control.deadline_ms(&self.context))
             .min()
-            .map(|at| at.max(self.now_ms + 10))
+            .map(|at| at.max(self.context.now_ms() + 10))
             .into_iter()
-            .chain(self.flow.next_token_ms().filter(|_| !self.held.is_empty()))
+            .chain((self.flow_control.next_permit_ms()).filter(|_| !self.held.is_empty()))
             .chain(
                 self.log_again_ms
-                    .or_else(|| self.has_more_backlog().then_some(self.now_ms)),
+                    .or_else(|| self.has_more_backlog().then_some(self.context.now_ms())),
             )
             .min()
     }
@@ -52,9 +54,13 @@ impl Replicator {
     pub fn status(&self, history: &dyn History) -> Status {
         let (state, comment) = self.local_state();
         let counters = &self.counters;
-        let control = self.control.as_ref();
-        let elapsed_ms = self.now_ms.saturating_sub(counters.since_ms).max(1);
-        let paused_ms = self.flow.total_paused_ms(self.now_ms);
+        let control = self.context.control();
+        let elapsed_ms = self
+            .context
+            .now_ms()
+            .saturating_sub(counters.since_ms)
+            .max(1);
+        let flow = self.flow_control.counters(self.context.now_ms());
         let held = (self.held.len() + self.spreads.len()) as u64;
         let members = control
             .map(|c| c.configuration.members.as_slice())
@@ -82,12 +88,12 @@ impl Replicator {
             },
             local_recv_queue: counters.recv_queue(self.queue()),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
-            flow_control_paused_ns: paused_ms * 1_000_000,
-            flow_control_paused: (paused_ms as f64 / elapsed_ms as f64).min(1.0),
-            flow_control_sent: self.asking.sent,
-            flow_control_recv: self.flow.received,
-            flow_control_active: self.flow.is_stopped(),
-            flow_control_requested: self.asking.is_stopping(),
+            flow_control_paused_ns: flow.paused_ms * 1_000_000,
+            flow_control_paused: (flow.paused_ms as f64 / elapsed_ms as f64).min(1.0),
+            flow_control_sent: flow.sent,
+            flow_control_recv: flow.received,
+            flow_control_active: flow.is_stopped,
+            flow_control_requested: flow.is_stopping,
             cert_deps_distance: counters.deps_distance.get(),
             apply_oooe: counters.out_of_order_entered.get(),
             apply_oool: counters.out_of_order_left.get(),
@@ -105,7 +111,10 @@ impl Replicator {
             open_transactions: self.transactions.len() as u64,
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
-            desync_count: self.my_seat().map_or(0, |seat| u64::from(seat.desyncs)),
+            desync_count: self
+                .context
+                .my_state()
+                .map_or(0, |seat| u64::from(seat.desyncs)),
             progress: self.progress(),
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())
@@ -128,7 +137,7 @@ impl Replicator {
         let (state, _) = self.local_state();
         let before = std::mem::replace(&mut self.state_told, state);
         if state != before {
-            let seqno = self.control.as_ref().map_or(-1, Control::seqno);
+            let seqno = self.context.seqno().unwrap_or(-1);
             let text = format!("Shifting {before} -> {state} (TO: {seqno})");
             self.log(Level::Info, text);
         }
@@ -142,7 +151,7 @@ impl Replicator {
         if !self.primary {
             return initialized;
         }
-        match (&self.stage, self.my_state()) {
+        match (&self.stage, self.context.my_node_state()) {
             (Stage::Closed | Stage::Final | Stage::Admission(_), _) | (_, None) => initialized,
             (Stage::Transfer(transfer), _) => match transfer.phase {
                 TransferPhase::Receiving { .. } | TransferPhase::Ist(_) => {
@@ -166,9 +175,8 @@ impl Replicator {
 
     /// FLUSH STATUS.
     pub fn reset_counters(&mut self) {
-        self.counters.reset(self.now_ms);
-        self.flow.reset_counters(self.now_ms);
-        self.asking.sent = 0;
+        self.counters.reset(self.context.now_ms());
+        self.flow_control.reset_counters(self.context.now_ms());
     }
 
     /// What all nodes compute alike, after everything that was delivered, for the log; see
@@ -176,7 +184,7 @@ impl Replicator {
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // What was delivered behind the view that it leaves by was not even queued.
         let in_step = self.backlog.is_empty() && !self.takes_nothing_in();
-        let control = self.control.as_ref().filter(|_| in_step);
+        let control = self.context.control().filter(|_| in_step);
         control.map(Control::encode)
     }
 
@@ -199,12 +207,12 @@ impl Replicator {
 
     fn control_in_use(&self) -> Option<&Control> {
         let has_left = matches!(self.stage, Stage::Closed | Stage::Final);
-        self.control.as_ref().filter(|_| !has_left)
+        self.context.control().filter(|_| !has_left)
     }
 
     /// Last seqno ordered, as far as this node has certified.
     pub fn last_seqno(&self) -> Option<Seqno> {
-        self.control.as_ref().map(|c| c.seqno())
+        self.context.seqno()
     }
 
     /// True if what the group delivers goes into the database, now or when its turn comes: no snapshot
@@ -219,8 +227,9 @@ impl Replicator {
 
     /// Ids of the operator's overrides so far.
     pub fn overrides(&self) -> Vec<Uuid> {
-        self.control
-            .iter()
+        self.context
+            .control()
+            .into_iter()
             .flat_map(|c| c.forks.iter().map(|(id, _)| *id))
             .collect()
     }

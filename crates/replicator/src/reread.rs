@@ -38,8 +38,8 @@ impl Replicator {
             Stage::Active => self.works.missing().is_none(),
         };
         // Whatever its size: what is read back later holds up everything for as long as that takes.
-        let fits =
-            self.memory.taken_bytes() < self.options.queue_bytes || planted(Mutant::QueueKeepsAll);
+        let fits = self.memory.taken_bytes() < self.context.options().queue_bytes
+            || planted(Mutant::QueueKeepsAll);
         let payload = match (apply.data.is_empty(), none_before && fits) {
             (true, _) => Payload::None,
             (false, true) => Payload::here(&self.memory, bytes),
@@ -70,7 +70,7 @@ impl Replicator {
     /// count: nothing that comes later may have to wait for it.
     pub(crate) fn fetch_all(&mut self, history: &dyn History) {
         while let Some(missing) = self.works.missing() {
-            let most_bytes = self.options.thresholds.read_back_bytes;
+            let most_bytes = self.context.options().thresholds.read_back_bytes;
             if !self.fetch_into_works(missing, most_bytes, history, &Memory::default()) {
                 break;
             }
@@ -84,12 +84,12 @@ impl Replicator {
 
     /// The log cannot be read at the moment.
     pub(crate) fn read_log_later(&mut self) {
-        self.log_again_ms = Some(self.now_ms + RETRY_MS);
+        self.log_again_ms = Some(self.context.now_ms() + RETRY_MS);
     }
 
     /// What could not be read is tried again when the time has come.
     pub(crate) fn try_log_again(&mut self) {
-        self.log_again_ms = self.log_again_ms.filter(|at| *at > self.now_ms);
+        self.log_again_ms = self.log_again_ms.filter(|at| *at > self.context.now_ms());
     }
 
     fn fetch_into_works(
@@ -122,31 +122,31 @@ impl Replicator {
 
     /// Enough was read back for once.
     pub(crate) fn is_a_slice(&self, bytes: usize) -> bool {
-        let slice_bytes = self.options.thresholds.slice_bytes;
-        bytes >= slice_bytes.min(self.options.queue_bytes).max(1)
+        let slice_bytes = self.context.options().thresholds.slice_bytes;
+        bytes >= slice_bytes.min(self.context.options().queue_bytes).max(1)
     }
 
     /// More of the backlog is to be read back and processed at once.
     pub(crate) fn has_more_backlog(&self) -> bool {
-        self.control.is_some() && self.backlog.next_is_missing()
+        self.context.control().is_some() && self.backlog.next_is_missing()
     }
 
     /// What came last is not kept if there is no room.
     pub(crate) fn shed_backlog(&mut self) {
-        let is_full = self.memory.taken_bytes() > self.options.queue_bytes;
+        let is_full = self.memory.taken_bytes() > self.context.options().queue_bytes;
         self.backlog
             .shed(is_full && !planted(Mutant::QueueKeepsAll));
     }
 
     fn room(&self) -> usize {
         let taken = self.memory.taken_bytes();
-        self.options.queue_bytes.saturating_sub(taken)
+        self.context.options().queue_bytes.saturating_sub(taken)
     }
 
     /// What is read at once.
     fn piece(&self) -> usize {
-        let most_bytes = self.options.thresholds.read_back_bytes;
-        most_bytes.min(self.options.queue_bytes / 4)
+        let most_bytes = self.context.options().thresholds.read_back_bytes;
+        most_bytes.min(self.context.options().queue_bytes / 4)
     }
 
     fn read_back(

@@ -13,7 +13,7 @@ use crate::work::{Task, View};
 impl Replicator {
     /// connected(), once per connection.
     pub(crate) fn show_connected(&mut self) {
-        let view = self.control.as_ref().and_then(|c| c.views.last().cloned());
+        let view = self.context.control().and_then(|c| c.views.last().cloned());
         if let (false, Some((seqno, configuration))) = (self.connected, view) {
             self.connected = true;
             let view = self.primary_view(seqno, &configuration);
@@ -51,10 +51,7 @@ impl Replicator {
 
     /// A primary view as the server sees it.
     pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
-        let history = self
-            .control
-            .as_ref()
-            .map_or(self.applied_history, |c| c.history);
+        let history = self.context.history().unwrap_or(self.applied_history);
         View {
             gtid: Gtid {
                 uuid: history,
@@ -62,7 +59,7 @@ impl Replicator {
             },
             number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
             primary: true,
-            my_index: configuration.index_of(self.me),
+            my_index: configuration.index_of(self.context.me()),
             members: configuration.members.clone(),
             app_protocol: configuration.app_protocol(),
         }
@@ -74,8 +71,10 @@ impl Replicator {
             gtid: self.gtid_of(self.order.top()),
             number: -1,
             primary: false,
-            my_index: members.iter().position(|m| m.incarnation == self.me),
-            app_protocol: self.my_member.app_protocol,
+            my_index: members
+                .iter()
+                .position(|m| m.incarnation == self.context.me()),
+            app_protocol: self.context.my_member().app_protocol,
             members,
         }
     }
@@ -85,16 +84,14 @@ impl Replicator {
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
         self.primary = false;
         self.synced_told = false;
-        self.asking.forget(self.now_ms);
-        self.flow.forget(self.now_ms);
-        self.patience.forget();
+        self.flow_control.forget(self.context.now_ms());
         self.give_up_held();
         for ticket in self.causal.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         // Nor of what lies before the control state that this node has from a peer: the view in which
         // it is primary again is known already, and would not be shown after this one.
-        let behind = (self.control.as_ref()).is_some_and(|c| c.position > self.delivered_to);
+        let behind = (self.context.control()).is_some_and(|c| c.position > self.delivered_to);
         let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
         let is_shown = self.connected && has_place && !self.is_with_scripts() && !behind;
         let waits = self.pauses > 0 || !self.backlog.is_empty();

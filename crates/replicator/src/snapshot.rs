@@ -44,13 +44,13 @@ impl Replicator {
     /// Waits for a configuration with this node in it, then asks its members, one after the other,
     /// for the control state at or above it. Deliveries queue up meanwhile.
     pub(crate) fn pursue_snapshot(&mut self) {
-        if self.control.is_some() {
+        if self.context.control().is_some() {
             return;
         }
         let Some((at_least, configuration)) = self.admitting_configuration() else {
             return;
         };
-        let (me, now_ms) = (self.me, self.now_ms);
+        let (me, now_ms) = (self.context.me(), self.context.now_ms());
         // Voters first: they have joined. An arbitrator knows it as well, but may be far away.
         let mut peers: Vec<_> = configuration
             .members
@@ -84,7 +84,7 @@ impl Replicator {
     /// Where this node was admitted, and the last configuration with it that is known.
     fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
         let mut with_me = (self.backlog.configurations())
-            .filter(|(_, configuration)| configuration.index_of(self.me).is_some());
+            .filter(|(_, configuration)| configuration.index_of(self.context.me()).is_some());
         let (position, first) = with_me.next()?;
         Some((
             position,
@@ -114,12 +114,12 @@ impl Replicator {
 
     /// Sends the own control state, if it is recent enough.
     pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
-        let ready = self.control.as_ref().filter(|c| c.position >= at_least);
+        let ready = self.context.control().filter(|c| c.position >= at_least);
         let Some(control) = ready.filter(|_| !matches!(self.stage, Stage::Admission(_))) else {
             return self.send(to, &Direct::SnapshotRefused { round });
         };
         let bytes = control.encode();
-        let chunk_bytes = self.options.thresholds.chunk_bytes.max(1);
+        let chunk_bytes = self.context.options().thresholds.chunk_bytes.max(1);
         for offset in (0..bytes.len()).step_by(chunk_bytes) {
             let part = bytes.slice(offset..bytes.len().min(offset + chunk_bytes));
             let (offset, total) = (offset as u64, bytes.len() as u64);
@@ -137,7 +137,7 @@ impl Replicator {
 
     /// Asks the next member soon.
     pub(crate) fn snapshot_refused(&mut self, from: Incarnation, round: u64) {
-        let now_ms = self.now_ms;
+        let now_ms = self.context.now_ms();
         if let Stage::Admission(pull) = &mut self.stage {
             if pull.round == round && pull.from == Some(from) {
                 pull.deadline_ms = now_ms + RETRY_MS;
@@ -147,7 +147,7 @@ impl Replicator {
 
     /// A part came; with the last one this node is in step with the group.
     pub(crate) fn snapshot_chunk(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
-        let now_ms = self.now_ms;
+        let now_ms = self.context.now_ms();
         let Stage::Admission(pull) = &mut self.stage else {
             return;
         };
@@ -173,7 +173,7 @@ impl Replicator {
         match Control::decode(bytes) {
             Ok(control)
                 if control.position >= at_least
-                    && control.state_of(self.me).is_some()
+                    && control.state_of(self.context.me()).is_some()
                     && self.is_of_this_branch(&control) =>
             {
                 let position = control.position;
@@ -181,7 +181,7 @@ impl Replicator {
                     Level::Debug,
                     format!("control state at position {position} came from {from}"),
                 );
-                self.control = Some(control);
+                self.context.set_control(Some(control));
                 self.backlog.drop_up_to(position);
                 self.begin_transfer(Some(from));
             }

@@ -2,8 +2,10 @@
 //! number, so that nothing waits behind them (rule 8).
 
 use crate::action::Action;
+use crate::isolation::Isolation;
 use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
+use crate::transactions::Phase;
 use crate::writeset::WriteSetDraft;
 
 /// Those that are on their way, each with its number as a parcel of the group.
@@ -31,7 +33,7 @@ impl Spreads {
 
 impl Replicator {
     pub(crate) fn is_large(&self, draft: &WriteSetDraft) -> bool {
-        draft.len_bytes() > self.options.large_bytes
+        draft.len_bytes() > self.context.options().large_bytes
     }
 
     /// Hands a write-set to the others; its phase is that of one that is held.
@@ -61,6 +63,57 @@ impl Replicator {
             true => self.let_go(held),
             false => self.held.push_back(held),
         }
+    }
+
+    /// Sends what waited here, as far as nobody asks to wait any more.
+    pub(crate) fn send_held(&mut self) {
+        while !self.held.is_empty() && !self.flow_control.is_stopped() {
+            if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit()) {
+                return;
+            }
+            match self.held.pop_front() {
+                Some(held) if self.may_write() => self.let_go(held),
+                Some(held) => {
+                    if let Some(parcel) = held.draft.parcel() {
+                        self.out.push(Action::Recall { parcel });
+                    }
+                    self.give_up(held.sent, false)
+                }
+                None => {}
+            }
+        }
+    }
+
+    pub(crate) fn let_go(&mut self, held: Held) {
+        match held.sent {
+            Sent::Trx(id) => {
+                // Whoever forgets a held transaction takes it from the list as well (`abort`).
+                let Some(trx) = self.transactions.get_mut(id) else {
+                    return;
+                };
+                let Phase::Held { ticket } = trx.phase else {
+                    return;
+                };
+                trx.phase = Phase::Replicating {
+                    ticket,
+                    aborted: false,
+                };
+            }
+            Sent::Toi(conn) => {
+                let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied() else {
+                    return;
+                };
+                self.isolations
+                    .insert(conn, Isolation::Replicating { ticket });
+            }
+            _ => return, // nothing else is held
+        }
+        self.replicate(held.sent, held.draft);
+    }
+
+    /// True if a write-set that comes now may go at once; others that wait go first.
+    pub(crate) fn may_go(&mut self) -> bool {
+        self.held.is_empty() && self.flow_control.admit()
     }
 
     /// Nobody waits for this write-set any more.

@@ -67,7 +67,7 @@ impl Replicator {
             Some(request) => {
                 transfer.phase = TransferPhase::Retry {
                     request,
-                    at_ms: self.now_ms,
+                    at_ms: self.context.now_ms(),
                     given_up: false,
                 };
                 if !is_script {
@@ -79,8 +79,8 @@ impl Replicator {
     }
 
     pub(crate) fn retry_state_request(&mut self) {
-        let (local, preference) = (self.local, self.options.sst_donor.clone());
-        let (primary, now_ms) = (self.primary && !self.leaving, self.now_ms);
+        let (local, preference) = (self.local, self.context.options().sst_donor.clone());
+        let (primary, now_ms) = (self.primary && !self.leaving, self.context.now_ms());
         let bypass = self.awaits_script();
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
@@ -108,7 +108,7 @@ impl Replicator {
 
     /// The request was not ordered, as far as this branch goes (`given_up`), or no donor was found; it is made again.
     pub(crate) fn state_request_failed(&mut self, given_up: bool) {
-        let at_ms = self.now_ms + RETRY_MS;
+        let at_ms = self.context.now_ms() + RETRY_MS;
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
@@ -126,7 +126,7 @@ impl Replicator {
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
-        let nobody_has = (self.control.as_ref()).is_some_and(Control::nobody_has_database);
+        let nobody_has = (self.context.control()).is_some_and(Control::nobody_has_database);
         if !nobody_has || std::mem::replace(&mut transfer.told_nobody_has, true) {
             return;
         }
@@ -148,7 +148,7 @@ impl Replicator {
         (request, bypass): (Bytes, Option<Gtid>),
         preference: &str,
     ) {
-        let joiner = self.name_of(id.incarnation);
+        let joiner = self.context.name_of(id.incarnation);
         let wanted = if preference.is_empty() {
             "*any*"
         } else {
@@ -157,7 +157,7 @@ impl Replicator {
         let text = format!("Member {joiner} requested state transfer from '{wanted}'");
         match donor {
             Some(donor) => {
-                let donor = self.name_of(donor);
+                let donor = self.context.name_of(donor);
                 self.log(Level::Info, format!("{text}. Selected {donor}(SYNCED) as donor."));
             }
             None => self.log(
@@ -165,10 +165,10 @@ impl Replicator {
                 format!("{text}, but it is impossible to select State Transfer donor: Resource temporarily unavailable"),
             ),
         }
-        if donor == Some(self.me) {
+        if donor == Some(self.context.me()) {
             self.begin_donation(request, bypass);
         }
-        if id.incarnation != self.me {
+        if id.incarnation != self.context.me() {
             return;
         }
         self.submissions.take(id.number);
@@ -200,11 +200,11 @@ impl Replicator {
 
     /// A donor says that it is done.
     pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
-        if id.incarnation == self.me {
+        if id.incarnation == self.context.me() {
             self.submissions.take(id.number);
             self.synced_told = false;
         }
-        if joiner == Some(self.me) {
+        if joiner == Some(self.context.me()) {
             self.state_is_whole();
         }
         let Stage::Transfer(transfer) = &mut self.stage else {
@@ -213,19 +213,19 @@ impl Replicator {
         let TransferPhase::Receiving { donor } = &mut transfer.phase else {
             return;
         };
-        if joiner != Some(self.me) || *donor != Some(id.incarnation) {
+        if joiner != Some(self.context.me()) || *donor != Some(id.incarnation) {
             return;
         }
         *donor = None;
         if rcode < 0 {
-            let name = self.name_of(id.incarnation);
+            let name = self.context.name_of(id.incarnation);
             self.give_up_snapshot(&format!("State transfer from {name} failed: {rcode}."));
         }
     }
 
     /// Donors left in the middle.
     pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
-        let me = self.me;
+        let me = self.context.me();
         if lost.iter().any(|lost| lost.joiner == me) {
             self.state_is_whole();
         }
@@ -280,7 +280,7 @@ impl Replicator {
     }
 
     fn brought(&mut self, gtid: Gtid, rcode: i32) {
-        let history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
+        let history = self.context.history().unwrap_or_default();
         if rcode != 0 || gtid.seqno < 0 {
             return self.fatal(never_received(&format!("State transfer failed: {rcode}.")));
         }
@@ -328,9 +328,11 @@ impl Replicator {
     /// In step with the group again, after its log began anew while the server was being given a
     /// snapshot: it goes on from there, since the server can be asked only once.
     pub(crate) fn resume_snapshot(&mut self, phase: TransferPhase) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let upto = control.seqno();
-        let me = self.me;
+        let me = self.context.me();
         let under_way = matches!(
             phase,
             TransferPhase::Retry { given_up: true, .. }
@@ -348,7 +350,7 @@ impl Replicator {
             TransferPhase::Retry { request, .. } | TransferPhase::Submitted { request } => {
                 TransferPhase::Retry {
                     request,
-                    at_ms: self.now_ms,
+                    at_ms: self.context.now_ms(),
                     given_up: under_way,
                 }
             }
@@ -407,11 +409,11 @@ impl Replicator {
         }
         self.forget_action();
         self.note_overrides();
-        self.applied_history = self.control.as_ref().map(|c| c.history).unwrap_or_default();
+        self.applied_history = self.context.history().unwrap_or_default();
         self.order = Order::new(seqno);
         self.snapshot_at = seqno;
         self.server_running = true;
-        let (sources, now_ms) = (self.ist_sources(None), self.now_ms);
+        let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };

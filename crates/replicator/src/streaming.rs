@@ -65,15 +65,21 @@ impl Replicator {
     /// they lock elsewhere. Their rollback comes before the donor's word; without the donor, the view
     /// closes its transactions (rule 7).
     pub(crate) fn has_joined(&self) -> bool {
-        let members = self.control.iter().flat_map(|c| c.members.values());
-        let is_given = members.into_iter().any(|m| m.donates_to == Some(self.me));
+        let members = self
+            .context
+            .control()
+            .into_iter()
+            .flat_map(|c| c.members.values());
+        let is_given = members
+            .into_iter()
+            .any(|m| m.donates_to == Some(self.context.me()));
         let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
         self.order.low() >= self.joined_at && !waits
     }
 
     /// What is ordered up to here may complete the state that was sent to this joiner.
     pub(crate) fn state_is_whole(&mut self) {
-        if let Some(control) = &self.control {
+        if let Some(control) = self.context.control() {
             self.joined_at = self.joined_at.max(control.seqno());
         }
     }
@@ -111,7 +117,7 @@ impl Replicator {
     /// failed. The others have applied it, and undo it with the rollback fragment that follows; here
     /// there is nothing to undo (rule 7).
     pub(crate) fn is_abandoned_fragment(&self, id: SubmissionId, write_set: &WriteSet) -> bool {
-        let is_own = id.incarnation == self.me && write_set.is_fragment();
+        let is_own = id.incarnation == self.context.me() && write_set.is_fragment();
         is_own && !planted(Mutant::AbandonedFragmentApplied)
     }
 

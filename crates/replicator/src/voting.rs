@@ -9,7 +9,6 @@ use trireme_group::SubmissionId;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::control::Control;
 use crate::event::{ConnId, Ticket};
 use crate::member_state::NodeState;
 use crate::message::Message;
@@ -55,8 +54,11 @@ impl Replicator {
             text,
             waiter,
         };
-        let decided = self.control.as_ref().and_then(|c| c.votes.result(seqno));
-        let may_vote = self.my_state().is_some_and(|s| s != NodeState::Joiner);
+        let decided = self.context.control().and_then(|c| c.votes.result(seqno));
+        let may_vote = self
+            .context
+            .my_node_state()
+            .is_some_and(|s| s != NodeState::Joiner);
         let in_step = matches!(self.stage, Stage::Active) && may_vote && !self.leaving;
         match decided {
             Some(winner) => self.settle_dispute(seqno, dispute, Some(winner)),
@@ -83,10 +85,13 @@ impl Replicator {
     /// That it fails here is taken for its outcome, which is voted on when this node is in step: else
     /// an action that fails everywhere, and was not voted on before all died, would cost every database.
     fn is_first_to_know(&self, seqno: Seqno) -> bool {
-        let Some(control) = &self.control else {
+        let Some(control) = self.context.control() else {
             return false;
         };
-        let mut others = control.members.iter().filter(|(id, _)| **id != self.me);
+        let mut others = control
+            .members
+            .iter()
+            .filter(|(id, _)| **id != self.context.me());
         // Whose a write-set was is not known below the floor: the control state does not tell the two apart.
         self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
     }
@@ -106,10 +111,12 @@ impl Replicator {
 
     /// Says what this node has to say on every open vote, as soon as it knows.
     pub(crate) fn pursue_votes(&mut self) {
-        if self.abstains() || !self.may_write() {
+        if self.context.abstains() || !self.may_write() {
             return;
         }
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let differs =
             |seqno: &Seqno| self.disputes.contains_key(seqno) || self.presumed.contains_key(seqno);
         let asked = control.votes.open();
@@ -123,14 +130,14 @@ impl Replicator {
         );
         let presumed = self.presumed.iter();
         ballots.extend(presumed.map(|(seqno, (ballot, text))| (*seqno, *ballot, text.clone())));
-        ballots.retain(|(seqno, ..)| !control.votes.has_voted(*seqno, self.me));
+        ballots.retain(|(seqno, ..)| !control.votes.has_voted(*seqno, self.context.me()));
         for (seqno, ballot, text) in ballots {
             self.submit_once(
                 Sent::Vote(seqno),
                 &Message::Vote {
                     seqno,
                     ballot,
-                    policy: self.options.vote_policy,
+                    policy: self.context.options().vote_policy,
                     text,
                 },
             );
@@ -140,7 +147,7 @@ impl Replicator {
     /// A member voted.
     pub(crate) fn vote_cast(&mut self, id: SubmissionId, seqno: Seqno, ballot: Ballot, text: &str) {
         if ballot != 0 {
-            let (member, gtid) = (self.name_of(id.incarnation), self.gtid_of(seqno));
+            let (member, gtid) = (self.context.name_of(id.incarnation), self.gtid_of(seqno));
             self.log(
                 Level::Info,
                 format!("Member {member} initiates vote on {gtid},{ballot:016x}: {text}"),
@@ -175,7 +182,7 @@ impl Replicator {
     /// True of a decision that is ordered below the end of this node's snapshot, which includes `seqno`: the donor
     /// was there when it was decided, and would have left if it had disagreed.
     fn donor_has_heeded(&self, seqno: Seqno) -> bool {
-        let delivered = self.control.as_ref().map_or(-1, Control::seqno);
+        let delivered = self.context.seqno().unwrap_or(-1);
         seqno <= self.snapshot_at && delivered < self.snapshot_at
     }
 
@@ -183,9 +190,9 @@ impl Replicator {
     /// may be over before it counts, or before it has come to that seqno. But that a database in doubt came
     /// with an action says nothing of a success: it is replaced, or is what all others are replaced with.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
-        let result = self.control.as_ref().and_then(|c| c.votes.result(seqno));
+        let result = self.context.control().and_then(|c| c.votes.result(seqno));
         let follows = match &self.stage {
-            Stage::Active => !self.is_arbitrator(),
+            Stage::Active => !self.context.is_arbitrator(),
             Stage::Transfer(_) => !self.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
         };
@@ -242,7 +249,9 @@ impl Replicator {
 
     /// In step with the group again, which may have decided meanwhile, or forgotten the vote.
     pub(crate) fn review_disputes(&mut self) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let is_open = |seqno: &Seqno| control.votes.open().any(|open| open == *seqno);
         let over = self.disputes.keys().filter(|seqno| !is_open(seqno));
         let over: Vec<_> = over
@@ -255,7 +264,9 @@ impl Replicator {
 
     /// The database has caught up: what the control state from a peer knew already is heeded.
     pub(crate) fn review_presumed(&mut self) {
-        let Some(control) = &self.control else { return };
+        let Some(control) = self.context.control() else {
+            return;
+        };
         let result = |seqno: &Seqno| Some((*seqno, control.votes.result(*seqno)?));
         let decided: Vec<_> = self.presumed.keys().filter_map(result).collect();
         for (seqno, winner) in decided {

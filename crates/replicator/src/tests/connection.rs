@@ -289,7 +289,7 @@ fn only_so_many_views_are_remembered() {
         cluster.reconfigure(change);
     }
     cluster.settle();
-    let control = cluster.nodes[0].replicator.control.as_ref();
+    let control = cluster.nodes[0].replicator.context.control();
     assert_eq!(control.map(|c| c.views.len()), Some(64));
     cluster.assert_settled();
 }

@@ -332,7 +332,11 @@ impl World<'_> {
 
     fn control(&mut self) -> Option<Bytes> {
         let node = self.dice.below(self.cluster.nodes.len());
-        let mut control: Control = self.cluster.nodes[node].replicator.control.clone()?;
+        let mut control: Control = self.cluster.nodes[node]
+            .replicator
+            .context
+            .control()
+            .cloned()?;
         change::control(&mut self.dice, &mut control);
         Some(control.encode())
     }
@@ -422,7 +426,7 @@ impl World<'_> {
         let from = incarnation(LIAR);
         self.cluster.event(to, Event::Direct { from, bytes });
         // Whatever the node's state is by now, it can be given away.
-        if let Some(control) = &self.cluster.nodes[to].replicator.control {
+        if let Some(control) = self.cluster.nodes[to].replicator.context.control() {
             let again = Control::decode(control.encode());
             let error = again.err();
             assert_eq!(error, None, "a control state is read again");

@@ -393,8 +393,8 @@ fn a_desynced_member_still_holds_back_the_floor() {
     let floor = |c: &Cluster| {
         c.nodes[0]
             .replicator
-            .control
-            .as_ref()
+            .context
+            .control()
             .unwrap()
             .certification
             .floor()

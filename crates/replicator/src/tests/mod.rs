@@ -36,8 +36,6 @@ pub mod liar;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
-mod pacing;
-#[cfg(test)]
 mod pauses;
 #[cfg(test)]
 mod queues;
@@ -60,3 +58,6 @@ mod victims;
 mod votes;
 #[cfg(test)]
 mod wire;
+
+#[cfg(test)]
+pub(crate) use driver::incarnation;

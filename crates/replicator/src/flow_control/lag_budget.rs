@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 
-use crate::flow::Holder;
+use super::leases::Holder;
 
 /// A pace counts so much less than a stop.
 const PACE_COUNTS: f64 = 1.0 / 8.0;
-/// What was waited is forgotten so much more slowly than it is gathered.
+/// A charge is forgotten so much more slowly than it is gathered.
 const FORGIVEN: f64 = 1.0 / 10.0;
 /// A process that overslept does not blame others for it.
 const LONGEST_STEP_MS: u64 = 20;
 
-/// What each member has cost the writers of late. Kept by each writer; who has run out of patience
-/// proposes to leave the member out, and the order decides.
+/// What each member has cost the writers of late. Each writer keeps such an account; when a member's budget is spent, the
+/// writer proposes to leave the member out, and the order decides.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct LagBudget {
     spent_ms: BTreeMap<Incarnation, f64>,
-    /// Who has kept them waiting since `at_ms`.
+    /// The member that has kept them waiting since `at_ms`.
     holder: Option<Holder>,
     at_ms: u64,
 }
 
-impl Patience {
-    /// `holder`: who alone keeps own writers waiting from now on. Returns who is to be left out.
+impl LagBudget {
+    /// `holder`: the member that alone keeps own writers waiting from now on. Returns the member to leave out.
     pub(crate) fn watch(
         &mut self,
         now_ms: u64,
@@ -51,11 +51,6 @@ impl Patience {
         Some(member)
     }
 
-    /// Nobody has cost anything.
-    pub(crate) fn forget(&mut self) {
-        *self = Patience::default();
-    }
-
     /// When to look again.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.holder.map(|_| self.at_ms + LONGEST_STEP_MS)
@@ -69,12 +64,12 @@ mod tests {
 
     /// How long a member that holds up the writers for `hold_ms` of each 100 ms is borne with.
     fn borne_ms(stops: bool, hold_ms: u64) -> Option<u64> {
-        let mut patience = Patience::default();
+        let mut budget = LagBudget::default();
         let member = Incarnation(Uuid([1; 16]));
         (0..20_000).step_by(5).find(|now_ms| {
             let holds = now_ms % 100 < hold_ms;
             let holder = holds.then_some(Holder { member, stops });
-            patience.watch(*now_ms, holder, 60).is_some()
+            budget.watch(*now_ms, holder, 60).is_some()
         })
     }
 
@@ -89,13 +84,13 @@ mod tests {
 
     #[test]
     fn a_process_that_overslept_blames_nobody() {
-        let mut patience = Patience::default();
+        let mut budget = LagBudget::default();
         let member = Incarnation(Uuid([1; 16]));
         let holder = Some(Holder {
             member,
             stops: true,
         });
-        assert_eq!(patience.watch(0, holder, 60), None);
-        assert_eq!(patience.watch(10_000, holder, 60), None);
+        assert_eq!(budget.watch(0, holder, 60), None);
+        assert_eq!(budget.watch(10_000, holder, 60), None);
     }
 }

@@ -1,18 +1,18 @@
-//! Flow control on the side of the writers: they heed what slower members ask for (rule 15).
+//! Flow control on the side of the writers: they heed what slower members request (rule 15).
 
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-/// What was asked for lapses when it was not said again for so long.
+/// A request lapses when it was not repeated for so long.
 const LEASE_MS: u64 = 200;
 /// A pace slower than this is as bad as a stop.
 const HARDLY_PER_SECOND: f64 = 50.0;
 
-/// What a peer asks of this node's writers.
+/// What a peer requests of this node's writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     /// To write no more than this.
     Pace {
         per_second: u32,
@@ -22,11 +22,11 @@ pub(crate) enum Ask {
 
 #[derive(Clone, Copy, Debug)]
 struct Lease {
-    ask: Ask,
+    request: Request,
     until_ms: u64,
 }
 
-/// Who keeps own writers waiting, and how badly.
+/// The member that keeps own writers waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub member: Incarnation,
@@ -36,8 +36,8 @@ pub(crate) struct Holder {
 
 /// Lets own write-sets go, or not yet.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
-    /// What peers ask for, and until when that holds.
+pub(crate) struct Leases {
+    /// Peers' requests, and until when they hold.
     leases: BTreeMap<Incarnation, Lease>,
     /// Since when own writers are stopped.
     active_since: Option<u64>,
@@ -46,40 +46,45 @@ pub(crate) struct Flow {
     /// How many may go now; it was reckoned at `tokens_ms`.
     tokens: f64,
     tokens_ms: u64,
-    pub paused_ms: u64,
-    pub received: u64,
+    paused_ms: u64,
+    /// Stops that were requested.
+    received: u64,
 }
 
-impl Flow {
-    /// A peer asks this node to wait.
-    pub(crate) fn asked(&mut self, from: Incarnation, ask: Ask, now_ms: u64) {
+impl Leases {
+    /// A peer requests that this node's writers wait.
+    pub(crate) fn requested(&mut self, from: Incarnation, request: Request, now_ms: u64) {
         let until_ms = now_ms + LEASE_MS;
-        let before = self.leases.insert(from, Lease { ask, until_ms });
-        let was_stop = before.is_some_and(|lease| lease.ask == Ask::Stop);
-        self.received += u64::from(ask == Ask::Stop && !was_stop);
+        let before = self.leases.insert(from, Lease { request, until_ms });
+        let was_stop = before.is_some_and(|lease| lease.request == Request::Stop);
+        self.received += u64::from(request == Request::Stop && !was_stop);
     }
 
-    /// A peer no longer asks.
-    pub(crate) fn go_on(&mut self, from: Incarnation) {
+    /// A peer lets them go on.
+    pub(crate) fn continued(&mut self, from: Incarnation) {
         if !planted(Mutant::ContinueLost) {
             self.leases.remove(&from);
         }
     }
 
-    /// Sees what holds now. `counts`: whose wish is heeded; `own_stop`: this node asks the others to
-    /// stop, so its own writers stop too.
+    /// Drops the requests that do not hold any more. `counts`: the request of this member is heeded; `own_stop`: this
+    /// node stops the others, so its own writers stop too.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
         own_stop: bool,
-        counts: impl Fn(Incarnation, Ask) -> bool,
+        counts: impl Fn(Incarnation, Request) -> bool,
     ) {
         self.leases.retain(|from, lease| {
             let kept = planted(Mutant::StopNeverLapses) || planted(Mutant::ContinueLost);
             let lapsed = lease.until_ms <= now_ms && !kept;
-            !lapsed && counts(*from, lease.ask)
+            !lapsed && counts(*from, lease.request)
         });
-        let stopped = own_stop || self.leases.values().any(|lease| lease.ask == Ask::Stop);
+        let stopped = own_stop
+            || self
+                .leases
+                .values()
+                .any(|lease| lease.request == Request::Stop);
         match (stopped, self.active_since) {
             (true, None) => self.active_since = Some(now_ms),
             (false, Some(since)) => {
@@ -93,9 +98,9 @@ impl Flow {
 
     fn set_pace(&mut self, now_ms: u64) {
         self.refill(now_ms);
-        let pace = |lease: &Lease| match lease.ask {
-            Ask::Pace { per_second } => Some(f64::from(per_second)),
-            Ask::Stop => None,
+        let pace = |lease: &Lease| match lease.request {
+            Request::Pace { per_second } => Some(f64::from(per_second)),
+            Request::Stop => None,
         };
         self.pace = self.leases.values().filter_map(pace).reduce(f64::min);
     }
@@ -128,14 +133,13 @@ impl Flow {
         self.active_since.is_some()
     }
 
-    /// The one member but for which own writers would not be stopped, or not be paced; None if there is
-    /// no such one.
+    /// The only member that stops own writers, or that paces them; None if there is none, or more than one.
     pub(crate) fn sole_holder(&self, own_stop: bool) -> Option<Holder> {
         let sole = |stops: bool| {
             let mut of = self
                 .leases
                 .iter()
-                .filter(|(_, l)| (l.ask == Ask::Stop) == stops);
+                .filter(|(_, l)| (l.request == Request::Stop) == stops);
             let first = of.next()?;
             of.next().is_none().then_some(*first.0)
         };
@@ -153,6 +157,11 @@ impl Flow {
         }
     }
 
+    /// Stops that were requested.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Time that own writers were stopped, up to now.
     pub(crate) fn total_paused_ms(&self, now_ms: u64) -> u64 {
         self.paused_ms
@@ -161,7 +170,7 @@ impl Flow {
                 .map_or(0, |since| now_ms.saturating_sub(since))
     }
 
-    /// Forgets what was asked for, keeps the counters.
+    /// Forgets all requests, keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         self.leases.clear();
         self.update(now_ms, false, |_, _| false);

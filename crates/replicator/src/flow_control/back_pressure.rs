@@ -1,27 +1,27 @@
-//! Flow control on the side of who cannot follow: what it asks of the writers.
+//! Flow control on the side of a node that cannot follow: what it demands of the writers.
 
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 
-/// What is asked is said again so often; see [`crate::flow`] for how long it holds.
-pub(crate) const REFRESH_MS: u64 = 100;
-/// A changed pace is not told more often.
+/// A demand is repeated so often; see [`super::leases`] for how long it holds.
+const REFRESH_MS: u64 = 100;
+/// A changed pace is not sent more often.
 const CHANGE_MS: u64 = 10;
 /// How long is counted before a rate is believed.
 const WINDOW_MS: u64 = 50;
-/// A queue too long is borne for so long before writers are stopped: who only stumbles (a flush, a processor busy elsewhere)
-/// has caught up by then, and would have held up everybody.
+/// A queue too long is borne for so long before writers are stopped. A node that only stumbles (a flush, a processor
+/// busy elsewhere) has caught up by then, and would have held up everybody.
 const STUMBLE_MS: u64 = 60;
-/// Who stopped them within so long before does not stumble, it is slow.
+/// A node that stopped them within so long before does not stumble, it is slow.
 const RELAPSE_MS: u64 = 1_000;
-/// Who applies fewer write-sets per second does not pace: writers would wait longer for their turn than
-/// for a stop to be over.
+/// A node that applies fewer write-sets per second does not pace: writers would wait longer for their turn than for a
+/// stop to be over.
 const LEAST_PER_SECOND: f64 = 50.0;
 
-/// What a node asks the writers for.
+/// What a node demands of the writers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum Demand {
     /// To write so many write-sets per second, all together.
     Pace(f64),
     Stop,
@@ -29,20 +29,20 @@ pub(crate) enum Wish {
     StepOut,
 }
 
-/// What to tell the others.
+/// What to send to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Tell {
-    Ask(Wish),
+pub(crate) enum Signal {
+    Demand(Demand),
     Continue,
 }
 
 /// How a node takes part in flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Participation {
     /// It is Synced: it may pace and stop the writers.
     InStep,
-    /// The same, but it was left out of late, and may be again: that it is slow is known, and nobody waits for it a
-    /// second time.
+    /// It is Synced, was left out of late, and may be again: it is known to be slow, and nobody waits for it a second
+    /// time.
     Relapsing,
     /// It catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
@@ -66,12 +66,12 @@ impl Limits {
     }
 }
 
-/// Measures how fast this node applies, and asks for no more than that.
+/// Measures how fast this node applies, and demands no more than that.
 #[derive(Debug, Default)]
-pub(crate) struct Asking {
-    asked: Option<Wish>,
-    told_ms: u64,
-    pub sent: u64,
+pub(crate) struct BackPressure {
+    demanded: Option<Demand>,
+    sent_ms: u64,
+    sent: u64,
     /// Since when the current window counts; the queue was never empty in it.
     since_ms: u64,
     applied: u64,
@@ -82,11 +82,11 @@ pub(crate) struct Asking {
     stuck_since_ms: Option<u64>,
     /// When it last had to stop them.
     stopped_ms: Option<u64>,
-    /// Whose write-sets they were that came meanwhile.
+    /// Each member's part of the write-sets that came meanwhile.
     shares: BTreeMap<Incarnation, f64>,
 }
 
-impl Asking {
+impl BackPressure {
     /// A write-set of this member came into the queue.
     pub(crate) fn received(&mut self, from: Incarnation) {
         *self.received.entry(from).or_default() += 1;
@@ -102,55 +102,61 @@ impl Asking {
         &mut self,
         now_ms: u64,
         queue: usize,
-        part: Part,
+        part: Participation,
         limits: Limits,
-    ) -> Option<Tell> {
-        self.measure(now_ms, queue == 0 || part == Part::LeftOut);
-        if part == Part::LeftOut {
+    ) -> Option<Signal> {
+        self.measure(now_ms, queue == 0 || part == Participation::LeftOut);
+        if part == Participation::LeftOut {
             self.per_second = None; // what held it up may have been no lack of speed
         }
-        let wish = self.wish(now_ms, queue as f64, part, limits);
-        let is_due = self.is_due(now_ms, wish);
-        if wish == Some(Wish::Stop) && self.asked != wish {
+        let demand = self.demand(now_ms, queue as f64, part, limits);
+        let is_due = self.is_due(now_ms, demand);
+        if demand == Some(Demand::Stop) && self.demanded != demand {
             self.sent += 1;
         }
-        match (self.asked.is_some(), wish) {
+        match (self.demanded.is_some(), demand) {
             (true, None) => {
-                self.asked = None;
-                Some(Tell::Continue)
+                self.demanded = None;
+                Some(Signal::Continue)
             }
-            (_, Some(wish)) if is_due => {
-                (self.asked, self.told_ms) = (Some(wish), now_ms);
-                Some(Tell::Ask(wish))
+            (_, Some(demand)) if is_due => {
+                (self.demanded, self.sent_ms) = (Some(demand), now_ms);
+                Some(Signal::Demand(demand))
             }
             _ => None,
         }
     }
 
-    fn wish(&mut self, now_ms: u64, queue: f64, part: Part, limits: Limits) -> Option<Wish> {
+    fn demand(
+        &mut self,
+        now_ms: u64,
+        queue: f64,
+        part: Participation,
+        limits: Limits,
+    ) -> Option<Demand> {
         let able = self.per_second.filter(|rate| *rate >= LEAST_PER_SECOND);
         let over = |limit: f64, already: bool| match already {
             true => queue > limit * limits.factor,
             false => queue > limit,
         };
-        let is_over = over(limits.pace, self.asked.is_some());
+        let is_over = over(limits.pace, self.demanded.is_some());
         let is_stuck = match part {
-            Part::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
+            Participation::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
             // Nothing moves, or nobody knows how fast.
-            Part::InStep | Part::Relapsing => is_over,
-            Part::CatchingUp | Part::LeftOut => false,
+            Participation::InStep | Participation::Relapsing => is_over,
+            Participation::CatchingUp | Participation::LeftOut => false,
         };
         let stops = self.stops(now_ms, is_stuck);
         match part {
-            Part::LeftOut => None,
-            Part::Relapsing => stops.then_some(Wish::StepOut),
-            Part::CatchingUp => able.map(|rate| Wish::Pace(0.9 * rate)),
-            Part::InStep if !is_over => None,
-            Part::InStep if stops => Some(Wish::Stop),
+            Participation::LeftOut => None,
+            Participation::Relapsing => stops.then_some(Demand::StepOut),
+            Participation::CatchingUp => able.map(|rate| Demand::Pace(0.9 * rate)),
+            Participation::InStep if !is_over => None,
+            Participation::InStep if stops => Some(Demand::Stop),
             // Half way to the stop it asks for what it can do; below for more, above for less.
-            Part::InStep => able.map(|rate| {
+            Participation::InStep => able.map(|rate| {
                 let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
-                Wish::Pace(rate * (1.25 - 0.5 * excess))
+                Demand::Pace(rate * (1.25 - 0.5 * excess))
             }),
         }
     }
@@ -167,13 +173,13 @@ impl Asking {
         stops
     }
 
-    fn is_due(&self, now_ms: u64, wish: Option<Wish>) -> bool {
-        match (self.asked, wish) {
-            (Some(Wish::Pace(told)), Some(Wish::Pace(rate))) => {
+    fn is_due(&self, now_ms: u64, demand: Option<Demand>) -> bool {
+        match (self.demanded, demand) {
+            (Some(Demand::Pace(told)), Some(Demand::Pace(rate))) => {
                 let differs = (rate - told).abs() > told / 4.0;
-                now_ms >= self.told_ms + if differs { CHANGE_MS } else { REFRESH_MS }
+                now_ms >= self.sent_ms + if differs { CHANGE_MS } else { REFRESH_MS }
             }
-            (Some(told), Some(wish)) if told == wish => now_ms >= self.told_ms + REFRESH_MS,
+            (Some(told), Some(demand)) if told == demand => now_ms >= self.sent_ms + REFRESH_MS,
             _ => true,
         }
     }
@@ -196,7 +202,7 @@ impl Asking {
         self.received.clear();
     }
 
-    /// What a member may write of `per_second`: as much as its part was of what came, but never nothing.
+    /// The part of `per_second` that a member may write: as large as its part of what came, but never nothing.
     pub(crate) fn share(&self, member: Incarnation, members: usize, per_second: f64) -> u32 {
         let least = 0.5 / members.max(1) as f64;
         let share = self.shares.get(&member).copied().unwrap_or(least);
@@ -204,21 +210,30 @@ impl Asking {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.asked == Some(Wish::Stop)
+        self.demanded == Some(Demand::Stop)
     }
 
-    /// Forgets what was asked, keeps the counters.
+    /// Forgets what was demanded, keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
-        (self.asked, self.per_second) = (None, None);
+        (self.demanded, self.per_second) = (None, None);
         (self.stuck_since_ms, self.stopped_ms) = (None, None);
         self.measure(now_ms, true);
     }
 
-    /// When something is to be said, for the first time or again.
+    /// Stops that were demanded.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(crate) fn reset_counters(&mut self) {
+        self.sent = 0;
+    }
+
+    /// When a demand is to be sent, for the first time or again.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        let again = self.asked.map(|_| self.told_ms + REFRESH_MS);
+        let again = self.demanded.map(|_| self.sent_ms + REFRESH_MS);
         let stop = self.stuck_since_ms.map(|since| since + STUMBLE_MS);
-        let stop = stop.filter(|_| !matches!(self.asked, Some(Wish::Stop | Wish::StepOut)));
+        let stop = stop.filter(|_| !matches!(self.demanded, Some(Demand::Stop | Demand::StepOut)));
         again.into_iter().chain(stop).min()
     }
 }

@@ -1,20 +1,20 @@
 //! How long this node stays out of flow control when the group has left it out.
 
-/// At least so long: nobody is served by its coming and going.
+/// At least so long: coming and going serves nobody.
 const SHORTEST_MS: u64 = 1_000;
 /// Longer than that it would be missed; coming back and being left out again costs writers little.
 const LONGEST_MS: u64 = 8_000;
-/// Who is left out again within this time stays out twice as long, and nobody waits for it first.
+/// A node that is left out again within this time stays out twice as long, and nobody waits for it first.
 const RELAPSE_MS: u64 = 30_000;
 
-/// Since when, and until when.
+/// The last time that this node was left out: until when it stays out, and for how long.
 #[derive(Debug, Default)]
-pub(crate) struct Absence {
+pub(crate) struct BackOff {
     until_ms: u64,
     for_ms: u64,
 }
 
-impl Absence {
+impl BackOff {
     /// It begins.
     pub(crate) fn begin(&mut self, now_ms: u64) {
         let twice = if self.is_remembered(now_ms) {
@@ -53,18 +53,18 @@ mod tests {
 
     #[test]
     fn who_is_left_out_again_soon_stays_out_longer() {
-        let mut absence = Absence::default();
+        let mut back_off = BackOff::default();
         let mut now_ms = 100_000;
         let mut lasted = Vec::new();
         for pause_ms in [0, 500, 9_000, 29_999, 30_000, 1] {
             now_ms += pause_ms;
-            absence.begin(now_ms);
+            back_off.begin(now_ms);
             let begun_ms = now_ms;
-            while !absence.is_over(now_ms) {
+            while !back_off.is_over(now_ms) {
                 now_ms += 100;
             }
             lasted.push(now_ms - begun_ms);
-            absence.end(now_ms);
+            back_off.end(now_ms);
         }
         assert_eq!(lasted, [1_000, 2_000, 4_000, 8_000, 1_000, 2_000]);
     }

@@ -1,0 +1,282 @@
+//! Flow control of a node. It measures how fast this node applies and says what to request of the writers elsewhere
+//! ([`BackPressure`]); it lets own write-sets go as far as the others' requests permit ([`Leases`]); and it proposes to
+//! leave out a member that alone holds up the writers ([`LagBudget`], [`BackOff`]; rule 15, `docs/flow-control.md`).
+//!
+//! In come the length of the apply queue, peers' requests and the control state; out go [`FlowOutput`]s and permits.
+
+mod back_off;
+mod back_pressure;
+#[cfg(test)]
+mod back_pressure_tests;
+mod lag_budget;
+mod leases;
+
+use trireme_group::{Incarnation, Member};
+use trireme_mutants::{Mutant, planted};
+
+use crate::context::Context;
+use crate::control::Control;
+use crate::direct::Direct;
+use crate::member_state::NodeState;
+use back_off::BackOff;
+use back_pressure::{BackPressure, Demand, Limits, Participation, Signal};
+use lag_budget::LagBudget;
+use leases::Leases;
+pub(crate) use leases::Request;
+
+/// What flow control must know beside the context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    pub is_primary: bool,
+    pub is_leaving: bool,
+    /// Write-sets that wait to be applied here.
+    pub queue: usize,
+}
+
+/// What flow control asks the coordinator to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum FlowOutput {
+    /// Send a request, or its end, to a peer.
+    Send(Incarnation, Direct),
+    /// Propose in the order to leave this member out of flow control.
+    LeaveOut(Incarnation),
+}
+
+/// Counters for the status.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowCounters {
+    /// Time that own writers were stopped.
+    pub paused_ms: u64,
+    /// Stops that were requested of the others.
+    pub sent: u64,
+    /// Stops that others requested.
+    pub received: u64,
+    /// Own writers are stopped.
+    pub is_stopped: bool,
+    /// This node stops the others.
+    pub is_stopping: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct FlowControl {
+    back_pressure: BackPressure,
+    leases: Leases,
+    lag_budget: LagBudget,
+    back_off: BackOff,
+}
+
+impl FlowControl {
+    /// A new connection begins: requests and blame are forgotten, the counters go on.
+    pub(crate) fn start_over(&mut self, now_ms: u64) {
+        self.back_off = BackOff::default();
+        self.forget(now_ms);
+    }
+
+    /// The primary component is lost: no request holds any more.
+    pub(crate) fn forget(&mut self, now_ms: u64) {
+        self.back_pressure.forget(now_ms);
+        self.leases.forget(now_ms);
+        self.lag_budget = LagBudget::default();
+    }
+
+    /// A write-set of this member came into the apply queue.
+    pub(crate) fn received(&mut self, from: Incarnation) {
+        self.back_pressure.received(from);
+    }
+
+    /// A write-set was applied.
+    pub(crate) fn applied(&mut self) {
+        self.back_pressure.applied();
+    }
+
+    /// A peer requests that own writers slow down or stop.
+    pub(crate) fn requested(&mut self, from: Incarnation, request: Request, now_ms: u64) {
+        self.leases.requested(from, request, now_ms);
+    }
+
+    /// A peer lets own writers go on.
+    pub(crate) fn continued(&mut self, from: Incarnation) {
+        self.leases.continued(from);
+    }
+
+    /// Looks at the own queue, and at which of the peers' requests hold.
+    pub(crate) fn watch(&mut self, context: &Context, at: Situation) -> Vec<FlowOutput> {
+        let outputs = self.watch_queue(context, at);
+        let own_stop = self.back_pressure.is_stopping();
+        let control = context.control();
+        let counts = |from, request| control.is_some_and(|c| is_heeded(c, from, request));
+        self.leases.update(context.now_ms(), own_stop, counts);
+        outputs
+    }
+
+    fn watch_queue(&mut self, context: &Context, at: Situation) -> Vec<FlowOutput> {
+        let part = match context
+            .control()
+            .filter(|_| at.is_primary && !at.is_leaving)
+        {
+            Some(control) => match participation(control, context.me()) {
+                Participation::InStep if self.relapses(context, control) => {
+                    Participation::Relapsing
+                }
+                part => part,
+            },
+            None => Participation::LeftOut,
+        };
+        let signal = self
+            .back_pressure
+            .watch(context.now_ms(), at.queue, part, limits(context));
+        let Some(signal) = signal else {
+            return Vec::new();
+        };
+        if signal == Signal::Demand(Demand::StepOut) {
+            return vec![FlowOutput::LeaveOut(context.me())];
+        }
+        let members = context
+            .control()
+            .map_or(&[][..], |c| &c.configuration.members);
+        let others = members.iter().filter(|m| m.incarnation != context.me());
+        let to = |member: &Member| {
+            let message = match signal {
+                Signal::Demand(Demand::Stop) => Direct::FlowStop,
+                Signal::Demand(Demand::Pace(all)) => Direct::FlowPace {
+                    per_second: (self.back_pressure).share(member.incarnation, members.len(), all),
+                },
+                Signal::Continue | Signal::Demand(Demand::StepOut) => Direct::FlowContinue,
+            };
+            FlowOutput::Send(member.incarnation, message)
+        };
+        others.map(to).collect()
+    }
+
+    /// The group has left this node out of late, and may do so again.
+    fn relapses(&self, context: &Context, control: &Control) -> bool {
+        let may = context.options().fc_desync_after_ms > 0 && control.may_leave_out(context.me());
+        may && self.back_off.is_remembered(context.now_ms())
+    }
+
+    /// True if an own write-set may go now; it counts as gone.
+    pub(crate) fn admit(&mut self) -> bool {
+        self.leases.admit()
+    }
+
+    /// No own write-set may go.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.leases.is_stopped()
+    }
+
+    /// Charges the member that alone holds up own writers, if any of them waits; says whom to leave out. To be asked
+    /// after [`Self::watch`], when all have gone that may.
+    pub(crate) fn charge(
+        &mut self,
+        context: &Context,
+        is_primary: bool,
+        writers_wait: bool,
+    ) -> Option<FlowOutput> {
+        let own_stop = self.back_pressure.is_stopping();
+        let holder = self.leases.sole_holder(own_stop).filter(|_| writers_wait);
+        let limit_ms = context.options().fc_desync_after_ms;
+        let member = self.lag_budget.watch(context.now_ms(), holder, limit_ms)?;
+        let control = context.control().filter(|_| is_primary)?;
+        control
+            .may_leave_out(member)
+            .then_some(FlowOutput::LeaveOut(member))
+    }
+
+    /// The order has left this node out.
+    pub(crate) fn was_left_out(&mut self, now_ms: u64) {
+        self.back_off.begin(now_ms);
+    }
+
+    /// The order has taken this node back.
+    pub(crate) fn is_back(&mut self, now_ms: u64) {
+        self.back_off.end(now_ms);
+    }
+
+    /// This node was left out, and may ask to be taken back once it has caught up.
+    pub(crate) fn may_come_back(&self, context: &Context) -> bool {
+        is_left_out(context) && self.back_off.is_over(context.now_ms())
+    }
+
+    /// When flow control has something to do.
+    pub(crate) fn deadline_ms(&self, context: &Context) -> Option<u64> {
+        let is_absent = is_left_out(context) && !self.back_off.is_over(context.now_ms());
+        let back = is_absent.then_some(self.back_off.until_ms());
+        let deadlines = [
+            self.back_pressure.deadline_ms(),
+            self.leases.deadline_ms(),
+            self.lag_budget.deadline_ms(),
+            back,
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// When the next own write-set may go, if a pace is all that keeps it.
+    pub(crate) fn next_permit_ms(&self) -> Option<u64> {
+        self.leases.next_token_ms()
+    }
+
+    pub(crate) fn counters(&self, now_ms: u64) -> FlowCounters {
+        FlowCounters {
+            paused_ms: self.leases.total_paused_ms(now_ms),
+            sent: self.back_pressure.sent(),
+            received: self.leases.received(),
+            is_stopped: self.leases.is_stopped(),
+            is_stopping: self.back_pressure.is_stopping(),
+        }
+    }
+
+    /// FLUSH STATUS.
+    pub(crate) fn reset_counters(&mut self, now_ms: u64) {
+        self.leases.reset_counters(now_ms);
+        self.back_pressure.reset_counters();
+    }
+}
+
+/// So little is left to be applied that the node may count as synced. Not less than where it lets the others go on:
+/// under a steady load it would never get there.
+pub(crate) fn has_caught_up(context: &Context, left: u64) -> bool {
+    let limits = limits(context);
+    left as f64 <= (limits.pace * limits.factor).max(1.0)
+}
+
+/// `gcs.fc_limit` as it applies to this cluster: by the square root of its size, unless only one member writes.
+fn limits(context: &Context) -> Limits {
+    let (control, options) = (context.control(), context.options());
+    let members = control.map_or(0, |c| c.configuration.data_members().count());
+    let scale = match options.fc_single_primary {
+        true => 1.0,
+        false => (members.max(1) as f64).sqrt(),
+    };
+    Limits {
+        pace: options.fc_limit as f64 * scale,
+        factor: options.fc_factor.clamp(0.0, 1.0),
+    }
+}
+
+fn is_left_out(context: &Context) -> bool {
+    context.my_state().is_some_and(|state| state.left_out)
+}
+
+/// Donors, joiners and desynced members hold up nobody. A member that catches up does so only where fewer than two
+/// members keep pace: there it is the one that bounds the backlog, and under a steady load it might never get there.
+fn participation(control: &Control, member: Incarnation) -> Participation {
+    let state = control.members.get(&member);
+    let Some(state) = state.filter(|_| !control.is_arbitrator(member)) else {
+        return Participation::LeftOut; // an arbitrator applies nothing
+    };
+    let catches_up = state.state == NodeState::Joined || (state.left_out && state.desyncs == 0);
+    match state.state {
+        NodeState::Synced => Participation::InStep,
+        _ if planted(Mutant::LeftOutStops) && state.left_out => Participation::InStep,
+        _ if catches_up && control.in_step() < 2 => Participation::CatchingUp,
+        _ => Participation::LeftOut,
+    }
+}
+
+fn is_heeded(control: &Control, from: Incarnation, request: Request) -> bool {
+    match participation(control, from) {
+        Participation::InStep | Participation::Relapsing => true,
+        Participation::CatchingUp => request != Request::Stop,
+        Participation::LeftOut => false,
+    }
+}

@@ -1,0 +1,148 @@
+//! What a node that applies slowly asks the writers for.
+
+use super::back_pressure::{BackPressure, Demand, Limits, Participation, Signal};
+use crate::tests::incarnation;
+
+const LIMITS: Limits = Limits {
+    pace: 20.0,
+    factor: 1.0,
+};
+
+/// A node that applies one write-set in each `apply_ms`, and writers that would write one each `write_ms`
+/// if nobody paced them. Returns the greatest queue, how long writers were stopped, and what was applied.
+fn run(apply_ms: u64, write_ms: u64, for_ms: u64) -> (usize, u64, u64) {
+    let mut pressure = BackPressure::default();
+    let (mut queue, mut pace, mut owed) = (0, None, 0.0_f64);
+    let (mut greatest, mut stopped_ms, mut applied) = (0, 0, 0);
+    for now_ms in 0..for_ms {
+        let most = 1.0 / write_ms as f64;
+        owed += match pace {
+            None => most,
+            Some(Demand::Stop | Demand::StepOut) => 0.0,
+            Some(Demand::Pace(rate)) => most.min(rate / 1000.0),
+        };
+        stopped_ms += u64::from(pace == Some(Demand::Stop));
+        if owed >= 1.0 {
+            owed -= 1.0;
+            queue += 1;
+            pressure.received(incarnation(0));
+        }
+        if queue > 0 && now_ms % apply_ms == 0 {
+            queue -= 1;
+            applied += 1;
+            pressure.applied();
+        }
+        greatest = greatest.max(queue);
+        match pressure.watch(now_ms, queue, Participation::InStep, LIMITS) {
+            Some(Signal::Demand(demand)) => pace = Some(demand),
+            Some(Signal::Continue) => pace = None,
+            None => {}
+        }
+    }
+    (greatest, stopped_ms, applied)
+}
+
+#[test]
+fn writers_twice_as_fast_are_slowed_down_and_never_stopped() {
+    let (queue, stopped_ms, applied) = run(4, 2, 10_000);
+    assert_eq!(stopped_ms, 0);
+    assert!((21..40).contains(&queue), "{queue}");
+    assert!(applied > 2_450, "it is never idle: {applied}");
+}
+
+#[test]
+fn who_applies_nothing_stops_the_writers_at_the_limit() {
+    let mut pressure = BackPressure::default();
+    for now_ms in 0..100 {
+        assert_eq!(
+            pressure.watch(now_ms, 20, Participation::InStep, LIMITS),
+            None
+        );
+    }
+    // Who only stumbles stops nobody.
+    for now_ms in 100..160 {
+        assert_eq!(
+            pressure.watch(now_ms, 21, Participation::InStep, LIMITS),
+            None
+        );
+        assert_eq!(pressure.deadline_ms(), Some(160));
+    }
+    let tell = pressure.watch(160, 21, Participation::InStep, LIMITS);
+    assert_eq!(tell, Some(Signal::Demand(Demand::Stop)));
+    assert_eq!(pressure.watch(170, 21, Participation::InStep, LIMITS), None);
+    assert_eq!(
+        pressure.watch(260, 21, Participation::InStep, LIMITS),
+        tell,
+        "said again"
+    );
+    assert_eq!(
+        pressure.watch(270, 20, Participation::InStep, LIMITS),
+        Some(Signal::Continue)
+    );
+    assert_eq!(
+        pressure.watch(1_200, 21, Participation::InStep, LIMITS),
+        tell,
+        "it has stopped them less than a second before"
+    );
+}
+
+#[test]
+fn who_relapses_holds_up_nobody_and_steps_out() {
+    for apply_ms in [4, u64::MAX] {
+        let mut pressure = BackPressure::default();
+        for now_ms in 0..60 {
+            if now_ms % apply_ms == 0 {
+                pressure.applied();
+            }
+            let tell = pressure.watch(now_ms, 1_000, Participation::Relapsing, LIMITS);
+            assert_eq!(tell, None, "at {now_ms} ms");
+        }
+        let tell = pressure.watch(60, 1_000, Participation::Relapsing, LIMITS);
+        assert_eq!(tell, Some(Signal::Demand(Demand::StepOut)));
+        assert_eq!(pressure.deadline_ms(), Some(160), "it is said again");
+        assert_eq!(
+            pressure.watch(61, 1_000, Participation::Relapsing, LIMITS),
+            None
+        );
+        assert_eq!(
+            pressure.watch(160, 1_000, Participation::Relapsing, LIMITS),
+            tell
+        );
+    }
+}
+
+#[test]
+fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing() {
+    let mut pressure = BackPressure::default();
+    let mut told = Vec::new();
+    for now_ms in 0..500 {
+        if now_ms % 2 == 0 {
+            pressure.applied();
+        }
+        told.extend(pressure.watch(now_ms, 10_000, Participation::CatchingUp, LIMITS));
+    }
+    let paces = |tell: &Signal| matches!(tell, Signal::Demand(Demand::Pace(rate)) if (400.0..500.0).contains(rate));
+    assert!(!told.is_empty() && told.iter().all(paces), "{told:?}");
+    assert_eq!(
+        pressure.watch(500, 10_000, Participation::LeftOut, LIMITS),
+        Some(Signal::Continue)
+    );
+    assert_eq!(
+        pressure.watch(501, 10_000, Participation::LeftOut, LIMITS),
+        None
+    );
+}
+
+#[test]
+fn each_writer_gets_its_part_of_the_pace() {
+    let mut pressure = BackPressure::default();
+    for now_ms in 0..=50 {
+        for _ in 0..3 {
+            pressure.received(incarnation(0));
+        }
+        pressure.received(incarnation(1));
+        pressure.watch(now_ms, 5, Participation::InStep, LIMITS);
+    }
+    let shares = [0, 1, 2].map(|member| pressure.share(incarnation(member), 4, 1000.0));
+    assert_eq!(shares, [750, 250, 125], "who wrote nothing may begin");
+}
