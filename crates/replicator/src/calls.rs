@@ -35,13 +35,9 @@ impl Replicator {
     /// Answers the reads whose point is released here.
     pub(crate) fn grant_reads(&mut self) {
         if let Some(control) = self.context.control() {
-            let (positions, seqno) = (&self.positions, control.seqno());
-            self.causal.processed(control.position, |at| {
-                // What is not remembered is released, or this node has not got so far yet: its control
-                // state came from elsewhere.
-                let next = positions.partition_point(|(position, _)| *position <= at);
-                positions.get(next).map_or(seqno, |(_, next)| *next - 1)
-            });
+            let (retention, last) = (&self.retention, control.seqno());
+            self.causal
+                .processed(control.position, |at| retention.seqno_at(at, last));
         }
         while let Some(ticket) = self.causal.next_done(self.order.low()) {
             self.answer_sync_wait(ticket, Code::Ok);

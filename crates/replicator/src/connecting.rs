@@ -37,9 +37,7 @@ impl Replicator {
         (self.excluded, self.disconnects) = (false, false);
         (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
         self.backlog.clear();
-        self.positions.clear();
-        self.marks.clear();
-        self.pins = crate::cut::Pins::default();
+        self.retention.start_over();
         self.works.start_over();
         self.submissions = Submissions::default();
         self.transactions.clear();
@@ -54,7 +52,6 @@ impl Replicator {
         self.lost_rollbacks.clear();
         self.joined_at = -1;
         self.flow_control.start_over(self.context.now_ms());
-        self.cuts = crate::cut::CutReports::default();
         (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
         self.joined_told = None;
         (self.interrupted, self.course) = (None, None);

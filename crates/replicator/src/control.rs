@@ -274,17 +274,19 @@ impl Control {
         }
     }
 
-    /// What each member with a state and a database has reported as applied. Who joins has no vote, and has begun or
-    /// will begin with a snapshot: nothing is kept for it.
-    pub(crate) fn reported(&self) -> Vec<(Incarnation, Seqno)> {
+    /// The applied watermark that each member with a state and a database has reported. A joiner has no vote, and has
+    /// begun or will begin with a snapshot: nothing is kept for it.
+    pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
         let reported = |member: &Member| {
             let seat = self.members.get(&member.incarnation)?;
             (seat.state != NodeState::Joiner).then_some((member.incarnation, seat.cut))
         };
-        self.configuration
-            .data_members()
-            .filter_map(reported)
-            .collect()
+        self.configuration.data_members().filter_map(reported)
+    }
+
+    /// The same, without this member's.
+    pub(crate) fn applied_by_others(&self, me: Incarnation) -> Vec<(Incarnation, Seqno)> {
+        self.applied().filter(|(id, _)| *id != me).collect()
     }
 
     /// Decides the votes that can be decided now. To be asked after every entry.

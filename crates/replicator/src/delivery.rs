@@ -181,7 +181,7 @@ impl Replicator {
     ) {
         let failed = outcome.verdict != Verdict::Pass;
         self.record(position, seqno, outcome.depends_on, failed);
-        self.cuts.write_set();
+        self.retention.certified();
         self.counters
             .certified(seqno, write_set.last_seen, &outcome);
         let ordered = |write_set| Ordered {
@@ -388,8 +388,7 @@ impl Replicator {
     }
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
-        self.positions.push_back((position, seqno));
-        self.marks.took(position, seqno);
+        self.retention.took(position, seqno);
         let is_dropped =
             planted(Mutant::AppliedDependenceDropped) && depends_on <= self.order.low();
         let depends_on = if is_dropped { 0 } else { depends_on };

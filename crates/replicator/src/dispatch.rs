@@ -122,7 +122,7 @@ impl Replicator {
         self.grant_reads();
         self.grant_pause();
         self.watch_flow();
-        self.report_cut();
+        self.report_applied();
         self.tell_joined();
         self.shed_backlog();
         self.fetch_works(history);

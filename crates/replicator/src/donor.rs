@@ -64,10 +64,12 @@ impl Replicator {
     /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
         let mut records = Vec::new();
-        if self.serves(from, seqno, history) {
+        let (low, first) = (self.order.low(), history.first_seqno());
+        let serves = (self.retention).serves(&self.context, low, first, (from, seqno));
+        if serves {
             match history.read_part(seqno, offset, self.context.options().ist_part_bytes) {
                 Ok(Some(part)) => {
-                    self.served.note(from, seqno, self.context.now_ms());
+                    self.retention.served(from, seqno, self.context.now_ms());
                     return self.send(from, &Direct::IstPart(part));
                 }
                 Ok(None) => match history.read(seqno, self.context.options().ist_chunk_bytes) {
@@ -79,7 +81,7 @@ impl Replicator {
             }
         }
         if !records.is_empty() {
-            self.served.note(from, seqno, self.context.now_ms());
+            self.retention.served(from, seqno, self.context.now_ms());
         } else if history.first_seqno().is_some() {
             // The words that galera_gcache_recover_full_gcache looks for.
             let text =
@@ -93,32 +95,6 @@ impl Replicator {
             records,
         };
         self.send(from, &chunk);
-    }
-
-    /// Others are given the newest gcache.size bytes, what members of the view may lack, and the rest of what they have begun
-    /// to take; what is kept beyond is for this node's own database (rule 12).
-    fn serves(&self, peer: Incarnation, seqno: Seqno, history: &dyn History) -> bool {
-        let within_size = history.first_seqno().is_some_and(|first| first <= seqno);
-        let lasts_ms = self.context.options().thresholds.unflushed_ms;
-        within_size
-            || seqno > self.others_may_lack_above()
-            || self
-                .served
-                .goes_on(peer, seqno, self.context.now_ms(), lasts_ms)
-    }
-
-    /// Data members of the view that have their state may lack what comes above this. With an arbitrator nobody else may be left
-    /// to give it.
-    fn others_may_lack_above(&self) -> Seqno {
-        let Some(control) = self.context.control() else {
-            return 0;
-        };
-        if self.context.is_arbitrator() {
-            return control.certification.floor().min(self.order.low());
-        }
-        let reported = control.reported().into_iter();
-        let others = reported.filter(|(id, _)| *id != self.context.me());
-        others.map(|(_, cut)| cut).min().unwrap_or(Seqno::MAX)
     }
 
     /// This node was chosen: its server is asked to send, with everything up to here applied and

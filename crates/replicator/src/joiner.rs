@@ -128,9 +128,7 @@ impl Replicator {
         }
         self.distrust_log_after_script();
         self.backlog.clear();
-        self.positions.clear();
-        self.marks.clear();
-        self.pins = crate::cut::Pins::default();
+        self.retention.forget_log();
         self.order.unhold_all();
         self.works
             .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));

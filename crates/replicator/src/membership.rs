@@ -8,6 +8,7 @@ use crate::history::History;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
+use crate::retention::log_is_deep_enough;
 use crate::submissions::Sent;
 
 /// What is committed is not known: any number of entries may be on their way.
@@ -39,7 +40,9 @@ impl Replicator {
         self.settle_undecided();
         self.owed_donation();
         match self.context.my_node_state() {
-            Some(NodeState::Joiner) if self.has_joined() && self.log_is_deep_enough(history) => {
+            Some(NodeState::Joiner)
+                if self.has_joined() && log_is_deep_enough(&self.context, history) =>
+            {
                 self.end_doubt();
                 self.submit_once(Sent::Joined, &Message::Joined);
             }
@@ -52,6 +55,29 @@ impl Replicator {
                 self.submit_once(Sent::CaughtUp, &Message::CaughtUp);
             }
             _ => {}
+        }
+    }
+
+    /// Reports how far this node has applied, when that is due.
+    pub(crate) fn report_applied(&mut self) {
+        let (may_write, low) = (self.may_write(), self.order.low());
+        let least_seen = self.submissions.least_seen();
+        if let Some(watermark) = (self.retention).report(&self.context, may_write, low, least_seen)
+        {
+            self.submit_once(Sent::Cut, &Message::Cut(watermark));
+        }
+    }
+
+    /// Tells the log what this node still needs, and what the others may lack.
+    pub(crate) fn pin_log(&mut self) {
+        if !matches!(self.stage, Stage::Active) {
+            return; // the database may follow from the own log
+        }
+        if let Some(pin) = self.retention.pin(&self.context, self.order.low()) {
+            self.out.push(Action::PinLog {
+                keep_from: pin.keep_from,
+                unreported: pin.unreported,
+            });
         }
     }
 

@@ -12,7 +12,6 @@ use crate::backlog::Backlog;
 use crate::causal::Causal;
 use crate::context::Context;
 use crate::counters::Counters;
-use crate::cut::CutReports;
 use crate::direct::Direct;
 use crate::event::{Ticket, TrxId};
 use crate::flow_control::FlowControl;
@@ -25,7 +24,7 @@ use crate::options::Options;
 use crate::order::Order;
 use crate::payload::Memory;
 use crate::progress::Course;
-use crate::served::Served;
+use crate::retention::Retention;
 use crate::spreads::Spreads;
 use crate::status::LocalState;
 use crate::submissions::{Sent, Submissions};
@@ -65,8 +64,6 @@ pub struct Replicator {
     pub(crate) out: Vec<Action>,
     pub(crate) counters: Counters,
     pub(crate) complaints: trireme_group::Complaints,
-    /// Peers that are being given missing entries.
-    pub(crate) served: Served,
 
     // --- this connection
     pub(crate) stage: Stage,
@@ -118,11 +115,7 @@ pub struct Replicator {
     pub(crate) delivered_to: Position,
     /// What the group knows to be committed, here or not ([`Replicator::note_commit`]).
     pub(crate) committed_to: Position,
-    /// Position of each seqno above the low-water mark and the certification floor.
-    pub(crate) positions: VecDeque<(Position, Seqno)>,
-    /// Of the seqnos that not all members have reported as applied.
-    pub(crate) marks: crate::marks::Marks,
-    pub(crate) pins: crate::cut::Pins,
+    pub(crate) retention: Retention,
     pub(crate) order: Order,
     /// The history that `order` counts in; nil before anything of it is here.
     pub(crate) applied_history: trireme_group::Uuid,
@@ -155,7 +148,6 @@ pub struct Replicator {
     /// Rollback fragments that could not be sent, or that the group has let go of: to be sent before any write-set.
     pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow_control: FlowControl,
-    pub(crate) cuts: CutReports,
     pub(crate) pauses: u32,
     pub(crate) pausing: BTreeSet<Ticket>,
     /// Calls of desync() that were granted and not taken back by resync().
@@ -182,7 +174,6 @@ impl Replicator {
             doubt: crate::doubt::Doubt::default(),
             server_running: false,
             complaints: Default::default(),
-            served: Served::default(),
             overrides: Vec::new(),
             overrides_below_log: None,
             forks_before_reset: Vec::new(),
@@ -200,9 +191,7 @@ impl Replicator {
             memory: Memory::default(),
             read_back_count: 0,
             log_again_ms: None,
-            positions: VecDeque::new(),
-            marks: Default::default(),
-            pins: crate::cut::Pins::default(),
+            retention: Retention::default(),
             order: Order::new(-1),
             applied_history: trireme_group::Uuid::NIL,
             shown_low: None,
@@ -221,7 +210,6 @@ impl Replicator {
             held_reads: Vec::new(),
             lost_rollbacks: Vec::new(),
             flow_control: FlowControl::default(),
-            cuts: CutReports::default(),
             pauses: 0,
             pausing: BTreeSet::new(),
             desyncs_granted: 0,

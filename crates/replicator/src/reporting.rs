@@ -31,7 +31,9 @@ impl Replicator {
             Stage::Admission(_) => None,
             Stage::Transfer(_) if !self.primary => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
-            Stage::Active => Some(self.cuts.deadline_ms(&self.context.options().thresholds)),
+            Stage::Active => {
+                Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
+            }
         };
         let again = (!self.may_say()).then_some(self.say_again_at_ms);
         // A deadline that has passed waits for something else: no use in hurrying.

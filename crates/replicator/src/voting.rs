@@ -164,7 +164,7 @@ impl Replicator {
         );
         if winner != 0 {
             // Whoever gets it from the log gets a dummy.
-            if let Some((position, _)) = self.positions.iter().find(|(_, s)| *s == seqno).copied() {
+            if let Some(position) = self.retention.position_of(seqno) {
                 self.out.push(Action::RecordOutcome {
                     position,
                     seqno,

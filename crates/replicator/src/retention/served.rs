@@ -1,4 +1,5 @@
-//! Whom this node gives missing entries: a transfer that has begun goes on, whatever the log is to give to others meanwhile.
+//! The peers that this node gives missing entries: a transfer (IST) that has begun goes on, whatever the log may give to
+//! others meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use trireme_group::Incarnation;
 /// More peers than a cluster has members; the one that was given something longest ago is forgotten.
 const PEERS_MAX: usize = 64;
 
-/// What a peer was given last.
+/// The entry that a peer was given last.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     seqno: Seqno,
@@ -18,13 +19,13 @@ struct Given {
 /// Peers that were given entries of late. An entry that was shown is a promise of those that follow: a joiner that has handed
 /// something to its server can take no snapshot any more.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
+pub(super) struct Served {
     peers: BTreeMap<Incarnation, Given>,
 }
 
 impl Served {
     /// This peer was given entries from `seqno` on.
-    pub fn note(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
+    pub(super) fn note(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
         if self.peers.len() >= PEERS_MAX && !self.peers.contains_key(&peer) {
             let oldest = self.peers.iter().min_by_key(|(_, given)| given.at_ms);
             if let Some(oldest) = oldest.map(|(peer, _)| *peer) {
@@ -36,7 +37,13 @@ impl Served {
     }
 
     /// True if this peer was given `seqno`, or what comes before it, within the last `lasts_ms`.
-    pub fn goes_on(&self, peer: Incarnation, seqno: Seqno, now_ms: u64, lasts_ms: u64) -> bool {
+    pub(super) fn goes_on(
+        &self,
+        peer: Incarnation,
+        seqno: Seqno,
+        now_ms: u64,
+        lasts_ms: u64,
+    ) -> bool {
         let given = self.peers.get(&peer);
         given.is_some_and(|given| given.seqno <= seqno && now_ms <= given.at_ms + lasts_ms)
     }

@@ -1,22 +1,22 @@
-//! Where in the log seqnos are, roughly, and as far back as a member's reports are behind.
+//! Where in the log seqnos are, roughly, and as far back as the least watermark that a member has reported.
 
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
 use trireme_group::Position;
 
-/// One seqno in so many is remembered: nobody knows how far behind a member will be.
+/// One seqno in so many is remembered: a member may be any distance behind.
 const STEP: Seqno = 64;
 
 /// Positions of some seqnos, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub(super) struct Marks {
     marks: VecDeque<(Position, Seqno)>,
 }
 
 impl Marks {
     /// The entry at `position` took `seqno`, the one after the last.
-    pub(crate) fn took(&mut self, position: Position, seqno: Seqno) {
+    pub(super) fn took(&mut self, position: Position, seqno: Seqno) {
         let last = self.marks.back();
         if last.is_none_or(|(_, last)| seqno >= last + STEP) {
             self.marks.push_back((position, seqno));
@@ -24,21 +24,17 @@ impl Marks {
     }
 
     /// Everything above `seqno` is at this position or above; 0 if that is not remembered.
-    pub(crate) fn above(&self, seqno: Seqno) -> Position {
+    pub(super) fn above(&self, seqno: Seqno) -> Position {
         let next = self.marks.partition_point(|(_, at)| *at <= seqno + 1);
         let mark = next.checked_sub(1).and_then(|mark| self.marks.get(mark));
         mark.map_or(0, |(position, _)| *position)
     }
 
     /// Nothing below [`Self::above`] of this seqno will be asked for.
-    pub(crate) fn forget_upto(&mut self, seqno: Seqno) {
+    pub(super) fn forget_upto(&mut self, seqno: Seqno) {
         while (self.marks.get(1)).is_some_and(|(_, next)| *next <= seqno + 1) {
             self.marks.pop_front();
         }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.marks.clear();
     }
 }
 

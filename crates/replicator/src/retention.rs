@@ -1,0 +1,239 @@
+//! What this node's log must keep, and for whom (rule 12). It knows where the last seqnos lie in the log, reports how far
+//! this node has applied, and says from where on the log is needed: by this node, and by members that have reported less.
+//!
+//! In come the ordered entries and the control state; out go the watermark to report, [`Pin`]s, and positions of seqnos.
+
+mod marks;
+mod pins;
+mod served;
+
+use std::collections::VecDeque;
+
+use trireme_certification::Seqno;
+use trireme_group::{Incarnation, Position};
+use trireme_mutants::{Mutant, planted};
+
+use crate::context::Context;
+use crate::history::History;
+use crate::thresholds::Thresholds;
+use marks::Marks;
+use pins::Pins;
+use served::Served;
+
+/// What the log must keep: see [`crate::Action::PinLog`].
+#[derive(Debug, PartialEq)]
+pub(crate) struct Pin {
+    pub keep_from: Position,
+    pub unreported: Vec<(Incarnation, Position)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Retention {
+    /// Position of each seqno above the low-water mark and the certification floor.
+    positions: VecDeque<(Position, Seqno)>,
+    /// Of the seqnos that not all members have reported as applied.
+    marks: Marks,
+    pins: Pins,
+    /// Write-sets that were certified since the last report.
+    unreported_write_sets: u32,
+    reported_ms: u64,
+    /// It outlasts connections, as the log does.
+    served: Served,
+}
+
+impl Retention {
+    /// A new connection begins.
+    pub(crate) fn start_over(&mut self) {
+        *self = Retention {
+            served: std::mem::take(&mut self.served),
+            ..Retention::default()
+        };
+    }
+
+    /// The log begins anew: nothing of what was delivered lies in it.
+    pub(crate) fn forget_log(&mut self) {
+        self.positions.clear();
+        self.marks = Marks::default();
+        self.pins = Pins::default();
+    }
+
+    /// The entry at `position` took `seqno`, the one after the last.
+    pub(crate) fn took(&mut self, position: Position, seqno: Seqno) {
+        self.positions.push_back((position, seqno));
+        self.marks.took(position, seqno);
+    }
+
+    /// A write-set was certified.
+    pub(crate) fn certified(&mut self) {
+        self.unreported_write_sets += 1;
+    }
+
+    /// Position of a seqno; None: it lies too far back.
+    pub(crate) fn position_of(&self, seqno: Seqno) -> Option<Position> {
+        let found = self.positions.iter().find(|(_, at)| *at == seqno);
+        found.map(|(position, _)| *position)
+    }
+
+    /// The last seqno at or below a position; `last` is the last of all. Before what is remembered everything is
+    /// released, or this node has not got so far yet: its control state came from a peer.
+    pub(crate) fn seqno_at(&self, position: Position, last: Seqno) -> Seqno {
+        let next = self.positions.partition_point(|(at, _)| *at <= position);
+        self.positions.get(next).map_or(last, |(_, next)| *next - 1)
+    }
+
+    /// The applied watermark that this node is to report now: nothing that it submits from now on has seen less.
+    /// `low`: everything up to here is released; `least_seen`: of the own write-sets in flight.
+    pub(crate) fn report(
+        &mut self,
+        context: &Context,
+        may_write: bool,
+        low: Seqno,
+        least_seen: Option<Seqno>,
+    ) -> Option<Seqno> {
+        let (now_ms, thresholds) = (context.now_ms(), &context.options().thresholds);
+        let is_due = self.unreported_write_sets >= thresholds.report_write_sets
+            || now_ms >= self.report_deadline_ms(thresholds);
+        if !is_due {
+            return None;
+        }
+        (self.unreported_write_sets, self.reported_ms) = (0, now_ms);
+        if context.abstains() || !may_write {
+            return None;
+        }
+        let watermark = least_seen.map_or(low, |seen| seen.min(low));
+        let reported = context.my_state().map_or(0, |state| state.cut);
+        (watermark > reported).then_some(watermark)
+    }
+
+    /// When a report is due at the latest.
+    pub(crate) fn report_deadline_ms(&self, thresholds: &Thresholds) -> u64 {
+        self.reported_ms + thresholds.report_ms
+    }
+
+    /// What the log must keep for this node, whose database follows the order, and for members that may lack it.
+    pub(crate) fn pin(&mut self, context: &Context, low: Seqno) -> Option<Pin> {
+        let control = context.control()?;
+        let wraps = context.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
+        let mut needed = control.certification.floor().min(low);
+        if wraps {
+            needed = low;
+        }
+        let others = match wraps || planted(Mutant::LaggardNotPinned) {
+            true => Vec::new(),
+            false => control.applied_by_others(context.me()),
+        };
+        let above = |(id, applied): &(Incarnation, Seqno)| (*id, self.marks.above(*applied));
+        let unreported = others.iter().map(above).collect();
+        self.marks
+            .forget_upto(least(&others).unwrap_or(control.seqno()));
+        let is_past = |(_, seqno): &(Position, Seqno)| *seqno <= needed;
+        while self.positions.front().is_some_and(is_past) {
+            self.positions.pop_front();
+        }
+        let needed_from = match self.positions.front() {
+            Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
+            _ => control.position,
+        };
+        let keep_from = match context.is_arbitrator() {
+            true => needed_from, // it has no database
+            false if planted(Mutant::WaitingNotPinned) => needed_from,
+            false => {
+                let unflushed_ms = context.options().thresholds.unflushed_ms;
+                self.pins.keep(context.now_ms(), needed_from, unflushed_ms)
+            }
+        };
+        Some(Pin {
+            keep_from,
+            unreported,
+        })
+    }
+
+    /// True if this node gives a peer the entry with this seqno. Others are given the newest gcache.size bytes, what
+    /// members of the view may lack, and the rest of what they have begun to take; what is kept beyond is for this
+    /// node's own database. `first`: of the log.
+    pub(crate) fn serves(
+        &self,
+        context: &Context,
+        low: Seqno,
+        first: Option<Seqno>,
+        (peer, seqno): (Incarnation, Seqno),
+    ) -> bool {
+        let lasts_ms = context.options().thresholds.unflushed_ms;
+        first.is_some_and(|first| first <= seqno)
+            || seqno > others_may_lack_above(context, low)
+            || (self.served).goes_on(peer, seqno, context.now_ms(), lasts_ms)
+    }
+
+    /// A peer was given entries from `seqno` on.
+    pub(crate) fn served(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
+        self.served.note(peer, seqno, now_ms);
+    }
+}
+
+/// Data members of the view that have their state may lack the entries above this. With an arbitrator nobody else may be
+/// left to give them.
+fn others_may_lack_above(context: &Context, low: Seqno) -> Seqno {
+    let Some(control) = context.control() else {
+        return 0;
+    };
+    match context.is_arbitrator() {
+        true => control.certification.floor().min(low),
+        false => least(&control.applied_by_others(context.me())).unwrap_or(Seqno::MAX),
+    }
+}
+
+/// The least of applied watermarks.
+fn least(applied: &[(Incarnation, Seqno)]) -> Option<Seqno> {
+    applied.iter().map(|(_, seqno)| *seqno).min()
+}
+
+/// True if the log of this node goes back far enough for its vote. An arbitrator may be the only one left to have what a
+/// data member of the view lacks. A log that begins at its admission lacks that, too, until they have reported all that
+/// came before: no vote yet.
+pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bool {
+    let Some(control) = context.control() else {
+        return false;
+    };
+    if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
+        return true;
+    }
+    let first = history.first_seqno().unwrap_or(control.seqno() + 1);
+    // The floor does not wait for a member that is far behind.
+    let mut applied = control.applied().map(|(_, seqno)| seqno);
+    first <= control.certification.floor() + 1 && applied.all(|seqno| first <= seqno + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    #[test]
+    fn a_position_without_a_seqno_belongs_to_the_one_before() {
+        let mut retention = Retention::default();
+        for (position, seqno) in [(10, 4), (12, 5), (13, 6)] {
+            retention.took(position, seqno);
+        }
+        let seqnos = [9, 10, 11, 12, 13, 99].map(|position| retention.seqno_at(position, 6));
+        assert_eq!(seqnos, [3, 4, 4, 5, 6, 6]);
+        assert_eq!(retention.position_of(5), Some(12));
+        assert_eq!(retention.position_of(7), None);
+        retention.forget_log();
+        assert_eq!(retention.position_of(5), None);
+        assert_eq!(retention.seqno_at(12, 6), 6);
+    }
+
+    #[test]
+    fn a_report_is_due_after_a_time_or_after_many_write_sets() {
+        let mut context = Context::new(Options::default());
+        let thresholds = context.options().thresholds;
+        let mut retention = Retention::default();
+        context.advance(thresholds.report_ms);
+        assert_eq!(retention.report(&context, true, 5, Some(3)), Some(3));
+        assert_eq!(retention.report(&context, true, 5, None), None, "just now");
+        (0..thresholds.report_write_sets).for_each(|_| retention.certified());
+        assert_eq!(retention.report(&context, true, 5, Some(9)), Some(5));
+        context.advance(2 * thresholds.report_ms);
+        assert_eq!(retention.report(&context, false, 5, None), None);
+    }
+}
