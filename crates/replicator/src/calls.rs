@@ -75,7 +75,7 @@ impl Replicator {
         if matches!(self.stage, Stage::Admission(_)) {
             return false;
         }
-        let needed = || self.transactions.victim_awaits_order() || !self.disputes.is_empty();
+        let needed = || self.transactions.victim_awaits_order() || self.voting.is_disputing();
         self.pauses > 0 && (self.pausing.is_empty() || !needed())
     }
 

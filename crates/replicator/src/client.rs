@@ -12,7 +12,7 @@ use crate::isolation::{Isolation, first_waiting};
 use crate::replicator::{Held, Replicator};
 use crate::submissions::Sent;
 use crate::transactions::Phase;
-use crate::voting::Disputer;
+use crate::voting::Caller;
 use crate::writeset::WriteSetDraft;
 
 impl Replicator {
@@ -152,7 +152,7 @@ impl Replicator {
             return self.answer(ticket, Answer::unordered(Code::Ok));
         };
         if let Some(error) = error {
-            return self.dispute(seqno, &error, Disputer::Commit(ticket));
+            return self.dispute(seqno, &error, Caller::Commit(ticket));
         }
         self.order.leave(seqno);
         self.check_success(seqno);
@@ -328,7 +328,7 @@ impl Replicator {
             _ => None,
         };
         if let (Some(seqno), Some(error)) = (holding, error) {
-            return self.dispute(seqno, &error, Disputer::Isolation(ticket, conn));
+            return self.dispute(seqno, &error, Caller::Isolation(ticket, conn));
         }
         self.end_isolation(conn);
         if let Some(seqno) = holding {

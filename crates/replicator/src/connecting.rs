@@ -12,6 +12,7 @@ use crate::joiner::SnapshotPull;
 use crate::order::Order;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Submissions;
+use crate::voting::Voting;
 
 impl Replicator {
     /// connect(): everything of the connection before is forgotten but what was applied.
@@ -42,10 +43,7 @@ impl Replicator {
         self.submissions = Submissions::default();
         self.transactions.clear();
         self.isolations.clear();
-        self.disputes.clear();
-        self.presumed.clear();
-        self.dummies.clear();
-        self.snapshot_at = -1;
+        self.voting = Voting::default();
         self.held.clear();
         self.spreads.clear();
         self.held_reads.clear();

@@ -375,7 +375,7 @@ impl Replicator {
                         let source = id.incarnation;
                         let failed = failed || self.is_abandoned_fragment(*id, &ws);
                         if failed {
-                            self.dummies.insert(seqno);
+                            self.voting.passed_as_dummy(seqno);
                         }
                         let executed = ws.is_isolation() && self.doubt.was_executed(seqno);
                         let passed = failed || skipped || executed;

@@ -179,7 +179,7 @@ impl Replicator {
             );
             self.log(Level::Info, text);
         }
-        self.dummies.clear();
+        self.voting.forget_dummies();
         let phase = if usable {
             if !is_resumed {
                 self.order = Order::new(local.seqno);

@@ -48,6 +48,7 @@ mod membership;
 mod message;
 mod options;
 mod order;
+mod outputs;
 mod payload;
 mod progress;
 mod proof;

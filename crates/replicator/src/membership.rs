@@ -3,7 +3,7 @@
 use trireme_group::{Incarnation, Position, SubmissionId};
 
 use crate::action::{Action, Level};
-use crate::flow_control::{self, FlowOutput, Situation};
+use crate::flow_control::{self, Situation};
 use crate::history::History;
 use crate::member_state::NodeState;
 use crate::message::Message;
@@ -107,15 +107,6 @@ impl Replicator {
         let output = (self.flow_control).charge(&self.context, self.primary, writers_wait);
         if let Some(output) = output {
             self.carry_out_flow(output);
-        }
-    }
-
-    fn carry_out_flow(&mut self, output: FlowOutput) {
-        match output {
-            FlowOutput::Send(to, message) => self.send(to, &message),
-            FlowOutput::LeaveOut(member) => {
-                self.submit_once(Sent::LeaveOut(member), &Message::LeaveOut(member));
-            }
         }
     }
 

@@ -29,7 +29,7 @@ use crate::spreads::Spreads;
 use crate::status::LocalState;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
-use crate::voting::{Disputes, Presumed};
+use crate::voting::Voting;
 use crate::works::Works;
 use crate::writeset::WriteSetDraft;
 
@@ -133,13 +133,7 @@ pub struct Replicator {
     pub(crate) submissions: Submissions,
     pub(crate) transactions: Transactions,
     pub(crate) isolations: Isolations,
-    pub(crate) disputes: Disputes,
-    pub(crate) presumed: Presumed,
-    /// What the log had as failed, in the state transfer of this connection: given to the server as a
-    /// dummy. All else that has passed commit order was applied.
-    pub(crate) dummies: BTreeSet<Seqno>,
-    /// Where the snapshot that this connection took ends; -1: it has taken none.
-    pub(crate) snapshot_at: Seqno,
+    pub(crate) voting: Voting,
     pub(crate) held: VecDeque<Held>,
     pub(crate) spreads: Spreads,
     pub(crate) causal: Causal,
@@ -200,10 +194,7 @@ impl Replicator {
             submissions: Submissions::default(),
             transactions: Transactions::default(),
             isolations: Isolations::default(),
-            disputes: Disputes::default(),
-            presumed: Presumed::default(),
-            dummies: BTreeSet::new(),
-            snapshot_at: -1,
+            voting: Voting::default(),
             held: VecDeque::new(),
             spreads: Spreads::default(),
             causal: Causal::default(),

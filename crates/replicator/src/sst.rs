@@ -404,14 +404,12 @@ impl Replicator {
     /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
     /// pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno, upto: Seqno) {
-        for _ in std::mem::take(&mut self.presumed) {
-            self.out.push(Action::MarkSafe);
-        }
+        let outputs = self.voting.snapshot_taken(seqno);
+        self.carry_out_voting(outputs);
         self.forget_action();
         self.note_overrides();
         self.applied_history = self.context.history().unwrap_or_default();
         self.order = Order::new(seqno);
-        self.snapshot_at = seqno;
         self.server_running = true;
         let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
         let Stage::Transfer(transfer) = &mut self.stage else {

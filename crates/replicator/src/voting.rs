@@ -1,294 +1,326 @@
-//! Votes on apply errors: this node's part. Whoever reports an error waits, inside commit order,
-//! for what the cluster decides; who is outvoted has diverged and leaves.
+//! Votes on apply errors: this node's part (rule 22). A caller that reports an error waits, inside commit order, until the
+//! cluster has decided; a node that is outvoted has diverged and leaves.
+//!
+//! In come errors of this node and the cluster's decisions; out go ballots and [`VotingOutput`]s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::SubmissionId;
-use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::context::Context;
 use crate::event::{ConnId, Ticket};
-use crate::member_state::NodeState;
 use crate::message::Message;
-use crate::replicator::{Replicator, Stage};
-use crate::submissions::Sent;
 use crate::votes::{Ballot, ballot};
 
 /// How much of an error's text goes into the logs of all nodes.
 const TEXT_BYTES: usize = 512;
 
-/// An error of this node's that is being voted on.
-#[derive(Debug)]
-pub(crate) struct Dispute {
-    ballot: Ballot,
-    text: String,
-    waiter: Disputer,
-}
-
-/// Who waits for the decision.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Disputer {
-    /// In commit_order_leave().
+/// The call that reported an error and waits for the decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// commit_order_leave().
     Commit(Ticket),
-    /// In to_execute_end().
+    /// to_execute_end().
     Isolation(Ticket, ConnId),
 }
 
-/// Errors by seqno.
-pub(crate) type Disputes = BTreeMap<Seqno, Dispute>;
+/// Where this node stands when an error comes that the cluster has not decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standpoint {
+    /// In step: it votes.
+    Voter,
+    /// No member has this total-order action behind it: all restarted, and read their logs back. That it fails here
+    /// counts as its outcome until the members have voted. Else an action that fails everywhere, and was not voted on
+    /// before all died, would cost every database.
+    FirstToKnow,
+    /// It catches up: the others have the vote behind them.
+    Behind,
+}
 
-/// Errors, and their texts, that were taken for the cluster's, by seqno.
-pub(crate) type Presumed = BTreeMap<Seqno, (Ballot, String)>;
+/// What voting asks the coordinator to do, in order.
+#[derive(Debug, PartialEq)]
+pub(crate) enum VotingOutput {
+    /// The database says that it holds what it has not applied: not to be believed until the cluster agrees, neither
+    /// after a crash nor by others.
+    MarkUnsafe,
+    /// Ends one [`VotingOutput::MarkUnsafe`].
+    MarkSafe,
+    /// The cluster had the same error: the caller goes on.
+    Agreed { seqno: Seqno, caller: Caller },
+    /// The cluster decided otherwise, or will not decide: this node has diverged, and the caller goes on.
+    Outvoted {
+        seqno: Seqno,
+        text: String,
+        caller: Caller,
+    },
+    /// The same, and no caller waits.
+    Diverged { seqno: Seqno, text: String },
+}
 
-impl Replicator {
-    /// Applying `seqno` ended with an error here: the caller waits for the vote.
-    pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, waiter: Disputer) {
-        if self.was_done_already(seqno, error) {
-            return self.let_go_on(seqno, waiter, Code::Ok);
+/// An error of this node's that is being voted on.
+#[derive(Debug)]
+struct Dispute {
+    ballot: Ballot,
+    text: String,
+    caller: Caller,
+}
+
+impl Dispute {
+    /// Lets the caller go on. `winner`: None if there is nobody to agree with.
+    fn settle(self, seqno: Seqno, winner: Option<Ballot>) -> VotingOutput {
+        let Dispute {
+            ballot,
+            text,
+            caller,
+        } = self;
+        match winner == Some(ballot) {
+            true => VotingOutput::Agreed { seqno, caller },
+            false => VotingOutput::Outvoted {
+                seqno,
+                text,
+                caller,
+            },
         }
+    }
+}
+
+/// Of one connection.
+#[derive(Debug)]
+pub(crate) struct Voting {
+    /// Errors by seqno, whose callers wait.
+    disputes: BTreeMap<Seqno, Dispute>,
+    /// Errors, and their texts, that were taken for the cluster's, by seqno.
+    presumed: BTreeMap<Seqno, (Ballot, String)>,
+    /// The entries that the log had as failed, in the state transfer of this connection: given to the server as dummies.
+    /// All else that has passed commit order was applied.
+    dummies: BTreeSet<Seqno>,
+    /// The snapshot that this connection took ends here; -1: it has taken none.
+    snapshot_at: Seqno,
+}
+
+impl Default for Voting {
+    fn default() -> Voting {
+        Voting {
+            disputes: BTreeMap::new(),
+            presumed: BTreeMap::new(),
+            dummies: BTreeSet::new(),
+            snapshot_at: -1,
+        }
+    }
+}
+
+impl Voting {
+    /// Applying `seqno` ended with an error here: its caller waits for the vote.
+    pub(crate) fn dispute(
+        &mut self,
+        context: &Context,
+        (seqno, error): (Seqno, &Bytes),
+        caller: Caller,
+        standpoint: Standpoint,
+    ) -> Vec<VotingOutput> {
         let text = String::from_utf8_lossy(&error[..error.len().min(TEXT_BYTES)]).into_owned();
         let dispute = Dispute {
             ballot: ballot(seqno, error),
             text,
-            waiter,
+            caller,
         };
-        let decided = self.context.control().and_then(|c| c.votes.result(seqno));
-        let may_vote = self
-            .context
-            .my_node_state()
-            .is_some_and(|s| s != NodeState::Joiner);
-        let in_step = matches!(self.stage, Stage::Active) && may_vote && !self.leaving;
-        match decided {
-            Some(winner) => self.settle_dispute(seqno, dispute, Some(winner)),
-            None if in_step => {
-                // The database says it holds what it has not applied: not to be believed until the
-                // cluster agrees.
-                self.out.push(Action::MarkUnsafe);
+        let decided = context.control().and_then(|c| c.votes.result(seqno));
+        if decided.is_some() {
+            return vec![dispute.settle(seqno, decided)];
+        }
+        match standpoint {
+            Standpoint::Voter => {
                 self.disputes.insert(seqno, dispute);
+                vec![VotingOutput::MarkUnsafe]
             }
-            None if self.is_first_to_know(seqno) => {
-                // Not to be believed before the vote, neither after a crash nor by others.
-                self.out.push(Action::MarkUnsafe);
-                self.presumed
-                    .insert(seqno, (dispute.ballot, dispute.text.clone()));
+            Standpoint::FirstToKnow => {
                 let ballot = dispute.ballot;
-                self.settle_dispute(seqno, dispute, Some(ballot));
+                self.presumed.insert(seqno, (ballot, dispute.text.clone()));
+                vec![
+                    VotingOutput::MarkUnsafe,
+                    dispute.settle(seqno, Some(ballot)),
+                ]
             }
-            // While catching up there is no vote: the others have it behind them (rule 22).
-            None => self.settle_dispute(seqno, dispute, None),
+            Standpoint::Behind => vec![dispute.settle(seqno, None)],
         }
     }
 
-    /// True if nobody has this total-order action behind him: all restarted, and read their logs back.
-    /// That it fails here is taken for its outcome, which is voted on when this node is in step: else
-    /// an action that fails everywhere, and was not voted on before all died, would cost every database.
-    fn is_first_to_know(&self, seqno: Seqno) -> bool {
-        let Some(control) = self.context.control() else {
-            return false;
-        };
-        let mut others = control
-            .members
-            .iter()
-            .filter(|(id, _)| **id != self.context.me());
-        // Whose a write-set was is not known below the floor: the control state does not tell the two apart.
-        self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
+    /// True if a caller waits for a decision, and so holds commit order.
+    pub(crate) fn is_disputing(&self) -> bool {
+        !self.disputes.is_empty()
     }
 
-    /// The cluster has decided what this node had to presume; false if that is not so of `seqno`.
-    fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> bool {
-        let Some((ballot, text)) = self.presumed.remove(&seqno) else {
-            return false;
-        };
-        self.out.push(Action::MarkSafe);
-        if ballot != winner {
-            let gtid = self.gtid_of(seqno);
-            self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
-        }
-        true
-    }
-
-    /// Says what this node has to say on every open vote, as soon as it knows.
-    pub(crate) fn pursue_votes(&mut self) {
-        if self.context.abstains() || !self.may_write() {
-            return;
-        }
-        let Some(control) = self.context.control() else {
-            return;
+    /// The ballots that this node has to cast: on every open vote, as soon as it knows, and on every error of its own.
+    /// `has_passed`: this seqno has left commit order.
+    pub(crate) fn ballots(
+        &self,
+        context: &Context,
+        has_passed: impl Fn(Seqno) -> bool,
+    ) -> Vec<(Seqno, Message)> {
+        let Some(control) = context.control() else {
+            return Vec::new();
         };
         let differs =
             |seqno: &Seqno| self.disputes.contains_key(seqno) || self.presumed.contains_key(seqno);
         let asked = control.votes.open();
-        let asked = asked.filter(|s| !differs(s) && self.order.has_passed(*s));
-        let mut ballots: Vec<(Seqno, Ballot, String)> =
-            asked.map(|seqno| (seqno, 0, String::new())).collect();
-        ballots.extend(
-            self.disputes
-                .iter()
-                .map(|(seqno, d)| (*seqno, d.ballot, d.text.clone())),
-        );
+        let successes = asked.filter(|seqno| !differs(seqno) && has_passed(*seqno));
+        let successes = successes.map(|seqno| (seqno, 0, ""));
+        let disputes = self.disputes.iter();
+        let disputes = disputes.map(|(seqno, d)| (*seqno, d.ballot, d.text.as_str()));
         let presumed = self.presumed.iter();
-        ballots.extend(presumed.map(|(seqno, (ballot, text))| (*seqno, *ballot, text.clone())));
-        ballots.retain(|(seqno, ..)| !control.votes.has_voted(*seqno, self.context.me()));
-        for (seqno, ballot, text) in ballots {
-            self.submit_once(
-                Sent::Vote(seqno),
-                &Message::Vote {
-                    seqno,
-                    ballot,
-                    policy: self.context.options().vote_policy,
-                    text,
-                },
-            );
-        }
+        let presumed = presumed.map(|(seqno, (ballot, text))| (*seqno, *ballot, text.as_str()));
+        let vote = |(seqno, ballot, text): (Seqno, Ballot, &str)| {
+            let message = Message::Vote {
+                seqno,
+                ballot,
+                policy: context.options().vote_policy,
+                text: text.to_owned(),
+            };
+            (seqno, message)
+        };
+        let all = successes.chain(disputes).chain(presumed);
+        all.filter(|(seqno, ..)| !control.votes.has_voted(*seqno, context.me()))
+            .map(vote)
+            .collect()
     }
 
-    /// A member voted.
-    pub(crate) fn vote_cast(&mut self, id: SubmissionId, seqno: Seqno, ballot: Ballot, text: &str) {
-        if ballot != 0 {
-            let (member, gtid) = (self.context.name_of(id.incarnation), self.gtid_of(seqno));
-            self.log(
-                Level::Info,
-                format!("Member {member} initiates vote on {gtid},{ballot:016x}: {text}"),
-            );
-        }
+    /// The cluster has decided how `seqno` ended; None if this node has reported no error of it.
+    pub(crate) fn decided(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
+        self.end_presumed(seqno, winner)
+            .or_else(|| self.end_dispute(seqno, Some(winner)))
     }
 
-    /// The cluster has decided how `seqno` ended.
-    pub(crate) fn vote_decided(&mut self, seqno: Seqno, winner: Ballot) {
-        let gtid = self.gtid_of(seqno);
-        self.log(
-            Level::Info,
-            format!("Votes over {gtid}: winner {winner:016x}"),
-        );
-        if winner != 0 {
-            // Whoever gets it from the log gets a dummy.
-            if let Some(position) = self.retention.position_of(seqno) {
-                self.out.push(Action::RecordOutcome {
-                    position,
-                    seqno,
-                    depends_on: seqno - 1,
-                    failed: true,
-                });
-            }
+    fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
+        let (ballot, text) = self.presumed.remove(&seqno)?;
+        let mut outputs = vec![VotingOutput::MarkSafe];
+        if ballot != winner {
+            outputs.push(VotingOutput::Diverged { seqno, text });
         }
-        let was_known = self.end_presumed(seqno, winner) || self.end_dispute(seqno, Some(winner));
-        if !was_known && self.order.has_passed(seqno) && !self.donor_has_heeded(seqno) {
-            self.check_success(seqno);
-        }
+        Some(outputs)
+    }
+
+    fn end_dispute(&mut self, seqno: Seqno, winner: Option<Ballot>) -> Option<Vec<VotingOutput>> {
+        let dispute = self.disputes.remove(&seqno)?;
+        Some(vec![dispute.settle(seqno, winner), VotingOutput::MarkSafe])
     }
 
     /// True of a decision that is ordered below the end of this node's snapshot, which includes `seqno`: the donor
     /// was there when it was decided, and would have left if it had disagreed.
-    fn donor_has_heeded(&self, seqno: Seqno) -> bool {
-        let delivered = self.context.seqno().unwrap_or(-1);
+    pub(crate) fn donor_has_heeded(&self, context: &Context, seqno: Seqno) -> bool {
+        let delivered = context.seqno().unwrap_or(-1);
         seqno <= self.snapshot_at && delivered < self.snapshot_at
     }
 
-    /// This node has applied `seqno` without an error; did the cluster? A joiner, too, must know: the vote
-    /// may be over before it counts, or before it has come to that seqno. But that a database in doubt came
-    /// with an action says nothing of a success: it is replaced, or is what all others are replaced with.
-    pub(crate) fn check_success(&mut self, seqno: Seqno) {
-        let result = self.context.control().and_then(|c| c.votes.result(seqno));
-        let follows = match &self.stage {
-            Stage::Active => !self.context.is_arbitrator(),
-            Stage::Transfer(_) => !self.awaits_snapshot(),
-            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
-        };
-        let is_unknown = self.doubt.hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
-        let is_mine = follows && !is_unknown && !self.dummies.contains(&seqno);
-        if is_mine && result.is_some_and(|winner| winner != 0) {
-            let gtid = self.gtid_of(seqno);
-            // The words that galera_vote_majority_dml and galera_toi_vote look for.
-            self.leave_inconsistent(&format!(
-                "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
-            ));
+    /// True if this node has applied `seqno` without an error, and the cluster has decided that it failed. A joiner, too,
+    /// must know: the vote may be over before its ballot counts, or before it has come to that seqno.
+    pub(crate) fn contradicts_success(&self, context: &Context, seqno: Seqno) -> bool {
+        let result = context.control().and_then(|c| c.votes.result(seqno));
+        !self.dummies.contains(&seqno) && result.is_some_and(|winner| winner != 0)
+    }
+
+    /// In step with the group again, which may have decided meanwhile, or forgotten the vote: ends a dispute that is
+    /// not open any more. To be asked until None.
+    pub(crate) fn next_over(&mut self, context: &Context) -> Option<Vec<VotingOutput>> {
+        let votes = &context.control()?.votes;
+        let is_open = |seqno: &Seqno| votes.open().any(|open| open == *seqno);
+        let seqno = *self.disputes.keys().find(|seqno| !is_open(seqno))?;
+        self.end_dispute(seqno, votes.result(seqno))
+    }
+
+    /// The database has caught up: ends what was presumed and is decided by what the control state from a peer knew
+    /// already. To be asked until None.
+    pub(crate) fn next_presumed_decided(&mut self, context: &Context) -> Option<Vec<VotingOutput>> {
+        let votes = &context.control()?.votes;
+        let mut presumed = self.presumed.keys();
+        let (seqno, winner) = presumed.find_map(|seqno| Some((*seqno, votes.result(*seqno)?)))?;
+        self.end_presumed(seqno, winner)
+    }
+
+    /// Nobody will decide any more on the errors of this node: it cannot know whether it has diverged. To be asked until
+    /// None.
+    pub(crate) fn abandon_next(&mut self) -> Option<Vec<VotingOutput>> {
+        let seqno = *self.disputes.keys().next()?;
+        self.end_dispute(seqno, None)
+    }
+
+    /// A state transfer begins: its log says anew which entries failed.
+    pub(crate) fn forget_dummies(&mut self) {
+        self.dummies.clear();
+    }
+
+    /// The server is given this seqno as a dummy.
+    pub(crate) fn passed_as_dummy(&mut self, seqno: Seqno) {
+        self.dummies.insert(seqno);
+    }
+
+    /// A snapshot has replaced the database: it ends at `seqno`. Gives one `MarkSafe` for each presumption.
+    pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> Vec<VotingOutput> {
+        self.snapshot_at = seqno;
+        let presumed = std::mem::take(&mut self.presumed);
+        presumed.iter().map(|_| VotingOutput::MarkSafe).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    const ERROR: Bytes = Bytes::from_static(b"a, Error_code: 1062;");
+
+    fn disputed(standpoint: Standpoint) -> (Voting, Vec<VotingOutput>) {
+        let context = Context::new(Options::default());
+        let mut voting = Voting::default();
+        let outputs = voting.dispute(&context, (5, &ERROR), Caller::Commit(1), standpoint);
+        (voting, outputs)
+    }
+
+    fn outvoted() -> VotingOutput {
+        VotingOutput::Outvoted {
+            seqno: 5,
+            text: "a, Error_code: 1062;".to_owned(),
+            caller: Caller::Commit(1),
         }
     }
 
-    /// Lets the caller go on: agreed, or (None: nobody to agree with) outvoted.
-    pub(crate) fn settle_dispute(
-        &mut self,
-        seqno: Seqno,
-        dispute: Dispute,
-        winner: Option<Ballot>,
-    ) {
-        let gtid = self.gtid_of(seqno);
-        let agreed = winner == Some(dispute.ballot);
-        if agreed {
-            self.log(
-                Level::Info,
-                format!("Vote (error) on {gtid} is consistent with group. Continue."),
-            );
-        } else if !planted(Mutant::VoteLoserStays) {
-            self.become_inconsistent(&format!(
-                "Inconsistent by consensus on {gtid}: {}",
-                dispute.text
-            ));
-        }
-        let code = if agreed { Code::Ok } else { Code::NodeFail };
-        self.let_go_on(seqno, dispute.waiter, code);
-    }
-
-    /// The caller leaves commit order.
-    fn let_go_on(&mut self, seqno: Seqno, waiter: Disputer, code: Code) {
-        let (ticket, code) = match waiter {
-            Disputer::Commit(ticket) => {
-                self.order.leave(seqno);
-                (ticket, code)
-            }
-            Disputer::Isolation(ticket, conn) => {
-                self.end_isolation(conn);
-                // The action is over, however the vote went. Of another code the server warns that it is not.
-                (ticket, Code::Ok)
-            }
+    #[test]
+    fn a_voter_waits_for_the_decision() {
+        let (mut voting, outputs) = disputed(Standpoint::Voter);
+        assert_eq!(outputs, [VotingOutput::MarkUnsafe]);
+        assert!(voting.is_disputing());
+        assert_eq!(voting.decided(6, 0), None);
+        let agreed = VotingOutput::Agreed {
+            seqno: 5,
+            caller: Caller::Commit(1),
         };
-        self.answer(ticket, Answer::unordered(code));
+        let settled = voting.decided(5, ballot(5, &ERROR));
+        assert_eq!(settled, Some(vec![agreed, VotingOutput::MarkSafe]));
+        let (mut voting, _) = disputed(Standpoint::Voter);
+        let lost = Some(vec![outvoted(), VotingOutput::MarkSafe]);
+        assert_eq!(voting.decided(5, 0), lost);
+        let (mut voting, _) = disputed(Standpoint::Voter);
+        assert_eq!(voting.abandon_next(), lost);
+        assert_eq!(voting.abandon_next(), None);
     }
 
-    /// In step with the group again, which may have decided meanwhile, or forgotten the vote.
-    pub(crate) fn review_disputes(&mut self) {
-        let Some(control) = self.context.control() else {
-            return;
+    #[test]
+    fn a_node_that_catches_up_has_lost_and_the_first_to_know_goes_on_until_the_vote() {
+        let (_, outputs) = disputed(Standpoint::Behind);
+        assert_eq!(outputs, [outvoted()]);
+        let (mut voting, outputs) = disputed(Standpoint::FirstToKnow);
+        assert!(matches!(
+            outputs[..],
+            [VotingOutput::MarkUnsafe, VotingOutput::Agreed { .. }]
+        ));
+        let diverged = VotingOutput::Diverged {
+            seqno: 5,
+            text: "a, Error_code: 1062;".to_owned(),
         };
-        let is_open = |seqno: &Seqno| control.votes.open().any(|open| open == *seqno);
-        let over = self.disputes.keys().filter(|seqno| !is_open(seqno));
-        let over: Vec<_> = over
-            .map(|seqno| (*seqno, control.votes.result(*seqno)))
-            .collect();
-        for (seqno, winner) in over {
-            self.end_dispute(seqno, winner);
-        }
-    }
-
-    /// The database has caught up: what the control state from a peer knew already is heeded.
-    pub(crate) fn review_presumed(&mut self) {
-        let Some(control) = self.context.control() else {
-            return;
-        };
-        let result = |seqno: &Seqno| Some((*seqno, control.votes.result(*seqno)?));
-        let decided: Vec<_> = self.presumed.keys().filter_map(result).collect();
-        for (seqno, winner) in decided {
-            self.end_presumed(seqno, winner);
-        }
-    }
-
-    /// Ends an open dispute; false if there is none over `seqno`.
-    fn end_dispute(&mut self, seqno: Seqno, winner: Option<Ballot>) -> bool {
-        let Some(dispute) = self.disputes.remove(&seqno) else {
-            return false;
-        };
-        self.settle_dispute(seqno, dispute, winner);
-        self.out.push(Action::MarkSafe);
-        true
-    }
-
-    /// Nobody will decide any more what this node disputes: it cannot know whether it has diverged.
-    pub(crate) fn abandon_disputes(&mut self) {
-        let open: Vec<Seqno> = self.disputes.keys().copied().collect();
-        for seqno in open {
-            self.end_dispute(seqno, None);
-        }
+        let ended = voting.decided(5, 0);
+        assert_eq!(ended, Some(vec![VotingOutput::MarkSafe, diverged]));
+        let (mut voting, _) = disputed(Standpoint::FirstToKnow);
+        assert_eq!(voting.snapshot_taken(9), [VotingOutput::MarkSafe]);
+        assert_eq!(voting.decided(5, 0), None);
     }
 }

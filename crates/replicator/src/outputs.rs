@@ -1,0 +1,191 @@
+//! What the parts ask for is carried out: each of their outputs goes to the part, or out to the host, that it concerns.
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::SubmissionId;
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::{Action, Answer, Code, Level};
+use crate::flow_control::FlowOutput;
+use crate::member_state::NodeState;
+use crate::message::Message;
+use crate::replicator::{Replicator, Stage};
+use crate::submissions::Sent;
+use crate::votes::Ballot;
+use crate::voting::{Caller, Standpoint, VotingOutput};
+
+impl Replicator {
+    pub(crate) fn carry_out_flow(&mut self, output: FlowOutput) {
+        match output {
+            FlowOutput::Send(to, message) => self.send(to, &message),
+            FlowOutput::LeaveOut(member) => {
+                self.submit_once(Sent::LeaveOut(member), &Message::LeaveOut(member));
+            }
+        }
+    }
+
+    /// Applying `seqno` ended with an error here: the caller waits for the vote.
+    pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, caller: Caller) {
+        if self.was_done_already(seqno, error) {
+            return self.let_go_on(seqno, caller, Code::Ok);
+        }
+        let standpoint = self.standpoint(seqno);
+        let outputs = (self.voting).dispute(&self.context, (seqno, error), caller, standpoint);
+        self.carry_out_voting(outputs);
+    }
+
+    fn standpoint(&self, seqno: Seqno) -> Standpoint {
+        let state = self.context.my_node_state();
+        let may_vote = state.is_some_and(|s| s != NodeState::Joiner);
+        if matches!(self.stage, Stage::Active) && may_vote && !self.leaving {
+            return Standpoint::Voter;
+        }
+        let me = self.context.me();
+        // The origin of a write-set is not known below the floor: the control state does not tell the two apart.
+        let is_first = self.context.control().is_some_and(|control| {
+            let mut others = control.members.iter().filter(|(id, _)| **id != me);
+            self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
+        });
+        match is_first {
+            true => Standpoint::FirstToKnow,
+            false => Standpoint::Behind,
+        }
+    }
+
+    pub(crate) fn carry_out_voting(&mut self, outputs: Vec<VotingOutput>) {
+        for output in outputs {
+            match output {
+                VotingOutput::MarkUnsafe => self.out.push(Action::MarkUnsafe),
+                VotingOutput::MarkSafe => self.out.push(Action::MarkSafe),
+                VotingOutput::Agreed { seqno, caller } => {
+                    let gtid = self.gtid_of(seqno);
+                    let text =
+                        format!("Vote (error) on {gtid} is consistent with group. Continue.");
+                    self.log(Level::Info, text);
+                    self.let_go_on(seqno, caller, Code::Ok);
+                }
+                VotingOutput::Outvoted {
+                    seqno,
+                    text,
+                    caller,
+                } => {
+                    if !planted(Mutant::VoteLoserStays) {
+                        self.diverged(seqno, &text);
+                    }
+                    self.let_go_on(seqno, caller, Code::NodeFail);
+                }
+                VotingOutput::Diverged { seqno, text } => self.diverged(seqno, &text),
+            }
+        }
+    }
+
+    fn diverged(&mut self, seqno: Seqno, text: &str) {
+        let gtid = self.gtid_of(seqno);
+        self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
+    }
+
+    /// A call that reported an error leaves commit order.
+    fn let_go_on(&mut self, seqno: Seqno, caller: Caller, code: Code) {
+        let (ticket, code) = match caller {
+            Caller::Commit(ticket) => {
+                self.order.leave(seqno);
+                (ticket, code)
+            }
+            Caller::Isolation(ticket, conn) => {
+                self.end_isolation(conn);
+                // The action is over, however the vote went. Of another code the server warns that it is not.
+                (ticket, Code::Ok)
+            }
+        };
+        self.answer(ticket, Answer::unordered(code));
+    }
+
+    /// Casts the ballots that this node has to cast.
+    pub(crate) fn pursue_votes(&mut self) {
+        if self.context.abstains() || !self.may_write() {
+            return;
+        }
+        let order = &self.order;
+        let ballots = (self.voting).ballots(&self.context, |seqno| order.has_passed(seqno));
+        for (seqno, message) in ballots {
+            self.submit_once(Sent::Vote(seqno), &message);
+        }
+    }
+
+    /// A member voted.
+    pub(crate) fn vote_cast(&mut self, id: SubmissionId, seqno: Seqno, ballot: Ballot, text: &str) {
+        if ballot != 0 {
+            let member = self.context.name_of(id.incarnation);
+            let gtid = self.gtid_of(seqno);
+            self.log(
+                Level::Info,
+                format!("Member {member} initiates vote on {gtid},{ballot:016x}: {text}"),
+            );
+        }
+    }
+
+    /// The cluster has decided how `seqno` ended.
+    pub(crate) fn vote_decided(&mut self, seqno: Seqno, winner: Ballot) {
+        let gtid = self.gtid_of(seqno);
+        let text = format!("Votes over {gtid}: winner {winner:016x}");
+        self.log(Level::Info, text);
+        if winner != 0 {
+            // A member that gets it from the log gets a dummy.
+            if let Some(position) = self.retention.position_of(seqno) {
+                self.out.push(Action::RecordOutcome {
+                    position,
+                    seqno,
+                    depends_on: seqno - 1,
+                    failed: true,
+                });
+            }
+        }
+        if let Some(outputs) = self.voting.decided(seqno, winner) {
+            return self.carry_out_voting(outputs);
+        }
+        let is_heeded = self.voting.donor_has_heeded(&self.context, seqno);
+        if self.order.has_passed(seqno) && !is_heeded {
+            self.check_success(seqno);
+        }
+    }
+
+    /// This node has applied `seqno` without an error; did the cluster? That a database in doubt came with an action
+    /// says nothing of a success: it is replaced, or all others are replaced with it.
+    pub(crate) fn check_success(&mut self, seqno: Seqno) {
+        let follows = match &self.stage {
+            Stage::Active => !self.context.is_arbitrator(),
+            Stage::Transfer(_) => !self.awaits_snapshot(),
+            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        };
+        let is_unknown = self.doubt.hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
+        let is_mine = follows && !is_unknown;
+        if is_mine && self.voting.contradicts_success(&self.context, seqno) {
+            let gtid = self.gtid_of(seqno);
+            // The words that galera_vote_majority_dml and galera_toi_vote look for.
+            self.leave_inconsistent(&format!(
+                "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
+            ));
+        }
+    }
+
+    /// In step with the group again, which may have decided meanwhile, or forgotten the vote.
+    pub(crate) fn review_disputes(&mut self) {
+        while let Some(outputs) = self.voting.next_over(&self.context) {
+            self.carry_out_voting(outputs);
+        }
+    }
+
+    /// The database has caught up: what the control state from a peer knew already is heeded.
+    pub(crate) fn review_presumed(&mut self) {
+        while let Some(outputs) = self.voting.next_presumed_decided(&self.context) {
+            self.carry_out_voting(outputs);
+        }
+    }
+
+    /// Nobody will decide any more on errors of this node.
+    pub(crate) fn abandon_disputes(&mut self) {
+        while let Some(outputs) = self.voting.abandon_next() {
+            self.carry_out_voting(outputs);
+        }
+    }
+}
