@@ -16,17 +16,15 @@ impl Replicator {
             Some(upto) if upto.uuid != self.applied_history || upto.uuid.is_nil() => {
                 self.answer_sync_wait(ticket, Code::TrxMissing);
             }
-            Some(upto) => self.causal.wait(ticket, upto.seqno),
+            Some(upto) => self.reads.wait(ticket, upto.seqno),
             // The order that counts may be of another branch than what this database still applies.
             None if !self.primary || self.leaving || self.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
             None => {
                 self.counters.causal_reads += 1;
-                self.causal.ask(ticket);
-                match self.submissions.last_rollback() {
-                    Some(number) => self.held_reads.push((number, ticket)),
-                    None => self.out.push(Action::Read { token: ticket }),
+                if self.reads.ask(ticket, self.submissions.last_rollback()) {
+                    self.out.push(Action::Read { token: ticket });
                 }
             }
         }
@@ -36,10 +34,10 @@ impl Replicator {
     pub(crate) fn grant_reads(&mut self) {
         if let Some(control) = self.context.control() {
             let (retention, last) = (&self.retention, control.seqno());
-            self.causal
+            self.reads
                 .processed(control.position, |at| retention.seqno_at(at, last));
         }
-        while let Some(ticket) = self.causal.next_done(self.order.low()) {
+        while let Some(ticket) = self.reads.next_done(self.order.low()) {
             self.answer_sync_wait(ticket, Code::Ok);
         }
     }
@@ -50,11 +48,9 @@ impl Replicator {
     }
 
     pub(crate) fn cancel_ticket(&mut self, ticket: Ticket) {
-        self.causal.cancel(ticket);
+        self.reads.cancel(ticket);
         self.submissions.abandon_desync(ticket);
-        if self.pausing.remove(&ticket) {
-            self.pauses = self.pauses.saturating_sub(1);
-        }
+        self.pauses.cancel(ticket);
     }
 
     /// pause(): nothing more is certified; answered when all that was is released.
@@ -63,8 +59,7 @@ impl Replicator {
             // A donor's script pauses before it copies: nobody is to be given these data.
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
-        self.pauses += 1;
-        self.pausing.insert(ticket);
+        self.pauses.begin(ticket);
     }
 
     /// True while deliveries must wait. They go on until a pause has come to rest, as long as that
@@ -76,7 +71,7 @@ impl Replicator {
             return false;
         }
         let needed = || self.transactions.victim_awaits_order() || self.voting.is_disputing();
-        self.pauses > 0 && (self.pausing.is_empty() || !needed())
+        self.pauses.is_any() && !(self.pauses.is_awaited() && needed())
     }
 
     /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones
@@ -87,7 +82,7 @@ impl Replicator {
             Stage::Closed => false,
             Stage::Admission(_) | Stage::Transfer(_) | Stage::Active => true,
         };
-        may_wait && self.pauses as usize > self.pausing.len()
+        may_wait && self.pauses.is_granted()
     }
 
     pub(crate) fn grant_pause(&mut self) {
@@ -109,7 +104,7 @@ impl Replicator {
         if !at_rest {
             return;
         }
-        for ticket in std::mem::take(&mut self.pausing) {
+        for ticket in self.pauses.grant() {
             // Not for grastate.dat: a crash may leave the database behind this position.
             let gtid = self.last_committed();
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
@@ -118,7 +113,7 @@ impl Replicator {
 
     /// resume()
     pub(crate) fn resume(&mut self, ticket: Ticket) {
-        self.pauses = self.pauses.saturating_sub(1);
+        self.pauses.end();
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 

@@ -36,7 +36,7 @@ impl Replicator {
         self.founding = connect.bootstrap.is_some();
         (self.connected, self.primary, self.leaving) = (false, false, false);
         (self.excluded, self.disconnects) = (false, false);
-        (self.inconsistent, self.synced_told, self.exited) = (false, false, false);
+        (self.inconsistent, self.exited) = (false, false);
         self.backlog.clear();
         self.retention.start_over();
         self.works.start_over();
@@ -46,12 +46,13 @@ impl Replicator {
         self.voting = Voting::default();
         self.held.clear();
         self.spreads.clear();
-        self.held_reads.clear();
+        self.reads.start_over();
+        self.pauses.start_over();
+        self.announcements.start_over();
         self.lost_rollbacks.clear();
         self.joined_at = -1;
         self.flow_control.start_over(self.context.now_ms());
-        (self.pauses, self.desyncs_granted, self.donation_result) = (0, 0, None);
-        self.joined_told = None;
+        (self.desyncs_granted, self.donation_result) = (0, None);
         (self.interrupted, self.course) = (None, None);
         self.script = crate::ist_script::Script::NotRun;
         (self.delivered_to, self.committed_to) = (0, 0);

@@ -107,11 +107,11 @@ impl Replicator {
                 self.write_set_ordered(position, id, write_set, seqno, outcome);
             }
             Effect::View { seqno, lost } => {
-                self.joined_told = None;
+                self.announcements.forget_joined();
                 self.view_ordered(position, seqno, lost);
             }
             Effect::Weights => {
-                self.joined_told = None;
+                self.announcements.forget_joined();
                 self.note_primary();
             }
             Effect::Void { id, reason } => self.void(id, &reason),
@@ -368,7 +368,7 @@ impl Replicator {
         }
         match message {
             Message::Synced => self.tell_synced(),
-            Message::Desync | Message::Resync => self.synced_told = false,
+            Message::Desync | Message::Resync => self.announcements.forget_synced(),
             _ => {}
         }
     }
@@ -376,8 +376,7 @@ impl Replicator {
     /// Tells the server that it is synced, once after each return to that state.
     pub(crate) fn tell_synced(&mut self) {
         let synced = self.context.my_node_state() == Some(NodeState::Synced);
-        if synced && !self.synced_told {
-            self.synced_told = true;
+        if synced && self.announcements.synced() {
             self.push_task(Task::Synced, None, Payload::None);
         }
     }

@@ -42,10 +42,10 @@ impl Replicator {
             Event::Failed { id, fate } => self.failed(id, fate),
             Event::Spread { parcel } => self.is_spread(parcel),
             Event::ReadPoint { token, position } => {
-                self.causal.read_point(token, position);
+                self.reads.read_point(token, position);
             }
             Event::ReadFailed { token } => {
-                if self.causal.read_failed(token) {
+                if self.reads.read_failed(token) {
                     self.answer_sync_wait(token, Code::TrxFail);
                 }
             }
@@ -118,7 +118,7 @@ impl Replicator {
         self.grant_isolation();
         self.grant_replay();
         self.send_lost_rollbacks();
-        self.ask_held_reads();
+        self.ask_reads();
         self.grant_reads();
         self.grant_pause();
         self.watch_flow();

@@ -103,7 +103,7 @@ impl Replicator {
         if self.leaving {
             return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
         }
-        self.synced_told = false;
+        self.announcements.forget_synced();
         let Some(gtid) = self.context.control().map(|c| c.gtid()) else {
             return; // who was chosen by the order has its state
         };

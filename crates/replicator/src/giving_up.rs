@@ -96,11 +96,10 @@ impl Replicator {
                 self.give_up(sent, true);
             }
         }
-        for ticket in self.causal.give_up_from(self.order.next_to_pass()) {
+        for ticket in self.reads.give_up_from(self.order.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        for ticket in std::mem::take(&mut self.pausing) {
-            self.pauses = self.pauses.saturating_sub(1);
+        for ticket in self.pauses.give_up() {
             self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
     }

@@ -109,16 +109,16 @@ impl Replicator {
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
-        for ticket in self.causal.give_up_from(self.order.next_to_pass()) {
+        for ticket in self.reads.give_up_from(self.order.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.founding = false;
         self.course = None;
         self.primary = false;
-        self.joined_told = None;
+        self.announcements.forget_joined();
         self.delivered_to = checkpoint.position;
         self.overrides_below_log = Some(checkpoint.overrides.clone());
-        self.synced_told = false;
+        self.announcements.forget_synced();
         if let Some(control) = self.context.set_control(None) {
             self.forks_before_reset = control.forks;
         }

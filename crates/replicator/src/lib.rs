@@ -13,9 +13,9 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod announcements;
 mod backlog;
 mod calls;
-mod causal;
 mod client;
 mod connecting;
 mod context;
@@ -49,10 +49,12 @@ mod message;
 mod options;
 mod order;
 mod outputs;
+mod pauses;
 mod payload;
 mod progress;
 mod proof;
 mod queueing;
+mod reads;
 mod replicator;
 mod reporting;
 mod reread;

@@ -20,12 +20,10 @@ impl Replicator {
         let Some(control) = self.context.control() else {
             return;
         };
-        let told = self.joined_told.iter().flatten().copied();
-        let is_known = self.joined_told.is_some() && control.joined().eq(told);
-        if !is_known && !matches!(self.stage, Stage::Closed | Stage::Final) {
-            let members: Vec<_> = control.joined().collect();
-            let position = control.position;
-            self.joined_told = Some(members.clone());
+        if matches!(self.stage, Stage::Closed | Stage::Final) {
+            return;
+        }
+        if let Some((position, members)) = self.announcements.joined(control) {
             self.out.push(Action::SetJoined { position, members });
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a node, and what all of its parts share. Where its events come in: dispatch.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -8,8 +8,8 @@ use trireme_group::{Configuration, Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Level};
+use crate::announcements::Announcements;
 use crate::backlog::Backlog;
-use crate::causal::Causal;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::direct::Direct;
@@ -22,11 +22,12 @@ use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
+use crate::pauses::Pauses;
 use crate::payload::Memory;
 use crate::progress::Course;
+use crate::reads::Reads;
 use crate::retention::Retention;
 use crate::spreads::Spreads;
-use crate::status::LocalState;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
 use crate::voting::Voting;
@@ -94,10 +95,7 @@ pub struct Replicator {
     /// The view by which it leaves was ordered: what follows is not for this node.
     pub(crate) excluded: bool,
     pub(crate) inconsistent: bool,
-    /// The server was told that it is synced, and still is.
-    pub(crate) synced_told: bool,
-    /// The state that the log was told of.
-    pub(crate) state_told: LocalState,
+    pub(crate) announcements: Announcements,
     pub(crate) safe_to_bootstrap: bool,
     /// Exit was handed out for the thread that took the final view.
     pub(crate) exited: bool,
@@ -136,20 +134,15 @@ pub struct Replicator {
     pub(crate) voting: Voting,
     pub(crate) held: VecDeque<Held>,
     pub(crate) spreads: Spreads,
-    pub(crate) causal: Causal,
-    /// Reads that ask for their point when this submission is ordered.
-    pub(crate) held_reads: Vec<(u64, Ticket)>,
+    pub(crate) reads: Reads,
     /// Rollback fragments that could not be sent, or that the group has let go of: to be sent before any write-set.
     pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow_control: FlowControl,
-    pub(crate) pauses: u32,
-    pub(crate) pausing: BTreeSet<Ticket>,
+    pub(crate) pauses: Pauses,
     /// Calls of desync() that were granted and not taken back by resync().
     pub(crate) desyncs_granted: u32,
     /// A donation is over with this result, and the order does not know yet.
     pub(crate) donation_result: Option<i32>,
-    /// Who the group was told has joined; None: to be told (again).
-    pub(crate) joined_told: Option<Vec<Incarnation>>,
 }
 
 impl Replicator {
@@ -177,8 +170,7 @@ impl Replicator {
             disconnects: false,
             excluded: false,
             inconsistent: false,
-            synced_told: false,
-            state_told: LocalState::Initialized,
+            announcements: Announcements::new(),
             safe_to_bootstrap: false,
             exited: false,
             backlog: Backlog::default(),
@@ -197,15 +189,12 @@ impl Replicator {
             voting: Voting::default(),
             held: VecDeque::new(),
             spreads: Spreads::default(),
-            causal: Causal::default(),
-            held_reads: Vec::new(),
+            reads: Reads::default(),
             lost_rollbacks: Vec::new(),
             flow_control: FlowControl::default(),
-            pauses: 0,
-            pausing: BTreeSet::new(),
+            pauses: Pauses::default(),
             desyncs_granted: 0,
             donation_result: None,
-            joined_told: None,
             interrupted: None,
             script: crate::ist_script::Script::NotRun,
             delivered_to: 0,

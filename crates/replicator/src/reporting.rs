@@ -137,8 +137,7 @@ impl Replicator {
     /// Tells the log when the state has changed.
     pub(crate) fn tell_state(&mut self) {
         let (state, _) = self.local_state();
-        let before = std::mem::replace(&mut self.state_told, state);
-        if state != before {
+        if let Some(before) = self.announcements.state(state) {
             let seqno = self.context.seqno().unwrap_or(-1);
             let text = format!("Shifting {before} -> {state} (TO: {seqno})");
             self.log(Level::Info, text);

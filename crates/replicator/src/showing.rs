@@ -83,10 +83,10 @@ impl Replicator {
     /// view: it may have to wait for an applier that waits for them (rule 7).
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
         self.primary = false;
-        self.synced_told = false;
+        self.announcements.forget_synced();
         self.flow_control.forget(self.context.now_ms());
         self.give_up_held();
-        for ticket in self.causal.give_up_asked() {
+        for ticket in self.reads.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         // Nor of what lies before the control state that this node has from a peer: the view in which
@@ -94,12 +94,12 @@ impl Replicator {
         let behind = (self.context.control()).is_some_and(|c| c.position > self.delivered_to);
         let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
         let is_shown = self.connected && has_place && !self.is_with_scripts() && !behind;
-        let waits = self.pauses > 0 || !self.backlog.is_empty();
+        let waits = self.pauses.is_any() || !self.backlog.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
             let position = self.delivered_to;
             return self.backlog.push_non_primary(position, component);
         }
-        if self.pauses == 0 {
+        if !self.pauses.is_any() {
             self.forget_desyncs();
         }
         if is_shown {
@@ -111,7 +111,7 @@ impl Replicator {
     /// state in which it was when it came, which this view ends (contract 2.20).
     pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
         // An older view may have said so since.
-        self.synced_told = false;
+        self.announcements.forget_synced();
         self.forget_desyncs();
         if !self.is_with_scripts() {
             self.push_non_primary_view(component);

@@ -202,7 +202,7 @@ impl Replicator {
     pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
         if id.incarnation == self.context.me() {
             self.submissions.take(id.number);
-            self.synced_told = false;
+            self.announcements.forget_synced();
         }
         if joiner == Some(self.context.me()) {
             self.state_is_whole();

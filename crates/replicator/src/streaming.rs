@@ -84,14 +84,11 @@ impl Replicator {
         }
     }
 
-    /// A read sees what this node rolled back before: nobody has waited for these fragments, so they may
-    /// not be ordered yet.
-    pub(crate) fn ask_held_reads(&mut self) {
-        for (number, ticket) in std::mem::take(&mut self.held_reads) {
-            match self.submissions.has(number) {
-                true => self.held_reads.push((number, ticket)),
-                false => self.out.push(Action::Read { token: ticket }),
-            }
+    /// Asks the group for the points of reads that waited for own submissions.
+    pub(crate) fn ask_reads(&mut self) {
+        let submissions = &self.submissions;
+        for ticket in self.reads.take_due(|number| submissions.has(number)) {
+            self.out.push(Action::Read { token: ticket });
         }
     }
 

@@ -1,4 +1,5 @@
-//! sync_wait(): reads that must see everything that was acknowledged before (rule 17).
+//! sync_wait(): reads that must see everything that was acknowledged before (rule 17). They outlast a connection: a read
+//! of what has left commit order is still answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +9,11 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::Ticket;
 
-/// Who waits for what.
+/// The reads that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Causal {
+pub(crate) struct Reads {
+    /// Behind an own submission, by its number: the group is asked when that is ordered.
+    behind: Vec<(u64, Ticket)>,
     /// The group was asked; the token is the ticket.
     asked: BTreeSet<Ticket>,
     /// Until this position is processed here.
@@ -19,10 +22,29 @@ pub(crate) struct Causal {
     seqnos: BTreeSet<(Seqno, Ticket)>,
 }
 
-impl Causal {
-    /// The group is asked for a read point on behalf of `ticket`.
-    pub(crate) fn ask(&mut self, ticket: Ticket) {
+impl Reads {
+    /// A new connection begins: its submissions count anew.
+    pub(crate) fn start_over(&mut self) {
+        self.behind.clear();
+    }
+
+    /// The read waits for a point of the group: true if that is to be asked now. `behind`: number of an own submission
+    /// in flight that the read has to see. Nobody has waited for a rollback fragment, so it may not be ordered yet.
+    pub(crate) fn ask(&mut self, ticket: Ticket, behind: Option<u64>) -> bool {
         self.asked.insert(ticket);
+        self.behind.extend(behind.map(|number| (number, ticket)));
+        behind.is_none()
+    }
+
+    /// The reads that the group is to be asked for now: the submissions that they waited for are ordered.
+    pub(crate) fn take_due(&mut self, is_in_flight: impl Fn(u64) -> bool) -> Vec<Ticket> {
+        let waits = |(number, _): &(u64, Ticket)| is_in_flight(*number);
+        let (behind, due) = std::mem::take(&mut self.behind)
+            .into_iter()
+            .partition(waits);
+        self.behind = behind;
+        let due: Vec<(u64, Ticket)> = due;
+        due.into_iter().map(|(_, ticket)| ticket).collect()
     }
 
     /// The group has answered; false if nobody waits any more.
@@ -63,7 +85,7 @@ impl Causal {
         }
     }
 
-    /// A ticket whose wait is over. To be asked until None.
+    /// A read whose wait is over. To be asked until None.
     pub(crate) fn next_done(&mut self, low: Seqno) -> Option<Ticket> {
         let &(seqno, ticket) = self.seqnos.first()?;
         if seqno > low && !planted(Mutant::ReadsDoNotWait) {
@@ -79,13 +101,13 @@ impl Causal {
         self.seqnos.retain(|(_, t)| *t != ticket);
     }
 
-    /// Everybody who waits for a read point from the group.
+    /// All reads that wait for a point of the group.
     pub(crate) fn give_up_asked(&mut self) -> Vec<Ticket> {
         std::mem::take(&mut self.asked).into_iter().collect()
     }
 
-    /// Everybody whose wait may never end: who waits for the group, and for `next` and what follows.
-    /// What lies before has left commit order and will be released. The server, within commit
+    /// All reads whose wait may never end: those that wait for the group, or for `next` and what follows.
+    /// The seqnos before have left commit order and will be released. The server, within commit
     /// order, does not look at the answer and sets its position: a wait cut short there would say
     /// durable of what is not yet visible (contract 2.8).
     pub(crate) fn give_up_from(&mut self, next: Seqno) -> Vec<Ticket> {
@@ -94,5 +116,40 @@ impl Causal {
         let later = self.seqnos.split_off(&(next, Ticket::MIN));
         tickets.extend(later.into_iter().map(|(_, t)| t));
         tickets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_is_answered_when_its_point_is_released() {
+        let mut reads = Reads::default();
+        assert!(reads.ask(1, None));
+        assert!(!reads.ask(2, Some(7)));
+        assert_eq!(reads.take_due(|number| number == 7), []);
+        assert_eq!(reads.take_due(|_| false), [2]);
+        assert_eq!(reads.take_due(|_| false), []);
+        assert!(reads.read_point(1, 30) && reads.read_point(2, 40));
+        assert!(!reads.read_point(3, 40), "nobody waits");
+        reads.processed(30, |position| position as Seqno / 10);
+        assert_eq!(reads.next_done(2), None);
+        assert_eq!(reads.next_done(3), Some(1));
+        assert_eq!(
+            reads.next_done(9),
+            None,
+            "the other's point is not processed"
+        );
+        assert_eq!(reads.give_up_from(4), [2]);
+    }
+
+    #[test]
+    fn a_read_of_what_has_left_commit_order_is_not_given_up() {
+        let mut reads = Reads::default();
+        reads.wait(1, 4);
+        reads.wait(2, 5);
+        assert_eq!(reads.give_up_from(5), [2]);
+        assert_eq!(reads.next_done(4), Some(1));
     }
 }
