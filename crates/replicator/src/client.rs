@@ -9,9 +9,10 @@ use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::flags;
 use crate::gtid::Gtid;
 use crate::isolation::{Isolation, first_waiting};
-use crate::replicator::{Held, Replicator};
+use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::transactions::Phase;
+use crate::unsent::Held;
 use crate::voting::Caller;
 use crate::writeset::WriteSetDraft;
 
@@ -36,7 +37,7 @@ impl Replicator {
         if !self.rollbacks_are_sent() {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
-        let large = self.is_large(&draft);
+        let large = draft.len_bytes() > self.context.options().large_bytes;
         let waits = large || !self.may_go();
         let phase = if waits {
             Phase::Held { ticket }
@@ -52,9 +53,10 @@ impl Replicator {
         }
         let sent = Sent::Trx(trx);
         if large {
-            self.spread(sent, draft)
+            let spread = self.unsent.spread(sent, draft);
+            self.out.push(spread);
         } else if waits {
-            self.held.push_back(Held { sent, draft })
+            self.unsent.hold(Held { sent, draft })
         } else {
             self.replicate(sent, draft)
         }
@@ -78,17 +80,8 @@ impl Replicator {
         } else {
             self.order.low().max(previous)
         };
-        let parcel = draft.parcel();
-        let payload = draft.finish(last_seen, self.submissions.epoch, previous);
-        let Some(parcel) = parcel else {
-            return self.submit_bytes(sent, payload, last_seen);
-        };
-        let number = self.submissions.send(sent, last_seen);
-        self.out.push(Action::SubmitParcel {
-            number,
-            parcel,
-            head: payload,
-        });
+        let submit = (self.submissions).write_set(sent, draft, last_seen, previous);
+        self.out.push(submit);
     }
 
     /// commit_order_enter()
@@ -201,10 +194,12 @@ impl Replicator {
         if abort.is_sent && !planted(Mutant::VictimStaysExempt) {
             // What this node sends from now on may have locked what the victim lets go of: it is no
             // longer exempt from conflicts with it (rule 9d).
-            self.submissions.epoch += 1;
+            self.submissions.raise_epoch();
         }
         if let Some((waiter, code)) = abort.wake {
-            self.recall(Sent::Trx(victim));
+            let recalled = self.unsent.recall(Sent::Trx(victim)).into_iter();
+            let recalls = recalled.map(|parcel| Action::Recall { parcel });
+            self.out.extend(recalls);
             let answer = match code {
                 Code::BfAbort | Code::TrxFail => Answer::at(code, self.gtid_of(abort.seqno), -1),
                 _ => Answer::unordered(code),
@@ -279,12 +274,15 @@ impl Replicator {
         );
         draft.add_flags(flags::ISOLATION);
         let sent = Sent::Toi(conn);
-        let large = self.is_large(&draft);
+        let large = draft.len_bytes() > self.context.options().large_bytes;
         if large || !self.may_go() {
             self.isolations.insert(conn, Isolation::Held { ticket });
             match large {
-                true => self.spread(sent, draft),
-                false => self.held.push_back(Held { sent, draft }),
+                true => {
+                    let spread = self.unsent.spread(sent, draft);
+                    self.out.push(spread);
+                }
+                false => self.unsent.hold(Held { sent, draft }),
             }
         } else {
             self.isolations

@@ -11,7 +11,6 @@ use crate::gtid::Gtid;
 use crate::joiner::SnapshotPull;
 use crate::order::Order;
 use crate::replicator::{Replicator, Stage};
-use crate::submissions::Submissions;
 use crate::voting::Voting;
 
 impl Replicator {
@@ -40,16 +39,14 @@ impl Replicator {
         self.backlog.clear();
         self.retention.start_over();
         self.works.start_over();
-        self.submissions = Submissions::default();
+        self.submissions.start_over();
         self.transactions.clear();
         self.isolations.clear();
         self.voting = Voting::default();
-        self.held.clear();
-        self.spreads.clear();
+        self.unsent.start_over();
         self.reads.start_over();
         self.pauses.start_over();
         self.announcements.start_over();
-        self.lost_rollbacks.clear();
         self.joined_at = -1;
         self.flow_control.start_over(self.context.now_ms());
         (self.desyncs_granted, self.donation_result) = (0, None);

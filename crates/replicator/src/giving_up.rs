@@ -9,9 +9,6 @@ use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::transactions::Phase;
 
-/// Pause before a control message that the group refused is submitted again.
-const SAY_AGAIN_MS: u64 = 100;
-
 impl Replicator {
     /// A submission will not be answered by a delivery.
     pub(crate) fn failed(&mut self, id: SubmissionId, fate: Fate) {
@@ -23,14 +20,16 @@ impl Replicator {
                 return self.submissions.keep_undecided(id.number, sent);
             }
             // The group takes nothing at the moment: saying it again at once would go on for ever.
-            self.say_again_at_ms = self.context.now_ms() + SAY_AGAIN_MS;
+            self.submissions.refused(self.context.now_ms());
             self.give_up(sent, fate == Fate::Unknown);
         }
     }
 
     /// Answers whoever waits for a submission that has failed, or may have (rule 7).
     pub(crate) fn give_up(&mut self, sent: Sent, unknown: bool) {
-        self.submissions.epoch += u64::from(unknown && !planted(Mutant::EpochNotRaised));
+        if unknown && !planted(Mutant::EpochNotRaised) {
+            self.submissions.raise_epoch();
+        }
         let definite = if self.inconsistent {
             Code::NodeFail
         } else {
@@ -68,7 +67,7 @@ impl Replicator {
                     self.answer(ticket, Answer::unordered(definite));
                 }
             }
-            Sent::Rollback(trx) => self.lost_rollbacks.push(trx),
+            Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
             Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
             Sent::StateRequest => self.state_request_failed(true),
@@ -87,7 +86,7 @@ impl Replicator {
 
     /// Nobody may be left waiting for what will not come.
     pub(crate) fn wake_clients(&mut self, last_call: bool) {
-        self.give_up_held();
+        self.give_up_unsent();
         for (number, sent) in self.submissions.take_all() {
             // What is ordered before the group lets go is still applied here.
             if !last_call && self.must_be_decided(sent) {

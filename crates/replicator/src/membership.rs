@@ -30,8 +30,8 @@ impl Replicator {
 
     /// Says what the order must know of this node: Joined, Synced, its desyncs.
     pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
-        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !self.may_say()
-        {
+        let may_say = self.submissions.may_say(self.context.now_ms());
+        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !may_say {
             return;
         }
         self.settle_desyncs();
@@ -79,15 +79,10 @@ impl Replicator {
         }
     }
 
-    /// False for a while after the group has refused a submission.
-    pub(crate) fn may_say(&self) -> bool {
-        self.context.now_ms() >= self.say_again_at_ms
-    }
-
+    /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
     pub(crate) fn submit_once(&mut self, sent: Sent, message: &Message) {
-        if self.may_say() && !self.submissions.is_in_flight(sent) {
-            self.submit(sent, message);
-        }
+        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
+        self.out.extend(submit);
     }
 
     /// Sees to flow control, and sends what waited for it.
@@ -101,7 +96,7 @@ impl Replicator {
             self.carry_out_flow(output);
         }
         self.send_held();
-        let writers_wait = !self.held.is_empty();
+        let writers_wait = self.unsent.is_any_held();
         let output = (self.flow_control).charge(&self.context, self.primary, writers_wait);
         if let Some(output) = output {
             self.carry_out_flow(output);

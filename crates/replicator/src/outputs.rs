@@ -7,10 +7,13 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::flow_control::FlowOutput;
+use crate::isolation::Isolation;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
+use crate::transactions::Phase;
+use crate::unsent::{Dropped, Held};
 use crate::votes::Ballot;
 use crate::voting::{Caller, Standpoint, VotingOutput};
 
@@ -186,6 +189,84 @@ impl Replicator {
     pub(crate) fn abandon_disputes(&mut self) {
         while let Some(outputs) = self.voting.abandon_next() {
             self.carry_out_voting(outputs);
+        }
+    }
+
+    // --- own write-sets that wait
+
+    /// A majority has this bulk payload: its write-set goes the way of the others.
+    pub(crate) fn is_spread(&mut self, parcel: u64) {
+        let Some(held) = self.unsent.is_spread(parcel) else {
+            return;
+        };
+        if !self.may_write() {
+            self.out.push(Action::Recall { parcel });
+            return self.give_up(held.sent, false);
+        }
+        match self.may_go() {
+            true => self.let_go(held),
+            false => self.unsent.hold(held),
+        }
+    }
+
+    /// Sends what waited here, as far as nobody requests to wait any more.
+    pub(crate) fn send_held(&mut self) {
+        while self.unsent.is_any_held() && !self.flow_control.is_stopped() {
+            if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit()) {
+                return;
+            }
+            match self.unsent.next_held() {
+                Some(held) if self.may_write() => self.let_go(held),
+                Some(held) => {
+                    if let Some(parcel) = held.draft.parcel() {
+                        self.out.push(Action::Recall { parcel });
+                    }
+                    self.give_up(held.sent, false)
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn let_go(&mut self, held: Held) {
+        match held.sent {
+            Sent::Trx(id) => {
+                // Whoever forgets a held transaction takes it from the list as well (`abort`).
+                let Some(trx) = self.transactions.get_mut(id) else {
+                    return;
+                };
+                let Phase::Held { ticket } = trx.phase else {
+                    return;
+                };
+                trx.phase = Phase::Replicating {
+                    ticket,
+                    aborted: false,
+                };
+            }
+            Sent::Toi(conn) => {
+                let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied() else {
+                    return;
+                };
+                self.isolations
+                    .insert(conn, Isolation::Replicating { ticket });
+            }
+            _ => return, // nothing else is held
+        }
+        self.replicate(held.sent, held.draft);
+    }
+
+    /// True if a write-set that comes now may go at once; others that wait go first.
+    pub(crate) fn may_go(&mut self) -> bool {
+        !self.unsent.is_any_held() && self.flow_control.admit()
+    }
+
+    /// Nothing that waits here is submitted any more.
+    pub(crate) fn give_up_unsent(&mut self) {
+        for dropped in self.unsent.give_up() {
+            match dropped {
+                Dropped::Recall { parcel } => self.out.push(Action::Recall { parcel }),
+                Dropped::GivenUp(sent) => self.give_up(sent, false),
+            }
         }
     }
 }

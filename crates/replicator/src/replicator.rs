@@ -1,8 +1,5 @@
 //! The state of a node, and what all of its parts share. Where its events come in: dispatch.
 
-use std::collections::VecDeque;
-
-use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
@@ -13,7 +10,7 @@ use crate::backlog::Backlog;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::direct::Direct;
-use crate::event::{Ticket, TrxId};
+use crate::event::Ticket;
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
 use crate::isolation::Isolations;
@@ -27,12 +24,11 @@ use crate::payload::Memory;
 use crate::progress::Course;
 use crate::reads::Reads;
 use crate::retention::Retention;
-use crate::spreads::Spreads;
 use crate::submissions::{Sent, Submissions};
 use crate::transactions::Transactions;
+use crate::unsent::Unsent;
 use crate::voting::Voting;
 use crate::works::Works;
-use crate::writeset::WriteSetDraft;
 
 /// Where a connection stands. A step that ends a borrow of it matches on it again; the other arm of
 /// such a second match, or of one after a caller's, is not reached.
@@ -50,17 +46,9 @@ pub(crate) enum Stage {
     Final,
 }
 
-/// A write-set that waits for flow control, or until a majority holds it.
-pub(crate) struct Held {
-    pub sent: Sent,
-    pub draft: WriteSetDraft,
-}
-
 /// A node. See the crate's page.
 pub struct Replicator {
     pub(crate) context: Context,
-    /// No control message is submitted before.
-    pub(crate) say_again_at_ms: u64,
     /// Actions of this call.
     pub(crate) out: Vec<Action>,
     pub(crate) counters: Counters,
@@ -132,11 +120,8 @@ pub struct Replicator {
     pub(crate) transactions: Transactions,
     pub(crate) isolations: Isolations,
     pub(crate) voting: Voting,
-    pub(crate) held: VecDeque<Held>,
-    pub(crate) spreads: Spreads,
+    pub(crate) unsent: Unsent,
     pub(crate) reads: Reads,
-    /// Rollback fragments that could not be sent, or that the group has let go of: to be sent before any write-set.
-    pub(crate) lost_rollbacks: Vec<TrxId>,
     pub(crate) flow_control: FlowControl,
     pub(crate) pauses: Pauses,
     /// Calls of desync() that were granted and not taken back by resync().
@@ -150,7 +135,6 @@ impl Replicator {
     pub fn new(options: Options) -> Self {
         Replicator {
             context: Context::new(options),
-            say_again_at_ms: 0,
             out: Vec::new(),
             counters: Counters::default(),
             stage: Stage::Closed,
@@ -187,10 +171,8 @@ impl Replicator {
             transactions: Transactions::default(),
             isolations: Isolations::default(),
             voting: Voting::default(),
-            held: VecDeque::new(),
-            spreads: Spreads::default(),
+            unsent: Unsent::default(),
             reads: Reads::default(),
-            lost_rollbacks: Vec::new(),
             flow_control: FlowControl::default(),
             pauses: Pauses::default(),
             desyncs_granted: 0,
@@ -228,12 +210,8 @@ impl Replicator {
 
     /// Hands a control message to the order.
     pub(crate) fn submit(&mut self, sent: Sent, message: &Message) {
-        self.submit_bytes(sent, message.encode(), Seqno::MAX);
-    }
-
-    pub(crate) fn submit_bytes(&mut self, sent: Sent, payload: Bytes, last_seen: Seqno) {
-        let number = self.submissions.send(sent, last_seen);
-        self.out.push(Action::Submit { number, payload });
+        let submit = self.submissions.submit(sent, message);
+        self.out.push(submit);
     }
 
     /// A write-set of this node would count.

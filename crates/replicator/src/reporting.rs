@@ -35,7 +35,7 @@ impl Replicator {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
             }
         };
-        let again = (!self.may_say()).then_some(self.say_again_at_ms);
+        let again = (self.submissions).again_at_ms(self.context.now_ms());
         // A deadline that has passed waits for something else: no use in hurrying.
         stage
             .into_iter()
@@ -44,7 +44,7 @@ impl Replicator {
             .min()
             .map(|at| at.max(self.context.now_ms() + 10))
             .into_iter()
-            .chain((self.flow_control.next_permit_ms()).filter(|_| !self.held.is_empty()))
+            .chain((self.flow_control.next_permit_ms()).filter(|_| self.unsent.is_any_held()))
             .chain(
                 self.log_again_ms
                     .or_else(|| self.has_more_backlog().then_some(self.context.now_ms())),
@@ -63,7 +63,7 @@ impl Replicator {
             .saturating_sub(counters.since_ms)
             .max(1);
         let flow = self.flow_control.counters(self.context.now_ms());
-        let held = (self.held.len() + self.spreads.len()) as u64;
+        let held = self.unsent.len() as u64;
         let members = control
             .map(|c| c.configuration.members.as_slice())
             .unwrap_or_default();

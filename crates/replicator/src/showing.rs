@@ -85,7 +85,7 @@ impl Replicator {
         self.primary = false;
         self.announcements.forget_synced();
         self.flow_control.forget(self.context.now_ms());
-        self.give_up_held();
+        self.give_up_unsent();
         for ticket in self.reads.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }

@@ -14,7 +14,7 @@ use crate::event::{Ticket, TrxId};
 use crate::message::Message;
 use crate::replicator::Replicator;
 use crate::submissions::Sent;
-use crate::writeset::{WriteSet, WriteSetDraft};
+use crate::writeset::WriteSet;
 
 impl Replicator {
     /// rollback(): never waits, not for flow control either (contract 2.12). The order keeps the
@@ -28,36 +28,31 @@ impl Replicator {
         } else {
             // A server that is told TRX_FAIL sends it when it is synced. That is too late for a donor, who may be
             // one before it was told so: a joiner writes behind the donor's word (rule 7).
-            self.lost_rollbacks.push(trx);
+            self.submissions.lose_rollback(trx);
         }
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
     fn send_rollback(&mut self, trx: TrxId) {
-        let last_seen = self.order.low();
-        let draft = WriteSetDraft::rollback(trx);
-        let payload = draft.finish(last_seen, self.submissions.epoch, -1);
-        if !planted(Mutant::RollbackNotSent) {
-            self.submit_bytes(Sent::Rollback(trx), payload, last_seen);
-        }
+        let submit = self.submissions.rollback(trx, self.order.low());
+        self.out.extend(submit);
     }
 
     /// What could not be sent, or was let go of with the majority, whatever became of it: the view that follows need not
     /// close its transaction, and one rollback too many does no harm. Before any write-set, which may
     /// hold the locks of these transactions.
     pub(crate) fn send_lost_rollbacks(&mut self) {
-        if self.lost_rollbacks.is_empty() || !self.may_write() || !self.may_say() {
-            return;
-        }
-        for trx in std::mem::take(&mut self.lost_rollbacks) {
-            self.send_rollback(trx);
+        if self.may_write() {
+            let (now_ms, low) = (self.context.now_ms(), self.order.low());
+            let rollbacks = self.submissions.lost_rollbacks(now_ms, low);
+            self.out.extend(rollbacks);
         }
     }
 
     /// True if a write-set or total-order action may follow: none overtakes a lost rollback (rule 7).
     pub(crate) fn rollbacks_are_sent(&mut self) -> bool {
         self.send_lost_rollbacks();
-        self.lost_rollbacks.is_empty()
+        !self.submissions.has_lost_rollbacks()
     }
 
     /// True if this joiner may write: it has what was ordered before its transfer was over, and its donor

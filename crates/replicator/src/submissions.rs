@@ -1,11 +1,21 @@
-//! What this node has submitted and not heard of.
+//! The submissions of this node that are in flight: numbered, and remembered until the order or the group answers. Rollback
+//! fragments that were lost wait here, too: they are sent before any write-set.
+//!
+//! In come messages and drafts; out go submissions for the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
 
+use crate::action::Action;
 use crate::event::{ConnId, Ticket, TrxId};
+use crate::message::Message;
+use crate::writeset::WriteSetDraft;
+
+/// Pause before a control message that the group refused is submitted again.
+const SAY_AGAIN_MS: u64 = 100;
 
 /// What a submission was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,19 +47,116 @@ pub(crate) enum Sent {
 /// Numbers own submissions 1, 2, 3.. per connection.
 #[derive(Debug, Default)]
 pub(crate) struct Submissions {
-    pub last_number: u64,
+    last_number: u64,
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
     /// Those in flight that the group has let go of with unknown fate, and that are waited for all the same.
     undecided: BTreeSet<u64>,
     /// Goes up whenever a submission lets go of its locks before it is decided: abandoned with
     /// unknown fate, or brute-force aborted. The exemption from conflicts with own write-sets rests
     /// on these locks: it holds within one epoch only (rule 9d).
-    pub epoch: u64,
+    epoch: u64,
+    /// Rollback fragments that could not be sent, or that the group has let go of.
+    lost_rollbacks: Vec<TrxId>,
+    /// No control message is submitted before.
+    again_at_ms: u64,
 }
 
 impl Submissions {
+    /// A new connection begins: its numbers count anew.
+    pub(crate) fn start_over(&mut self) {
+        *self = Submissions {
+            again_at_ms: self.again_at_ms,
+            ..Submissions::default()
+        };
+    }
+
+    /// Submits a control message.
+    pub(crate) fn submit(&mut self, sent: Sent, message: &Message) -> Action {
+        let number = self.send(sent, Seqno::MAX);
+        let payload = message.encode();
+        Action::Submit { number, payload }
+    }
+
+    /// The same, unless it is in flight already, or the group has just refused one.
+    pub(crate) fn submit_once(
+        &mut self,
+        now_ms: u64,
+        sent: Sent,
+        message: &Message,
+    ) -> Option<Action> {
+        let may = self.may_say(now_ms) && !self.is_in_flight(sent);
+        may.then(|| self.submit(sent, message))
+    }
+
+    /// Submits a write-set. `previous`: see [`crate::writeset::WriteSet::previous`].
+    pub(crate) fn write_set(
+        &mut self,
+        sent: Sent,
+        draft: WriteSetDraft,
+        last_seen: Seqno,
+        previous: Seqno,
+    ) -> Action {
+        let parcel = draft.parcel();
+        let payload = draft.finish(last_seen, self.epoch, previous);
+        let number = self.send(sent, last_seen);
+        match parcel {
+            Some(parcel) => Action::SubmitParcel {
+                number,
+                parcel,
+                head: payload,
+            },
+            None => Action::Submit { number, payload },
+        }
+    }
+
+    /// Submits a rollback fragment.
+    pub(crate) fn rollback(&mut self, trx: TrxId, last_seen: Seqno) -> Option<Action> {
+        let draft = WriteSetDraft::rollback(trx);
+        let is_sent = !planted(Mutant::RollbackNotSent);
+        is_sent.then(|| self.write_set(Sent::Rollback(trx), draft, last_seen, -1))
+    }
+
+    /// This rollback fragment could not be sent, or the group has let go of it.
+    pub(crate) fn lose_rollback(&mut self, trx: TrxId) {
+        self.lost_rollbacks.push(trx);
+    }
+
+    pub(crate) fn has_lost_rollbacks(&self) -> bool {
+        !self.lost_rollbacks.is_empty()
+    }
+
+    /// Submits the rollback fragments that were lost, unless the group has just refused something.
+    pub(crate) fn lost_rollbacks(&mut self, now_ms: u64, last_seen: Seqno) -> Vec<Action> {
+        if !self.may_say(now_ms) {
+            return Vec::new();
+        }
+        let lost = std::mem::take(&mut self.lost_rollbacks).into_iter();
+        lost.filter_map(|trx| self.rollback(trx, last_seen))
+            .collect()
+    }
+
+    /// The group takes nothing at the moment: to submit the same again at once would go on for ever.
+    pub(crate) fn refused(&mut self, now_ms: u64) {
+        self.again_at_ms = now_ms + SAY_AGAIN_MS;
+    }
+
+    /// False for a while after the group has refused a submission.
+    pub(crate) fn may_say(&self, now_ms: u64) -> bool {
+        now_ms >= self.again_at_ms
+    }
+
+    /// When control messages may be submitted again; None: now.
+    pub(crate) fn again_at_ms(&self, now_ms: u64) -> Option<u64> {
+        (!self.may_say(now_ms)).then_some(self.again_at_ms)
+    }
+
+    /// A submission lets go of its locks before it is decided.
+    pub(crate) fn raise_epoch(&mut self) {
+        self.epoch += 1;
+    }
+
     /// Takes the next number. `last_seen` of a write-set, else the greatest seqno there is.
-    pub(crate) fn send(&mut self, sent: Sent, last_seen: Seqno) -> u64 {
+    fn send(&mut self, sent: Sent, last_seen: Seqno) -> u64 {
         self.last_number += 1;
         self.in_flight.insert(self.last_number, (sent, last_seen));
         self.last_number
@@ -130,7 +237,7 @@ impl Submissions {
         self.in_flight.contains_key(&number)
     }
 
-    pub(crate) fn is_in_flight(&self, what: Sent) -> bool {
+    fn is_in_flight(&self, what: Sent) -> bool {
         self.in_flight.values().any(|(sent, _)| *sent == what)
     }
 

@@ -1,0 +1,160 @@
+//! Own write-sets that are not submitted yet: those that wait for flow control, and large ones that are handed to a majority
+//! before they take a number, so that nothing waits behind them (rule 8).
+//!
+//! In come drafts; out go bulk payloads to be handed to the others, and, in order, what may be submitted.
+
+use std::collections::VecDeque;
+
+use crate::action::Action;
+use crate::submissions::Sent;
+use crate::writeset::WriteSetDraft;
+
+/// A write-set that waits.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub sent: Sent,
+    pub draft: WriteSetDraft,
+}
+
+/// What becomes of write-sets that are not submitted any more, in order.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Dropped {
+    /// The group is to forget this bulk payload.
+    Recall { parcel: u64 },
+    /// Its caller gets an answer.
+    GivenUp(Sent),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Unsent {
+    /// Wait for flow control, in order.
+    held: VecDeque<Held>,
+    last_parcel: u64,
+    /// Wait until a majority holds them, each with its number as a bulk payload of the group.
+    spreading: Vec<(u64, Held)>,
+}
+
+impl Unsent {
+    /// A new connection begins. The numbers of bulk payloads go on.
+    pub(crate) fn start_over(&mut self) {
+        *self = Unsent {
+            last_parcel: self.last_parcel,
+            ..Unsent::default()
+        };
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.held.len() + self.spreading.len()
+    }
+
+    /// Some write-set waits for flow control.
+    pub(crate) fn is_any_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Waits for flow control, behind all that wait already.
+    pub(crate) fn hold(&mut self, held: Held) {
+        self.held.push_back(held);
+    }
+
+    /// The first that waits for flow control.
+    pub(crate) fn next_held(&mut self) -> Option<Held> {
+        self.held.pop_front()
+    }
+
+    /// Hands a large write-set to the others.
+    pub(crate) fn spread(&mut self, sent: Sent, mut draft: WriteSetDraft) -> Action {
+        self.last_parcel += 1;
+        let parcel = self.last_parcel;
+        let (payload, head, digest) = draft.split(parcel);
+        self.spreading.push((parcel, Held { sent, draft }));
+        Action::Spread {
+            parcel,
+            payload,
+            head,
+            digest,
+        }
+    }
+
+    /// A majority holds this bulk payload; None: its write-set was given up meanwhile.
+    pub(crate) fn is_spread(&mut self, parcel: u64) -> Option<Held> {
+        let index = self.spreading.iter().position(|(at, _)| *at == parcel)?;
+        Some(self.spreading.remove(index).1)
+    }
+
+    /// Nobody waits for this write-set any more. Gives the bulk payloads to recall.
+    pub(crate) fn recall(&mut self, sent: Sent) -> Vec<u64> {
+        let is_it = |held: &Held| held.sent == sent;
+        let spreading = self.spreading.iter().filter(|(_, held)| is_it(held));
+        let held = self.held.iter().filter(|held| is_it(held));
+        let parcels = spreading.map(|(parcel, _)| *parcel);
+        let parcels = parcels.chain(held.filter_map(|held| held.draft.parcel()));
+        let parcels = parcels.collect();
+        self.spreading.retain(|(_, held)| !is_it(held));
+        self.held.retain(|held| !is_it(held));
+        parcels
+    }
+
+    /// Nothing that waits is submitted any more.
+    pub(crate) fn give_up(&mut self) -> Vec<Dropped> {
+        let spreading = std::mem::take(&mut self.spreading);
+        let recalled = spreading.iter().map(|(parcel, _)| *parcel);
+        let mut dropped: Vec<_> = recalled.map(|parcel| Dropped::Recall { parcel }).collect();
+        dropped.extend(
+            spreading
+                .iter()
+                .map(|(_, held)| Dropped::GivenUp(held.sent)),
+        );
+        for held in std::mem::take(&mut self.held) {
+            let parcel = held.draft.parcel();
+            dropped.extend(parcel.map(|parcel| Dropped::Recall { parcel }));
+            dropped.push(Dropped::GivenUp(held.sent));
+        }
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting() -> Unsent {
+        let mut unsent = Unsent::default();
+        let draft = WriteSetDraft::rollback(1);
+        unsent.hold(Held {
+            sent: Sent::Trx(1),
+            draft: draft.clone(),
+        });
+        for trx in [2, 3] {
+            let action = unsent.spread(Sent::Trx(trx), draft.clone());
+            assert!(matches!(action, Action::Spread { parcel, .. } if parcel == trx - 1));
+        }
+        let held = unsent.is_spread(1).expect("it waits");
+        unsent.hold(held);
+        unsent
+    }
+
+    #[test]
+    fn a_bulk_payload_is_recalled_wherever_its_write_set_waits() {
+        let mut unsent = waiting();
+        assert_eq!(unsent.recall(Sent::Trx(1)), [0; 0]);
+        assert_eq!(unsent.recall(Sent::Trx(2)), [1]);
+        assert_eq!(unsent.recall(Sent::Trx(3)), [2]);
+        assert_eq!(unsent.len(), 0);
+        assert!(unsent.is_spread(2).is_none());
+    }
+
+    #[test]
+    fn whatever_waits_is_given_up_once() {
+        let mut unsent = waiting();
+        let expected = [
+            Dropped::Recall { parcel: 2 },
+            Dropped::GivenUp(Sent::Trx(3)),
+            Dropped::GivenUp(Sent::Trx(1)),
+            Dropped::Recall { parcel: 1 },
+            Dropped::GivenUp(Sent::Trx(2)),
+        ];
+        assert_eq!(unsent.give_up(), expected);
+        assert_eq!(unsent.give_up(), []);
+    }
+}
