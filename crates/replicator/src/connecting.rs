@@ -36,7 +36,7 @@ impl Replicator {
         (self.connected, self.primary, self.leaving) = (false, false, false);
         (self.excluded, self.disconnects) = (false, false);
         (self.inconsistent, self.exited) = (false, false);
-        self.backlog.clear();
+        self.intake.start_over();
         self.retention.start_over();
         self.works.start_over();
         self.submissions.start_over();
@@ -52,7 +52,6 @@ impl Replicator {
         (self.desyncs_granted, self.donation_result) = (0, None);
         (self.interrupted, self.course) = (None, None);
         self.script = crate::ist_script::Script::NotRun;
-        (self.delivered_to, self.committed_to) = (0, 0);
         self.home = None;
         self.keep_home();
         let control = match (connect.bootstrap, connect.control) {

@@ -5,11 +5,12 @@ use trireme_group::{Delivery, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
-use crate::backlog::Entry;
 use crate::effect::{Effect, Lost};
 use crate::history::History;
+use crate::intake::Entry;
 use crate::isolation::Isolation;
 use crate::ist::received_ist;
+use crate::log_reader::is_a_slice;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
@@ -20,9 +21,9 @@ use crate::work::Task;
 use crate::writeset::WriteSet;
 
 impl Replicator {
-    /// An entry came: its turn comes in [`Self::process_backlog`].
+    /// An entry came: its turn comes in [`Self::process_intake`].
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
-        self.delivered_to = position;
+        self.intake.note_delivered(position);
         if self.takes_nothing_in() {
             return;
         }
@@ -33,19 +34,19 @@ impl Replicator {
                 self.primary = configuration.index_of(self.context.me()).is_some();
             }
             _ if is_known => {}
-            delivery => self.backlog.push(position, delivery, &self.memory),
+            delivery => (self.intake).push(position, delivery, self.log_reader.memory()),
         }
     }
 
     /// Processes what was delivered, as long as nothing forbids it; of what has to be read back, a part.
-    pub(crate) fn process_backlog(&mut self, history: &dyn History) {
+    pub(crate) fn process_intake(&mut self, history: &dyn History) {
         let mut read_bytes = 0;
         while self.context.control().is_some() {
-            if self.backlog.next_is_missing() {
-                if self.is_a_slice(read_bytes) {
+            if self.intake.next_is_missing() {
+                if is_a_slice(self.context.options(), read_bytes) {
                     break; // see `next_deadline_ms`
                 }
-                let Some(bytes) = self.fetch_backlog(history) else {
+                let Some(bytes) = self.fetch_intake(history) else {
                     break;
                 };
                 read_bytes += bytes;
@@ -53,7 +54,7 @@ impl Replicator {
             if self.deliveries_stand_still() && !self.next_passes_a_pause() {
                 break;
             }
-            match self.backlog.pop() {
+            match self.intake.pop() {
                 Some((position, Entry::Delivered(delivery))) => self.process(position, delivery),
                 Some((_, Entry::NonPrimary(component))) => self.show_non_primary(component),
                 None => return self.keep_up(),
@@ -69,7 +70,7 @@ impl Replicator {
             return;
         }
         if let Some(control) = self.context.control_mut() {
-            control.position = control.position.max(self.delivered_to);
+            control.position = control.position.max(self.intake.delivered_to());
         }
     }
 
@@ -82,7 +83,7 @@ impl Replicator {
     /// long as no write-set or view came before: that touches no database, and a second RSU waits for its
     /// desync (contract 2.20).
     fn next_passes_a_pause(&self) -> bool {
-        match self.backlog.front() {
+        match self.intake.front() {
             Some(Entry::Delivered(Delivery::Submission { id, payload })) => {
                 let may_donate = self.context.my_node_state() == Some(NodeState::Synced);
                 Message::needs_no_server(payload, id.incarnation == self.context.me(), may_donate)
@@ -93,7 +94,7 @@ impl Replicator {
 
     fn process(&mut self, position: Position, delivery: Delivery) {
         let Some(control) = self.context.control_mut() else {
-            return; // `process_backlog` has seen it
+            return; // `process_intake` has seen it
         };
         let effect = control.process(position, delivery);
         let decided = control.decide_votes();
@@ -277,7 +278,7 @@ impl Replicator {
         if self.leaving && !is_within && self.connected {
             // The view that it leaves by is the others': its database ends before (MTR: mysql-wsrep#31).
             self.excluded = true;
-            self.backlog.clear();
+            self.intake.clear();
             return self.donors_lost(&lost);
         }
         if matches!(self.stage, Stage::Admission(_)) {
@@ -328,7 +329,7 @@ impl Replicator {
 
     /// By what was processed now, the node is in the primary component: unless it has left that since.
     fn note_primary(&mut self) {
-        let left = self.backlog.ends_primary() && !planted(Mutant::OldViewIsPrimary);
+        let left = self.intake.ends_primary() && !planted(Mutant::OldViewIsPrimary);
         self.primary |= !self.is_catching_up() && !left;
     }
 

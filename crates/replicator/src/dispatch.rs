@@ -37,7 +37,7 @@ impl Replicator {
             Event::Tick => {}
 
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
-            Event::Passed { position } => self.delivered_to = position,
+            Event::Passed { position } => self.intake.note_delivered(position),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.failed(id, fate),
             Event::Spread { parcel } => self.is_spread(parcel),
@@ -110,8 +110,8 @@ impl Replicator {
 
     /// Lets everything happen that has become possible.
     fn settle(&mut self, history: &dyn History) {
-        self.try_log_again();
-        self.process_backlog(history);
+        self.log_reader.watch(self.context.now_ms());
+        self.process_intake(history);
         self.pursue_state(history);
         self.pursue_votes();
         self.grant_commit_order();
@@ -124,7 +124,8 @@ impl Replicator {
         self.watch_flow();
         self.report_applied();
         self.tell_joined();
-        self.shed_backlog();
+        let is_full = self.log_reader.is_full(self.context.options());
+        self.intake.shed(is_full);
         self.fetch_works(history);
         self.tell_state();
         let low = self.order.low();

@@ -207,11 +207,11 @@ impl Replicator {
         }
         // Of what comes in parts it has been read, in vain.
         if own_log && !in_parts {
-            if self.log_again_ms.is_some() {
+            if self.log_reader.again_ms().is_some() {
                 return false;
             }
             let Ok(records) = history.read(next, self.context.options().ist_chunk_bytes) else {
-                self.read_log_later();
+                self.log_reader.wait(now_ms);
                 return false;
             };
             if self.take_records(&records) {
@@ -382,7 +382,7 @@ impl Replicator {
                         let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
                         self.tell_repetition(&apply);
                         let bytes = if passed { 0 } else { payload.len() };
-                        let payload = Payload::here(&self.memory, bytes);
+                        let payload = Payload::here(self.log_reader.memory(), bytes);
                         (Task::Apply(Box::new(apply)), payload)
                     }
                     _ => break,

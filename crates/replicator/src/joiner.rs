@@ -116,18 +116,17 @@ impl Replicator {
         self.course = None;
         self.primary = false;
         self.announcements.forget_joined();
-        self.delivered_to = checkpoint.position;
         self.overrides_below_log = Some(checkpoint.overrides.clone());
         self.announcements.forget_synced();
         if let Some(control) = self.context.set_control(None) {
             self.forks_before_reset = control.forks;
         }
         // What came behind it is not known any more, but its server has to hear of it.
-        if let Some(component) = self.backlog.take_non_primary() {
+        if let Some(component) = self.intake.take_non_primary() {
             self.show_non_primary(component);
         }
         self.distrust_log_after_script();
-        self.backlog.clear();
+        self.intake.begin_above(checkpoint.position);
         self.retention.forget_log();
         self.order.unhold_all();
         self.works
@@ -274,7 +273,7 @@ impl Replicator {
     pub(crate) fn pursue_state(&mut self, history: &dyn History) {
         self.tell_progress();
         self.pursue_snapshot();
-        self.process_backlog(history);
+        self.process_intake(history);
         self.retry_state_request();
         while self.pursue_ist(history) {}
         self.pursue_membership(history);

@@ -49,7 +49,7 @@ impl Replicator {
         // Until now the cluster could still decide.
         self.abandon_disputes();
         self.wake_clients(true);
-        self.backlog.clear();
+        self.intake.clear();
         self.order.unhold_all();
         if self.context.is_arbitrator() {
             self.stage = Stage::Final;

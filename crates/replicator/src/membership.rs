@@ -11,9 +11,6 @@ use crate::replicator::{Replicator, Stage};
 use crate::retention::log_is_deep_enough;
 use crate::submissions::Sent;
 
-/// What is committed is not known: any number of entries may be on their way.
-const UNKNOWN: Position = Position::MAX;
-
 impl Replicator {
     /// Tells the group who may vote, when that has changed (rule 3).
     pub(crate) fn tell_joined(&mut self) {
@@ -105,7 +102,7 @@ impl Replicator {
 
     /// Length of the apply queue.
     pub(crate) fn queue(&self) -> usize {
-        self.works.applies() + self.backlog.len()
+        self.works.applies() + self.intake.len()
     }
 
     /// The order has decided on a proposal to leave out a member.
@@ -151,8 +148,7 @@ impl Replicator {
 
     /// So little is left to be applied, here and on its way here, that the node may count as synced.
     pub(crate) fn has_caught_up(&self) -> bool {
-        let to_come = self.committed_to.saturating_sub(self.delivered_to);
-        let left = to_come.saturating_add(self.queue() as u64);
+        let left = (self.intake.to_come()).saturating_add(self.queue() as u64);
         flow_control::has_caught_up(&self.context, left)
     }
 
@@ -165,7 +161,6 @@ impl Replicator {
     /// of it, or if that is still read from the log. None: it does not know. True if it knows again, so that this is to be
     /// looked at.
     pub fn note_commit(&mut self, position: Option<Position>) -> bool {
-        let before = std::mem::replace(&mut self.committed_to, position.unwrap_or(UNKNOWN));
-        before == UNKNOWN && position.is_some()
+        self.intake.note_commit(position)
     }
 }

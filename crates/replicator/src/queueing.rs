@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::Action;
 use crate::gtid::Gtid;
-use crate::payload::Payload;
+use crate::history::{History, Unread};
+use crate::log_reader::{ReadBack, piece_bytes};
+use crate::payload::{Memory, Missing, Payload};
 use crate::replicator::{Replicator, Stage};
 use crate::work::{Apply, Task, WorkId};
 use crate::works::Running;
@@ -69,6 +71,97 @@ impl Replicator {
         }
         self.order.pass(seqno);
         self.released(seqno);
+    }
+
+    /// A write-set is to be applied that is in the log at this position: it waits with its payload, which
+    /// takes so many bytes, or without.
+    pub(crate) fn push_apply(&mut self, mut apply: Apply, position: Position, bytes: usize) {
+        let none_before = match &self.stage {
+            Stage::Closed | Stage::Admission(_) | Stage::Final => return,
+            // Whatever waits without its payload, all after it does, too: it is read back in order.
+            Stage::Transfer(transfer) => !transfer.spilled,
+            Stage::Active => self.works.missing().is_none(),
+        };
+        let fits = self.log_reader.has_room(self.context.options());
+        let payload = match (apply.data.is_empty(), none_before && fits) {
+            (true, _) => Payload::None,
+            (false, true) => Payload::here(self.log_reader.memory(), bytes),
+            (false, false) => {
+                apply.data = Bytes::new();
+                Payload::InLog { position, bytes }
+            }
+        };
+        let seqno = apply.gtid.seqno;
+        self.push_task(Task::Apply(Box::new(apply)), Some(seqno), payload);
+    }
+
+    /// Reads back what the appliers come to next, a piece ahead of them.
+    pub(crate) fn fetch_works(&mut self, history: &dyn History) {
+        let Some(missing) = self.works.missing() else {
+            return;
+        };
+        let options = self.context.options();
+        let (room, piece) = (self.log_reader.room(options), piece_bytes(options));
+        let enough = missing.bytes.max(piece);
+        if room < enough && !missing.is_next || self.log_reader.again_ms().is_some() {
+            return;
+        }
+        let memory = self.log_reader.memory().clone();
+        self.fetch_into_works(missing, piece.min(room), history, &memory);
+    }
+
+    /// The log begins anew: what waits without its payload gets it, whatever room there is. It does not count: nothing
+    /// that comes later may have to wait for it.
+    pub(crate) fn fetch_all(&mut self, history: &dyn History) {
+        while let Some(missing) = self.works.missing() {
+            let most_bytes = self.context.options().thresholds.read_back_bytes;
+            if !self.fetch_into_works(missing, most_bytes, history, &Memory::default()) {
+                break;
+            }
+        }
+        let must_wait = self.log_reader.again_ms().is_some();
+        if let Some(missing) = self.works.missing().filter(|_| must_wait) {
+            // There is no later: the log is given up now.
+            let lost = Err(Unread::Lost("the log could not be read in time".to_owned()));
+            self.was_read_back(missing.first, lost);
+        }
+    }
+
+    fn fetch_into_works(
+        &mut self,
+        missing: Missing,
+        max_bytes: usize,
+        history: &dyn History,
+        memory: &Memory,
+    ) -> bool {
+        let found = self.log_reader.read(missing, max_bytes, history);
+        let restored = found.map(|found| self.works.restore(found, memory));
+        self.was_read_back(missing.first, restored)
+    }
+
+    /// Reads back what is to be processed next; gives how many bytes, None if that cannot be.
+    pub(crate) fn fetch_intake(&mut self, history: &dyn History) -> Option<usize> {
+        let must_wait = self.log_reader.again_ms().is_some();
+        let missing = self.intake.missing().filter(|_| !must_wait)?;
+        let options = self.context.options();
+        let before = self.payload_bytes();
+        let max_bytes = piece_bytes(options).min(self.log_reader.room(options));
+        let found = self.log_reader.read(missing, max_bytes, history);
+        let memory = self.log_reader.memory();
+        let restored = found.map(|found| self.intake.restore(found, memory));
+        self.was_read_back(missing.first, restored)
+            .then(|| self.payload_bytes() - before)
+    }
+
+    fn was_read_back(&mut self, position: Position, result: Result<usize, Unread>) -> bool {
+        match (self.log_reader).read_back(&self.context, position, result) {
+            ReadBack::Restored(_) => true,
+            ReadBack::Later => false,
+            ReadBack::Lost(text) => {
+                self.fatal(text);
+                false
+            }
+        }
     }
 
     pub(crate) fn apply_task(

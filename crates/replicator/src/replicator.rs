@@ -1,26 +1,26 @@
 //! The state of a node, and what all of its parts share. Where its events come in: dispatch.
 
 use trireme_certification::Seqno;
-use trireme_group::{Configuration, Incarnation, Position};
+use trireme_group::{Configuration, Incarnation};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Level};
 use crate::announcements::Announcements;
-use crate::backlog::Backlog;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
+use crate::intake::Intake;
 use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
+use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
 use crate::order::Order;
 use crate::pauses::Pauses;
-use crate::payload::Memory;
 use crate::progress::Course;
 use crate::reads::Reads;
 use crate::retention::Retention;
@@ -89,18 +89,8 @@ pub struct Replicator {
     pub(crate) exited: bool,
 
     // --- the order
-    /// Delivered, not processed: paused, or no control state yet.
-    pub(crate) backlog: Backlog,
-    /// What the payloads in all queues take.
-    pub(crate) memory: Memory,
-    /// Payloads read back since the process began.
-    pub(crate) read_back_count: u64,
-    /// The own log could not be read: not to be tried before.
-    pub(crate) log_again_ms: Option<u64>,
-    /// What the group has delivered here, or passed over; the control state of a peer may be ahead of it.
-    pub(crate) delivered_to: Position,
-    /// What the group knows to be committed, here or not ([`Replicator::note_commit`]).
-    pub(crate) committed_to: Position,
+    pub(crate) intake: Intake,
+    pub(crate) log_reader: LogReader,
     pub(crate) retention: Retention,
     pub(crate) order: Order,
     /// The history that `order` counts in; nil before anything of it is here.
@@ -157,10 +147,8 @@ impl Replicator {
             announcements: Announcements::new(),
             safe_to_bootstrap: false,
             exited: false,
-            backlog: Backlog::default(),
-            memory: Memory::default(),
-            read_back_count: 0,
-            log_again_ms: None,
+            intake: Intake::default(),
+            log_reader: LogReader::default(),
             retention: Retention::default(),
             order: Order::new(-1),
             applied_history: trireme_group::Uuid::NIL,
@@ -179,8 +167,6 @@ impl Replicator {
             donation_result: None,
             interrupted: None,
             script: crate::ist_script::Script::NotRun,
-            delivered_to: 0,
-            committed_to: 0,
         }
     }
 

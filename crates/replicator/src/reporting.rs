@@ -22,9 +22,9 @@ impl Replicator {
     /// When [`crate::Event::Tick`] is due at the latest.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let stage = match &self.stage {
-            Stage::Closed | Stage::Final => return self.log_again_ms,
+            Stage::Closed | Stage::Final => return self.log_reader.again_ms(),
             Stage::Admission(pull)
-                if self.context.control().is_none() && !self.backlog.is_empty() =>
+                if self.context.control().is_none() && !self.intake.is_empty() =>
             {
                 Some(pull.deadline_ms())
             }
@@ -35,6 +35,8 @@ impl Replicator {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
             }
         };
+        // More of what waits is to be read back and processed at once.
+        let has_more = self.context.control().is_some() && self.intake.next_is_missing();
         let again = (self.submissions).again_at_ms(self.context.now_ms());
         // A deadline that has passed waits for something else: no use in hurrying.
         stage
@@ -46,10 +48,27 @@ impl Replicator {
             .into_iter()
             .chain((self.flow_control.next_permit_ms()).filter(|_| self.unsent.is_any_held()))
             .chain(
-                self.log_again_ms
-                    .or_else(|| self.has_more_backlog().then_some(self.context.now_ms())),
+                self.log_reader
+                    .again_ms()
+                    .or_else(|| has_more.then_some(self.context.now_ms())),
             )
             .min()
+    }
+
+    /// Bytes of the payloads that are in memory until they are processed or applied. Those that are in the
+    /// log, too, are kept within [`crate::Options::queue_bytes`], but for the last one.
+    pub fn payload_bytes(&self) -> usize {
+        self.log_reader.memory().taken_bytes()
+    }
+
+    /// How many payloads were read back since the process began.
+    pub fn read_back_count(&self) -> u64 {
+        self.log_reader.count()
+    }
+
+    /// True if something that waits is in the log only: the log must stay readable.
+    pub fn needs_log(&self) -> bool {
+        self.works.missing().is_some()
     }
 
     /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
@@ -184,7 +203,7 @@ impl Replicator {
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // What was delivered behind the view that it leaves by was not even queued.
-        let in_step = self.backlog.is_empty() && !self.takes_nothing_in();
+        let in_step = self.intake.is_empty() && !self.takes_nothing_in();
         let control = self.context.control().filter(|_| in_step);
         control.map(Control::encode)
     }

@@ -91,13 +91,13 @@ impl Replicator {
         }
         // Nor of what lies before the control state that this node has from a peer: the view in which
         // it is primary again is known already, and would not be shown after this one.
-        let behind = (self.context.control()).is_some_and(|c| c.position > self.delivered_to);
+        let behind =
+            (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
         let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
         let is_shown = self.connected && has_place && !self.is_with_scripts() && !behind;
-        let waits = self.pauses.is_any() || !self.backlog.is_empty();
+        let waits = self.pauses.is_any() || !self.intake.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
-            let position = self.delivered_to;
-            return self.backlog.push_non_primary(position, component);
+            return self.intake.push_non_primary(component);
         }
         if !self.pauses.is_any() {
             self.forget_desyncs();

@@ -83,7 +83,7 @@ impl Replicator {
 
     /// Where this node was admitted, and the last configuration with it that is known.
     fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
-        let mut with_me = (self.backlog.configurations())
+        let mut with_me = (self.intake.configurations())
             .filter(|(_, configuration)| configuration.index_of(self.context.me()).is_some());
         let (position, first) = with_me.next()?;
         Some((
@@ -95,7 +95,7 @@ impl Replicator {
     /// A member that has not heard of an override yet has the state of the branch that was left, in which the same
     /// positions mean something else (rule 11). So has one that has still to yield: it knows one more.
     fn is_of_this_branch(&self, control: &Control) -> bool {
-        let delivered = (self.backlog.configurations())
+        let delivered = (self.intake.configurations())
             .take_while(|(position, _)| *position <= control.position)
             .filter_map(|(_, configuration)| configuration.override_id);
         let below = self.overrides_below_log.as_deref();
@@ -182,7 +182,7 @@ impl Replicator {
                     format!("control state at position {position} came from {from}"),
                 );
                 self.context.set_control(Some(control));
-                self.backlog.drop_up_to(position);
+                self.intake.drop_up_to(position);
                 self.begin_transfer(Some(from));
             }
             Ok(_) => self.snapshot_refused(from, chunk.round),

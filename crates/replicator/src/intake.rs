@@ -1,4 +1,7 @@
-//! What was delivered and not processed yet: the node is paused, or has no control state.
+//! The entries that were delivered and are not processed yet: the node is paused, or has no control state. It also knows
+//! how far the group has delivered, and how far it has committed.
+//!
+//! In come deliveries and losses of the primary component; they go out in order. Payloads are kept within a bound.
 
 use std::collections::VecDeque;
 
@@ -6,13 +9,16 @@ use trireme_group::{Configuration, Delivery, Member, Position};
 
 use crate::payload::{Memory, Missing, Payload};
 
-/// What waits.
+/// An input that waits for its turn.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Entry {
     Delivered(Delivery),
-    /// The primary component was left behind all that stands before: this was left of it.
+    /// The primary component was lost behind all that stands before: these members are left.
     NonPrimary(Vec<Member>),
 }
+
+/// What is committed is not known: any number of entries may be on their way.
+const UNKNOWN: Position = Position::MAX;
 
 struct Waiting {
     position: Position,
@@ -24,13 +30,50 @@ struct Waiting {
 /// In order of position. Payloads are in memory from the front on, up to a place; from there on those of
 /// write-sets are in the log only.
 #[derive(Default)]
-pub(crate) struct Backlog {
+pub(crate) struct Intake {
     entries: VecDeque<Waiting>,
     /// How many are in the log only.
     in_log: usize,
+    /// The group has delivered here, or passed over, everything up to here; a peer's control state may be ahead of it.
+    delivered_to: Position,
+    /// The group knows that everything up to here is committed, here or not.
+    committed_to: Position,
 }
 
-impl Backlog {
+impl Intake {
+    /// A new connection begins.
+    pub(crate) fn start_over(&mut self) {
+        *self = Intake::default();
+    }
+
+    /// The group's log begins anew above this position.
+    pub(crate) fn begin_above(&mut self, position: Position) {
+        self.clear();
+        self.delivered_to = position;
+    }
+
+    /// The group has delivered everything up to here.
+    pub(crate) fn delivered_to(&self) -> Position {
+        self.delivered_to
+    }
+
+    /// Everything up to here is delivered, or delivers nothing.
+    pub(crate) fn note_delivered(&mut self, position: Position) {
+        self.delivered_to = position;
+    }
+
+    /// Everything up to here is committed; None: the group does not know. True if it knows again.
+    pub(crate) fn note_commit(&mut self, position: Option<Position>) -> bool {
+        let before = std::mem::replace(&mut self.committed_to, position.unwrap_or(UNKNOWN));
+        before == UNKNOWN && position.is_some()
+    }
+
+    /// So many entries are on their way here: this node's log lacks them, or they are still read from it.
+    pub(crate) fn to_come(&self) -> u64 {
+        self.committed_to.saturating_sub(self.delivered_to)
+    }
+
+    /// An entry that waits for its turn.
     pub(crate) fn push(&mut self, position: Position, delivery: Delivery, memory: &Memory) {
         let payload = match &delivery {
             Delivery::Submission { payload, .. } => Payload::here(memory, payload.len()),
@@ -43,8 +86,10 @@ impl Backlog {
         });
     }
 
-    /// Of two with nothing between them the later one counts.
-    pub(crate) fn push_non_primary(&mut self, position: Position, component: Vec<Member>) {
+    /// The primary component was lost behind all that was delivered. Of two losses with nothing between them the later
+    /// one counts.
+    pub(crate) fn push_non_primary(&mut self, component: Vec<Member>) {
+        let position = self.delivered_to;
         let entry = Some(Entry::NonPrimary(component));
         match self.entries.back_mut() {
             Some(last) if matches!(last.entry, Some(Entry::NonPrimary(_))) => last.entry = entry,
@@ -56,7 +101,7 @@ impl Backlog {
         }
     }
 
-    /// The last component without a majority that waits, which it does no more.
+    /// Takes out the last component without a majority that waits.
     pub(crate) fn take_non_primary(&mut self) -> Option<Vec<Member>> {
         let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
         let at = self.entries.iter().rposition(is_one)?;
@@ -66,7 +111,7 @@ impl Backlog {
         }
     }
 
-    /// True if the primary component was left behind what comes next.
+    /// True if the primary component was lost behind the entries that wait.
     pub(crate) fn ends_primary(&self) -> bool {
         let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
         self.entries.iter().any(is_one)
@@ -151,8 +196,10 @@ impl Backlog {
         self.in_log = self.entries.iter().filter(is_in_log).count();
     }
 
+    /// Forgets all that waits.
     pub(crate) fn clear(&mut self) {
-        *self = Backlog::default();
+        self.entries.clear();
+        self.in_log = 0;
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -195,41 +242,55 @@ mod tests {
     #[test]
     fn from_the_first_without_room_on_all_are_read_back_in_order() {
         let memory = Memory::default();
-        let mut backlog = Backlog::default();
+        let mut intake = Intake::default();
         for position in 1..=6 {
             match position {
                 4 => {
                     let configuration = Delivery::Configuration(Configuration::default());
-                    backlog.push(position, configuration, &memory);
+                    intake.push(position, configuration, &memory);
                 }
-                _ => backlog.push(position, delivery(position, 10), &memory),
+                _ => intake.push(position, delivery(position, 10), &memory),
             }
-            backlog.shed(memory.taken_bytes() > 15);
+            intake.shed(memory.taken_bytes() > 15);
         }
         assert_eq!(memory.taken_bytes(), 10);
-        assert_eq!(backlog.configurations().count(), 1);
-        assert_eq!(backlog.pop(), Some((1, Entry::Delivered(delivery(1, 10)))));
-        assert!(backlog.next_is_missing());
-        assert_eq!(backlog.pop(), None);
-        let missing = backlog.missing().expect("it is");
+        assert_eq!(intake.configurations().count(), 1);
+        assert_eq!(intake.pop(), Some((1, Entry::Delivered(delivery(1, 10)))));
+        assert!(intake.next_is_missing());
+        assert_eq!(intake.pop(), None);
+        let missing = intake.missing().expect("it is");
         assert_eq!((missing.first, missing.last), (2, 6));
         let another = vec![(2, delivery(2, 11))];
-        assert_eq!(backlog.restore(another, &memory), 0, "not what was there");
+        assert_eq!(intake.restore(another, &memory), 0, "not what was there");
         let found = [1, 2, 3, 5].map(|position| (position, delivery(position, 10)));
-        assert_eq!(backlog.restore(found.to_vec(), &memory), 3);
+        assert_eq!(intake.restore(found.to_vec(), &memory), 3);
         assert_eq!(memory.taken_bytes(), 30);
         for position in [2, 3] {
             let next = Entry::Delivered(delivery(position, 10));
-            assert_eq!(backlog.pop(), Some((position, next)));
+            assert_eq!(intake.pop(), Some((position, next)));
         }
         assert!(matches!(
-            backlog.pop(),
+            intake.pop(),
             Some((4, Entry::Delivered(Delivery::Configuration(_))))
         ));
-        assert_eq!(backlog.pop(), Some((5, Entry::Delivered(delivery(5, 10)))));
-        assert_eq!(backlog.missing().map(|missing| missing.first), Some(6));
-        backlog.drop_up_to(6);
-        assert!(backlog.is_empty());
+        assert_eq!(intake.pop(), Some((5, Entry::Delivered(delivery(5, 10)))));
+        assert_eq!(intake.missing().map(|missing| missing.first), Some(6));
+        intake.drop_up_to(6);
+        assert!(intake.is_empty());
         assert_eq!(memory.taken_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_committed_and_not_delivered_is_to_come() {
+        let mut intake = Intake::default();
+        intake.note_delivered(7);
+        assert!(!intake.note_commit(Some(9)));
+        assert_eq!(intake.to_come(), 2);
+        assert!(!intake.note_commit(None));
+        assert!(intake.to_come() > 1 << 40, "any number");
+        assert!(intake.note_commit(Some(7)), "it is known again");
+        intake.push_non_primary(Vec::new());
+        intake.begin_above(3);
+        assert_eq!((intake.to_come(), intake.len()), (4, 0));
     }
 }
