@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level};
 use crate::control::Control;
-use crate::doubt::Doubt;
+use crate::database::Database;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 use crate::joiner::SnapshotPull;
@@ -21,17 +21,15 @@ impl Replicator {
             // if the server refuses one, for the next.
             self.applied_history = Uuid::NIL;
         }
-        let applied = self.last_committed();
-        self.doubt = Doubt::default();
-        self.local = if connect.server_running && applied != Gtid::UNDEFINED {
-            applied
-        } else {
-            self.place(&connect)
-        };
+        let applied = Some(self.last_committed()).filter(|gtid| *gtid != Gtid::UNDEFINED);
+        let (mut database, line) = Database::of(&connect, applied);
+        database.keep_view(self.context.control());
+        self.database = database;
+        if let Some((level, text)) = line {
+            self.log(level, text);
+        }
         self.context.connect(connect.incarnation, connect.me);
         self.server_running = connect.server_running;
-        self.overrides = connect.overrides;
-        self.overrides_below_log = None;
         self.founding = connect.bootstrap.is_some();
         (self.connected, self.primary, self.leaving) = (false, false, false);
         (self.excluded, self.disconnects) = (false, false);
@@ -52,13 +50,12 @@ impl Replicator {
         (self.desyncs_granted, self.donation_result) = (0, None);
         (self.interrupted, self.course) = (None, None);
         self.script = crate::ist_script::Script::NotRun;
-        self.home = None;
-        self.keep_home();
         let control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
-                let goes_on = self.local.uuid == history;
-                let seqno = if goes_on { self.local.seqno.max(0) } else { 0 };
-                let mut forks = self.overrides.clone();
+                let local = self.database.local();
+                let goes_on = local.uuid == history;
+                let seqno = if goes_on { local.seqno.max(0) } else { 0 };
+                let mut forks = self.database.overrides().to_vec();
                 // One at its position, too: it was bootstrapped there before.
                 forks.retain(|(_, fork)| goes_on && *fork <= seqno);
                 let max_length = self.context.options().cert_max_length;
@@ -77,7 +74,7 @@ impl Replicator {
             (None, None) => None,
         };
         self.context.set_control(control);
-        self.note_home();
+        self.database.note_view(self.context.control());
         self.stage = Stage::Admission(SnapshotPull::default());
     }
 
@@ -98,40 +95,9 @@ impl Replicator {
         });
     }
 
-    /// Where the database stands. One that was to execute a total-order action above its position may
-    /// hold that action: executing it and setting the position are two steps, and the second may be lost
-    /// (rule 13). Nothing may be applied to it until the order has seen that nobody has a better one.
-    fn place(&mut self, connect: &Connect) -> Gtid {
-        let (local, last) = (connect.local, connect.last_action);
-        let action = last.gtid;
-        self.doubt = Doubt::of(local, last);
-        let may_hold = local.is_known() && local.precedes(action);
-        if connect.bootstrap.is_some() {
-            self.doubt = Doubt::default();
-            if !may_hold || planted(Mutant::ExecutedActionForgotten) {
-                return local;
-            }
-            let text = format!(
-                "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
-                 it now counts as being at {action}. What was committed in between is missing unless it was flushed \
-                 with the action, and the other nodes take a full snapshot of it"
-            );
-            self.log(Level::Warn, text);
-            return action;
-        }
-        if last.leaves_in_doubt(local) {
-            let text = format!(
-                "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
-                 it needs a full state transfer, unless the databases of all members are in doubt"
-            );
-            self.log(Level::Info, text);
-        }
-        local
-    }
-
     /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
-        self.doubt = Doubt::default();
+        self.database.forget_action();
         self.out.push(Action::NoteAction {
             gtid: Gtid::UNDEFINED,
             ended: true,

@@ -282,7 +282,7 @@ impl Replicator {
             return self.donors_lost(&lost);
         }
         if matches!(self.stage, Stage::Admission(_)) {
-            self.note_home();
+            self.database.note_view(self.context.control());
             if configuration.index_of(self.context.me()).is_none() {
                 return; // catching up from the own log
             }

@@ -88,6 +88,22 @@ impl Doubt {
         self.is_covered && self.action.is_some_and(|action| action.seqno == seqno)
     }
 
+    /// Nothing may be applied to the database until the order has decided.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The order has decided. Gives the action that may have been interrupted.
+    pub(crate) fn close(&mut self) -> Option<Gtid> {
+        self.is_open = false;
+        self.action
+    }
+
+    /// The database has passed that action.
+    pub(crate) fn end(&mut self) -> Option<Gtid> {
+        self.action.take()
+    }
+
     /// This total-order action may have been executed, or begun: it is executed again.
     fn is_repeated(&self, seqno: Seqno) -> bool {
         self.action.is_some_and(|action| seqno <= action.seqno)
@@ -100,7 +116,8 @@ impl Replicator {
         let Stage::Transfer(transfer) = &self.stage else {
             return true;
         };
-        let in_question = matches!(transfer.phase, TransferPhase::Ist(_)) && self.doubt.is_open;
+        let in_question =
+            matches!(transfer.phase, TransferPhase::Ist(_)) && self.database.is_in_doubt();
         let Some(control) = self.context.control().filter(|_| in_question) else {
             return true;
         };
@@ -113,16 +130,17 @@ impl Replicator {
                     .my_state()
                     .is_some_and(|seat| seat.doubt.is_some());
                 if self.primary && !self.leaving && !is_said && !planted(Mutant::DoubtNotSaid) {
-                    self.submit_once(Sent::Doubt, &Message::Doubt(self.local.seqno));
+                    self.submit_once(Sent::Doubt, &Message::Doubt(self.database.local().seqno));
                 }
             }
         }
-        !self.doubt.is_open && matches!(self.stage, Stage::Transfer(_)) && !self.awaits_snapshot()
+        !self.database.is_in_doubt()
+            && matches!(self.stage, Stage::Transfer(_))
+            && !self.awaits_snapshot()
     }
 
     fn go_on_in_doubt(&mut self) {
-        self.doubt.is_open = false;
-        let (local, action) = (self.local, self.doubt.action.unwrap_or(self.local));
+        let (local, action) = (self.database.local(), self.database.trust());
         let text = format!(
             "all died within a total-order action (DDL), and no database is beyond doubt: the cluster goes on with \
              the database of this node, which is at {local}. Actions up to {action} that may have been executed are \
@@ -133,7 +151,7 @@ impl Replicator {
 
     /// Nothing was applied to it: it makes room for a snapshot.
     fn give_up_database(&mut self) {
-        self.doubt = Doubt::default();
+        self.database.forget_action();
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = TransferPhase::Requesting;
         }
@@ -144,7 +162,7 @@ impl Replicator {
     /// Tells which statement is about to be executed a second time, if it is one.
     pub(crate) fn tell_repetition(&mut self, apply: &Apply) {
         let is_action = apply.flags & crate::flags::ISOLATION != 0;
-        if is_action && self.doubt.is_repeated(apply.gtid.seqno) {
+        if is_action && self.database.doubt().is_repeated(apply.gtid.seqno) {
             let statement = statement(&apply.data);
             let text = format!(
                 "the total-order action (DDL) at {} may have been executed, and is executed again: {statement}",
@@ -156,7 +174,7 @@ impl Replicator {
 
     /// True if applying an action again ended with an error which says that it was done before.
     pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
-        let repeated = self.works.is_action(seqno) && self.doubt.is_repeated(seqno);
+        let repeated = self.works.is_action(seqno) && self.database.doubt().is_repeated(seqno);
         let is_done = repeated && says_done(error) && !planted(Mutant::DoneIsAnError);
         if is_done {
             let (gtid, text) = (self.gtid_of(seqno), String::from_utf8_lossy(error));
@@ -168,7 +186,7 @@ impl Replicator {
 
     /// The database has passed what it was in doubt about.
     pub(crate) fn end_doubt(&mut self) {
-        if let Some(gtid) = self.doubt.action.take() {
+        if let Some(gtid) = self.database.end_doubt() {
             self.out.push(Action::NoteAction { gtid, ended: true });
         }
     }

@@ -202,7 +202,7 @@ impl Replicator {
             let task = Task::View(view);
             self.ist_begins(&task);
             self.ist_entry(task, Payload::None);
-            self.home = Some((next, configuration));
+            self.database.enters(next, configuration);
             return true;
         }
         // Of what comes in parts it has been read, in vain.
@@ -306,7 +306,7 @@ impl Replicator {
         let control = self.context.control();
         let here = match planted(Mutant::ReplayBeginsInLaterView) {
             true => control.and_then(|c| c.views.last()),
-            false => self.view_of_database(at),
+            false => control.and_then(|control| self.database.view_at(control, at)),
         };
         let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
         let next = control.and_then(|c| c.views.after(at));
@@ -377,7 +377,8 @@ impl Replicator {
                         if failed {
                             self.voting.passed_as_dummy(seqno);
                         }
-                        let executed = ws.is_isolation() && self.doubt.was_executed(seqno);
+                        let executed =
+                            ws.is_isolation() && self.database.doubt().was_executed(seqno);
                         let passed = failed || skipped || executed;
                         let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
                         self.tell_repetition(&apply);
@@ -391,7 +392,7 @@ impl Replicator {
             self.ist_begins(&task);
             self.ist_entry(task, payload);
             if let Delivery::Configuration(configuration) = &record.delivery {
-                self.home = Some((record.seqno, configuration.clone()));
+                (self.database).enters(record.seqno, configuration.clone());
             }
             any = true;
         }

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Checkpoint, Configuration, Incarnation, Uuid};
-use trireme_mutants::{Mutant, planted};
+use trireme_group::{Checkpoint, Incarnation};
 
 use crate::action::{Action, Code, Level};
 use crate::gtid::Gtid;
@@ -97,15 +96,10 @@ impl Replicator {
             Level::Debug,
             format!("the log begins anew above position {}", checkpoint.position),
         );
-        if self.connected && !self.applied_history.is_nil() {
-            // The queue will bring the database there.
-            self.local = self.gtid_of(self.order.top());
-            // Without a control state it has heard of no others since the log began anew before.
-            if let Some(control) = self.context.control() {
-                self.overrides = control.forks.clone();
-            }
-        }
-        self.keep_home();
+        let is_used = self.connected && !self.applied_history.is_nil();
+        let brought_to = is_used.then(|| self.gtid_of(self.order.top()));
+        let control = self.context.control();
+        (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
@@ -116,11 +110,8 @@ impl Replicator {
         self.course = None;
         self.primary = false;
         self.announcements.forget_joined();
-        self.overrides_below_log = Some(checkpoint.overrides.clone());
         self.announcements.forget_synced();
-        if let Some(control) = self.context.set_control(None) {
-            self.forks_before_reset = control.forks;
-        }
+        self.context.set_control(None);
         // What came behind it is not known any more, but its server has to hear of it.
         if let Some(component) = self.intake.take_non_primary() {
             self.show_non_primary(component);
@@ -151,28 +142,19 @@ impl Replicator {
         };
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.connected;
-        // Those that only one side knows (rule 11): beyond the first of them the two are different.
-        let lacks = |forks: &[(Uuid, Seqno)], id| forks.iter().all(|(known, _)| *known != id);
-        let only_here = (self.overrides.iter()).filter(|(id, _)| lacks(&control.forks, *id));
-        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
-        let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
-        let local = self.local;
-        let forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
-            && !planted(Mutant::ForkedDatabaseUsed);
-        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
-        let is_here = local.uuid == history && is_within && !forked;
-        let usable = is_here && self.view_of_database(local.seqno).is_some();
+        let fitness = self.database.fitness(control);
+        let (local, usable) = (self.database.local(), fitness.is_usable);
         let sources = self.ist_sources(sender);
         self.primary = true;
         self.out.push(Action::Admitted);
-        if let Some(fork) = fork.filter(|_| forked) {
+        if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
             let text = format!(
                 "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
                  other after seqno {fork}: what it holds above that is dropped"
             );
             self.log(Level::Warn, text);
         }
-        if is_here && !usable {
+        if fitness.is_here && !usable {
             let text = format!(
                 "the database at {local} is more views behind than the cluster remembers: it needs a full state transfer"
             );
@@ -187,7 +169,7 @@ impl Replicator {
             self.course = Some(Course::new(local.seqno, self.context.now_ms()));
             let mut ist = Ist::new(local.seqno + 1, sources, self.context.now_ms());
             // What was read back from the own log is on this branch.
-            ist.own_log = fork.is_none() || sender.is_none();
+            ist.own_log = fitness.fork.is_none() || sender.is_none();
             ist.begun = is_resumed && self.server_running;
             self.note_overrides();
             TransferPhase::Ist(ist)
@@ -207,42 +189,6 @@ impl Replicator {
         self.review_donation();
         if needs_snapshot {
             self.request_snapshot();
-        }
-    }
-
-    /// The view that the database was in at this seqno: its server is to be shown no other one before what
-    /// it has missed, since it undoes streaming transactions whose origin is not in it (rule 6). The group
-    /// remembers its last views; this process, and its log, what they were in themselves. None: nobody
-    /// knows any more.
-    pub(crate) fn view_of_database(&self, at: Seqno) -> Option<&(Seqno, Configuration)> {
-        let control = self.context.control()?;
-        let guesses = planted(Mutant::ForgottenViewGuessed);
-        let home = self.home.as_ref().filter(|(from, _)| *from <= at);
-        control
-            .views
-            .at(at)
-            .or(home.filter(|_| !guesses))
-            .or(control.views.first())
-            .or(control.views.oldest().filter(|_| guesses))
-    }
-
-    /// Notes the view that the database is in, before the control state forgets it.
-    pub(crate) fn note_home(&mut self) {
-        let local = self.local;
-        let control = self.context.control().filter(|c| c.history == local.uuid);
-        let view = control.and_then(|c| c.views.at(local.seqno));
-        let noted = self.home.as_ref().map(|(from, _)| *from);
-        if let Some(view) = view.filter(|(from, _)| noted < Some(*from)) {
-            self.home = Some(view.clone());
-        }
-    }
-
-    /// The same, before the control state is given up. One that ends below the database does not know.
-    pub(crate) fn keep_home(&mut self) {
-        self.note_home();
-        let control = self.context.control();
-        if control.is_some_and(|c| c.seqno() < self.local.seqno) {
-            self.home = None;
         }
     }
 

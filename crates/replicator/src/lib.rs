@@ -22,6 +22,7 @@ mod control;
 mod control_codec;
 mod control_digest;
 mod counters;
+mod database;
 mod delivery;
 mod direct;
 mod dispatch;

@@ -160,7 +160,8 @@ impl Replicator {
             Stage::Transfer(_) => !self.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
         };
-        let is_unknown = self.doubt.hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
+        let is_unknown =
+            self.database.doubt().hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
         let is_mine = follows && !is_unknown;
         if is_mine && self.voting.contradicts_success(&self.context, seqno) {
             let gtid = self.gtid_of(seqno);

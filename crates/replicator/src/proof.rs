@@ -1,9 +1,8 @@
 //! What log and database prove, where a cluster may have forgotten (rules 4, 5).
 
 use trireme_certification::Seqno;
-use trireme_group::{DatabaseProof, Proof, Uuid};
+use trireme_group::{DatabaseProof, Proof};
 
-use crate::control::Control;
 use crate::event::Connect;
 use crate::last_action::LastAction;
 use crate::replicator::{Replicator, Stage};
@@ -11,7 +10,7 @@ use crate::replicator::{Replicator, Stage};
 impl Replicator {
     /// What log and database can prove now (rule 5).
     pub fn proof(&self) -> Proof {
-        let local = self.local;
+        let local = self.database.local();
         let Some(control) = self.context.control() else {
             // Of a database beside an unknown log nobody can say what it has in common with the others'.
             let database = match local.is_known() && !self.context.is_arbitrator() {
@@ -31,29 +30,9 @@ impl Replicator {
             Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
             Stage::Transfer(_) if follows => up_to(self.order.top()),
             _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
-            _ => self.proof_of_database(control),
+            _ => self.database.proof(control),
         };
         Proof { known, database }
-    }
-
-    /// Of one that this process has not begun to use: where it stands, as far as it is on the branch of the log.
-    fn proof_of_database(&self, control: &Control) -> DatabaseProof {
-        let lacks = |forks: &[(Uuid, Seqno)], id| forks.iter().all(|(known, _)| *known != id);
-        // One that is noted above no seqno has not been delivered: the log may hold it.
-        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
-        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
-            return DatabaseProof::Unclear;
-        }
-        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
-        let fork = only_there.map(|(_, seqno)| *seqno).min();
-        // An action above it, which the database may hold (rule 13), says nothing of what lies between.
-        let seqno = self.local.seqno;
-        match fork.is_some_and(|fork| seqno > fork) {
-            true => DatabaseProof::Nothing, // what it has above the fork was given up
-            false => DatabaseProof::UpTo {
-                seqno: seqno.max(0) as u64,
-            },
-        }
     }
 
     /// What connect() was told, to be told again: nothing was shown to the server since.
@@ -61,7 +40,7 @@ impl Replicator {
         Connect {
             incarnation: self.context.me(),
             me: self.context.my_member().clone(),
-            local: self.local,
+            local: self.database.local(),
             last_action: LastAction::NONE,
             bootstrap: None,
             server_running: self.server_running,

@@ -1,13 +1,14 @@
 //! The state of a node, and what all of its parts share. Where its events come in: dispatch.
 
 use trireme_certification::Seqno;
-use trireme_group::{Configuration, Incarnation};
+use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Level};
 use crate::announcements::Announcements;
 use crate::context::Context;
 use crate::counters::Counters;
+use crate::database::Database;
 use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow_control::FlowControl;
@@ -60,19 +61,9 @@ pub struct Replicator {
     pub(crate) founding: bool,
     /// The database follows the others since then; None: it is in step, or has no position yet.
     pub(crate) course: Option<Course>,
-    /// What the database holds, as connect() knew it.
-    pub(crate) local: Gtid,
-    /// The view that it is in, if this process or its log was there; see [`Replicator::view_of_database`].
-    pub(crate) home: Option<(Seqno, Configuration)>,
-    /// What is not certain about that.
-    pub(crate) doubt: crate::doubt::Doubt,
+    pub(crate) database: Database,
     /// The server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) server_running: bool,
-    pub(crate) overrides: Vec<(trireme_group::Uuid, Seqno)>,
-    /// The overrides below the point where the group's log began anew; None: it has not since connect().
-    pub(crate) overrides_below_log: Option<Vec<trireme_group::Uuid>>,
-    /// Those that the group knew before its log began anew here.
-    pub(crate) forks_before_reset: Vec<(trireme_group::Uuid, Seqno)>,
     /// The server got its connected() callback.
     pub(crate) connected: bool,
     pub(crate) primary: bool,
@@ -130,14 +121,9 @@ impl Replicator {
             stage: Stage::Closed,
             founding: false,
             course: None,
-            local: Gtid::UNDEFINED,
-            home: None,
-            doubt: crate::doubt::Doubt::default(),
+            database: Database::unknown(),
             server_running: false,
             complaints: Default::default(),
-            overrides: Vec::new(),
-            overrides_below_log: None,
-            forks_before_reset: Vec::new(),
             connected: false,
             primary: false,
             leaving: false,
@@ -216,7 +202,7 @@ impl Replicator {
 
     /// Where the database stood when this connection began; seqno -1: not known.
     pub fn local(&self) -> Gtid {
-        self.local
+        self.database.local()
     }
 
     /// last_committed_id(): nil and -1 before the first view.

@@ -1,8 +1,7 @@
 //! The control state on its way from a member to a joiner.
 
 use bytes::Bytes;
-use trireme_group::{Configuration, Incarnation, Position, Uuid};
-use trireme_mutants::{Mutant, planted};
+use trireme_group::{Configuration, Incarnation, Position};
 
 use crate::action::Level;
 use crate::control::Control;
@@ -92,26 +91,6 @@ impl Replicator {
         ))
     }
 
-    /// A member that has not heard of an override yet has the state of the branch that was left, in which the same
-    /// positions mean something else (rule 11). So has one that has still to yield: it knows one more.
-    fn is_of_this_branch(&self, control: &Control) -> bool {
-        let delivered = (self.intake.configurations())
-            .take_while(|(position, _)| *position <= control.position)
-            .filter_map(|(_, configuration)| configuration.override_id);
-        let below = self.overrides_below_log.as_deref();
-        // The state may not have all of those below.
-        let (first, last) = match below.and_then(<[Uuid]>::split_last) {
-            Some((last, first)) => (first, Some(*last)),
-            None => (&[][..], None),
-        };
-        let required: Vec<Uuid> = last.into_iter().chain(delivered).collect();
-        let mut forks = control.forks.iter().map(|(id, _)| id);
-        let has = |id: &Uuid| control.forks.iter().any(|(fork, _)| fork == id);
-        let no_other =
-            below.is_none() || forks.all(|id| first.contains(id) || required.contains(id));
-        required.iter().all(has) && (no_other || planted(Mutant::OtherBranchsStateTaken))
-    }
-
     /// Sends the own control state, if it is recent enough.
     pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
         let ready = self.context.control().filter(|c| c.position >= at_least);
@@ -174,7 +153,9 @@ impl Replicator {
             Ok(control)
                 if control.position >= at_least
                     && control.state_of(self.context.me()).is_some()
-                    && self.is_of_this_branch(&control) =>
+                    && self
+                        .database
+                        .is_of_its_branch(&control, self.intake.configurations()) =>
             {
                 let position = control.position;
                 self.log(

@@ -79,7 +79,10 @@ impl Replicator {
     }
 
     pub(crate) fn retry_state_request(&mut self) {
-        let (local, preference) = (self.local, self.context.options().sst_donor.clone());
+        let (local, preference) = (
+            self.database.local(),
+            self.context.options().sst_donor.clone(),
+        );
         let (primary, now_ms) = (self.primary && !self.leaving, self.context.now_ms());
         let bypass = self.awaits_script();
         let Stage::Transfer(transfer) = &mut self.stage else {
@@ -135,7 +138,7 @@ impl Replicator {
              is none, an operator has to decide: stop all nodes, arbitrators too; find the node whose database is \
              furthest (mariadbd --wsrep-recover); write its position and safe_to_bootstrap: 1 into its grastate.dat, \
              and start it with --wsrep-new-cluster, then the others. What was committed above that position is lost",
-            self.local
+            self.database.local()
         );
         self.log(Level::Warn, text);
     }
@@ -340,7 +343,7 @@ impl Replicator {
                 | TransferPhase::Receiving { .. }
                 | TransferPhase::Brought { .. }
         );
-        let forked = control.forks != self.forks_before_reset;
+        let forked = self.database.has_forked_since_reset(control);
         let forked = under_way && forked && !planted(Mutant::OldBranchSnapshotTaken);
         let is_member = |donor: Incarnation| control.members.contains_key(&donor);
         let receives = matches!(phase, TransferPhase::Receiving { .. });

@@ -1,0 +1,350 @@
+//! The database of this node, as far as it is known without looking into it: where it stands, in which view, on which branch
+//! of the history, and what is in doubt about it.
+//!
+//! It is made anew by each connect(). In come control states; out go judgements of whether the database can follow them.
+
+use trireme_certification::Seqno;
+use trireme_group::{Configuration, DatabaseProof, Position, Uuid};
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::Level;
+use crate::control::Control;
+use crate::doubt::Doubt;
+use crate::event::Connect;
+use crate::gtid::Gtid;
+
+/// What a control state makes of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fitness {
+    /// The cluster has gone on without this database, or it without the cluster, after this seqno.
+    pub fork: Option<Seqno>,
+    /// It holds something above the fork.
+    pub is_forked: bool,
+    /// It lies on the cluster's branch.
+    pub is_here: bool,
+    /// The missing entries can be applied to it.
+    pub is_usable: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Database {
+    /// Its position, as connect() knew it, or when the log began anew; seqno -1: not known.
+    local: Gtid,
+    /// The view that it is in, and that view's seqno, if this process or its log was there.
+    view: Option<(Seqno, Configuration)>,
+    doubt: Doubt,
+    /// Operator's overrides that its history includes.
+    overrides: Vec<(Uuid, Seqno)>,
+    /// The overrides below the point where the group's log began anew; None: it has not since connect().
+    below_log: Option<Vec<Uuid>>,
+    /// The overrides that the group knew before its log began anew here.
+    before_reset: Vec<(Uuid, Seqno)>,
+}
+
+impl Database {
+    /// Nothing is known.
+    pub(crate) fn unknown() -> Database {
+        Database {
+            local: Gtid::UNDEFINED,
+            view: None,
+            doubt: Doubt::default(),
+            overrides: Vec::new(),
+            below_log: None,
+            before_reset: Vec::new(),
+        }
+    }
+
+    /// The database that connect() speaks of, and a line for the log. `applied`: its position, if this process has
+    /// brought it there.
+    pub(crate) fn of(
+        connect: &Connect,
+        applied: Option<Gtid>,
+    ) -> (Database, Option<(Level, String)>) {
+        let (local, doubt, text) = match applied.filter(|_| connect.server_running) {
+            Some(applied) => (applied, Doubt::default(), None),
+            None => place(connect),
+        };
+        let database = Database {
+            local,
+            doubt,
+            overrides: connect.overrides.clone(),
+            ..Database::unknown()
+        };
+        (database, text)
+    }
+
+    pub(crate) fn local(&self) -> Gtid {
+        self.local
+    }
+
+    pub(crate) fn overrides(&self) -> &[(Uuid, Seqno)] {
+        &self.overrides
+    }
+
+    // --- in-doubt actions (DDL)
+
+    /// Nothing may be applied to it until the order has decided.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.doubt.is_open()
+    }
+
+    /// The order has decided to go on with it. Gives the last action that may be executed again.
+    pub(crate) fn trust(&mut self) -> Gtid {
+        self.doubt.close().unwrap_or(self.local)
+    }
+
+    /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
+    pub(crate) fn forget_action(&mut self) {
+        self.doubt = Doubt::default();
+    }
+
+    /// It has passed the action that was in doubt, if there was one.
+    pub(crate) fn end_doubt(&mut self) -> Option<Gtid> {
+        self.doubt.end()
+    }
+
+    pub(crate) fn doubt(&self) -> &Doubt {
+        &self.doubt
+    }
+
+    // --- views
+
+    /// The view that the database was in at this seqno: its server is to be shown no other one before what it has missed,
+    /// since it undoes streaming transactions whose origin is not in it (rule 6). The group remembers its last views; this
+    /// process, and its log, remember the views that they were in themselves. None: nobody knows any more.
+    pub(crate) fn view_at<'a>(
+        &'a self,
+        control: &'a Control,
+        at: Seqno,
+    ) -> Option<&'a (Seqno, Configuration)> {
+        let guesses = planted(Mutant::ForgottenViewGuessed);
+        let own = self.view.as_ref().filter(|(from, _)| *from <= at);
+        control
+            .views
+            .at(at)
+            .or(own.filter(|_| !guesses))
+            .or(control.views.first())
+            .or(control.views.oldest().filter(|_| guesses))
+    }
+
+    /// Its server is shown this view.
+    pub(crate) fn enters(&mut self, seqno: Seqno, view: Configuration) {
+        self.view = Some((seqno, view));
+    }
+
+    /// Notes the view that it is in, if the control state knows.
+    pub(crate) fn note_view(&mut self, control: Option<&Control>) {
+        let control = control.filter(|c| c.history == self.local.uuid);
+        let view = control.and_then(|c| c.views.at(self.local.seqno));
+        let noted = self.view.as_ref().map(|(from, _)| *from);
+        if let Some(view) = view.filter(|(from, _)| noted < Some(*from)) {
+            self.view = Some(view.clone());
+        }
+    }
+
+    /// The same, before the control state is given up. One that ends below the database does not know.
+    pub(crate) fn keep_view(&mut self, control: Option<&Control>) {
+        self.note_view(control);
+        if control.is_some_and(|c| c.seqno() < self.local.seqno) {
+            self.view = None;
+        }
+    }
+
+    // --- branches of the history (rule 11)
+
+    /// The group's log begins anew, above these overrides, and the control state is given up. `brought_to`: the queue
+    /// brings the database there.
+    pub(crate) fn log_begins_anew(
+        &mut self,
+        control: Option<&Control>,
+        brought_to: Option<Gtid>,
+        below: &[Uuid],
+    ) {
+        if let Some(gtid) = brought_to {
+            self.local = gtid;
+            // Without a control state it has heard of no others since the log began anew before.
+            if let Some(control) = control {
+                self.overrides = control.forks.clone();
+            }
+        }
+        self.keep_view(control);
+        self.below_log = Some(below.to_vec());
+        if let Some(control) = control {
+            self.before_reset = control.forks.clone();
+        }
+    }
+
+    /// The cluster's history has forked since the log began anew.
+    pub(crate) fn has_forked_since_reset(&self, control: &Control) -> bool {
+        control.forks != self.before_reset
+    }
+
+    /// Whether and how the database can follow the control state.
+    pub(crate) fn fitness(&self, control: &Control) -> Fitness {
+        // Beyond the first override that only one side knows the two are different.
+        let only_here = (self.overrides.iter()).filter(|(id, _)| lacks(&control.forks, *id));
+        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
+        let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
+        let (local, upto) = (self.local, control.seqno());
+        let is_forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
+            && !planted(Mutant::ForkedDatabaseUsed);
+        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
+        let is_here = local.uuid == control.history && is_within && !is_forked;
+        Fitness {
+            fork,
+            is_forked,
+            is_here,
+            is_usable: is_here && self.view_at(control, local.seqno).is_some(),
+        }
+    }
+
+    /// True if a peer's control state is of the branch that is delivered here. A member that has not heard of an override
+    /// yet has the state of the branch that was left, in which the same positions mean something else. So has one that
+    /// has still to yield: it knows one more. `delivered`: the configurations that wait here.
+    pub(crate) fn is_of_its_branch<'a>(
+        &self,
+        control: &Control,
+        delivered: impl Iterator<Item = (Position, &'a Configuration)>,
+    ) -> bool {
+        let delivered = delivered
+            .take_while(|(position, _)| *position <= control.position)
+            .filter_map(|(_, configuration)| configuration.override_id);
+        let below = self.below_log.as_deref();
+        // The state may not have all of those below.
+        let (first, last) = match below.and_then(<[Uuid]>::split_last) {
+            Some((last, first)) => (first, Some(*last)),
+            None => (&[][..], None),
+        };
+        let required: Vec<Uuid> = last.into_iter().chain(delivered).collect();
+        let mut forks = control.forks.iter().map(|(id, _)| id);
+        let has = |id: &Uuid| control.forks.iter().any(|(fork, _)| fork == id);
+        let no_other =
+            below.is_none() || forks.all(|id| first.contains(id) || required.contains(id));
+        required.iter().all(has) && (no_other || planted(Mutant::OtherBranchsStateTaken))
+    }
+
+    /// Where it stands, as far as it is on the branch of the log. This process has not begun to use it.
+    pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
+        // An override that is noted above no seqno has not been delivered: the log may hold it.
+        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
+        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
+            return DatabaseProof::Unclear;
+        }
+        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
+        let fork = only_there.map(|(_, seqno)| *seqno).min();
+        // An action above it, which the database may hold (rule 13), says nothing of what lies between.
+        let seqno = self.local.seqno;
+        match fork.is_some_and(|fork| seqno > fork) {
+            true => DatabaseProof::Nothing, // what it has above the fork was given up
+            false => DatabaseProof::UpTo {
+                seqno: seqno.max(0) as u64,
+            },
+        }
+    }
+}
+
+fn lacks(forks: &[(Uuid, Seqno)], id: Uuid) -> bool {
+    forks.iter().all(|(known, _)| *known != id)
+}
+
+/// Where the database stands. One that was to execute a total-order action above its position may hold that action:
+/// executing it and setting the position are two steps, and the second may be lost (rule 13). Nothing may be applied to it
+/// until the order has seen that nobody has a better one.
+fn place(connect: &Connect) -> (Gtid, Doubt, Option<(Level, String)>) {
+    let (local, last) = (connect.local, connect.last_action);
+    let action = last.gtid;
+    let may_hold = local.is_known() && local.precedes(action);
+    if connect.bootstrap.is_some() {
+        if !may_hold || planted(Mutant::ExecutedActionForgotten) {
+            return (local, Doubt::default(), None);
+        }
+        let text = format!(
+            "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
+             it now counts as being at {action}. What was committed in between is missing unless it was flushed \
+             with the action, and the other nodes take a full snapshot of it"
+        );
+        return (action, Doubt::default(), Some((Level::Warn, text)));
+    }
+    let text = last.leaves_in_doubt(local).then(|| {
+        let text = format!(
+            "the total-order action (DDL) at {action} may have been executed on this database, whose position is {local}: \
+             it needs a full state transfer, unless the databases of all members are in doubt"
+        );
+        (Level::Info, text)
+    });
+    (local, Doubt::of(local, last), text)
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    const HISTORY: Uuid = Uuid([7; 16]);
+
+    fn at(seqno: Seqno, overrides: &[(Uuid, Seqno)]) -> Database {
+        Database {
+            local: Gtid {
+                uuid: HISTORY,
+                seqno,
+            },
+            overrides: overrides.to_vec(),
+            ..Database::unknown()
+        }
+    }
+
+    /// A cluster that has come to `seqno`; its views are not known.
+    fn control(seqno: Seqno, forks: &[(Uuid, Seqno)]) -> Control {
+        Control::found(HISTORY, seqno, forks.to_vec(), 100)
+    }
+
+    #[test]
+    fn a_database_beyond_an_override_that_one_side_only_knows_is_forked() {
+        let id = Uuid([1; 16]);
+        for (seqno, here, there, is_forked) in [
+            (5, &[][..], &[][..], false),
+            (5, &[], &[(id, 4)], true),
+            (5, &[(id, 4)], &[], true),
+            (5, &[(id, 4)], &[(id, 4)], false),
+            (4, &[], &[(id, 4)], false),
+        ] {
+            let fitness = at(seqno, here).fitness(&control(9, there));
+            assert_eq!(fitness.is_forked, is_forked, "{seqno} {here:?} {there:?}");
+            assert_eq!(fitness.is_here, !is_forked);
+        }
+        assert!(
+            !at(10, &[]).fitness(&control(9, &[])).is_here,
+            "it is ahead"
+        );
+    }
+
+    #[test]
+    fn a_database_is_usable_where_somebody_knows_its_view() {
+        let mut control = control(9, &[]);
+        for seqno in 4..68 {
+            control.views.push(seqno, Configuration::default());
+        }
+        let mut database = at(3, &[]);
+        assert!(!database.fitness(&control).is_usable);
+        database.enters(2, Configuration::default());
+        assert!(database.fitness(&control).is_usable);
+    }
+
+    #[test]
+    fn a_peers_control_state_must_have_every_override_that_is_delivered_here() {
+        let id = Uuid([1; 16]);
+        let database = at(3, &[]);
+        let view = Configuration {
+            override_id: Some(id),
+            ..Configuration::default()
+        };
+        let is_of_its_branch = |forks: &[(Uuid, Seqno)], position| {
+            let mut control = control(9, forks);
+            control.position = position;
+            database.is_of_its_branch(&control, [(20, &view)].into_iter())
+        };
+        assert!(!is_of_its_branch(&[], 20));
+        assert!(is_of_its_branch(&[(id, 4)], 20));
+        assert!(is_of_its_branch(&[], 19), "it is told of it later");
+    }
+}
