@@ -18,7 +18,7 @@ impl Replicator {
             }
             Some(upto) => self.reads.wait(ticket, upto.seqno),
             // The order that counts may be of another branch than what this database still applies.
-            None if !self.primary || self.leaving || self.is_with_scripts() => {
+            None if !self.lifecycle.takes_part() || self.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
             None => {
@@ -55,7 +55,7 @@ impl Replicator {
 
     /// pause(): nothing more is certified; answered when all that was is released.
     pub(crate) fn pause(&mut self, ticket: Ticket) {
-        if self.inconsistent && !planted(Mutant::InconsistentDonates) {
+        if self.lifecycle.has_diverged() && !planted(Mutant::InconsistentDonates) {
             // A donor's script pauses before it copies: nobody is to be given these data.
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
@@ -78,7 +78,9 @@ impl Replicator {
     /// if it waits for them itself. A donor's script takes back its pause only before them (simulator, seed 11019939).
     pub(crate) fn is_held_still(&self) -> bool {
         let may_wait = match self.stage {
-            Stage::Final => !self.disconnects && !planted(Mutant::NonPrimaryOvertakesPause),
+            Stage::Final => {
+                !self.lifecycle.is_awaited() && !planted(Mutant::NonPrimaryOvertakesPause)
+            }
             Stage::Closed => false,
             Stage::Admission(_) | Stage::Transfer(_) | Stage::Active => true,
         };
@@ -120,8 +122,7 @@ impl Replicator {
     /// desync()
     pub(crate) fn desync(&mut self, ticket: Ticket) {
         // Nor for a server that takes itself for Synced still: it would not take the desync back (see `forget_desyncs`).
-        let possible = self.primary
-            && !self.leaving
+        let possible = self.lifecycle.takes_part()
             && !self.works.shows_non_primary()
             && self
                 .context

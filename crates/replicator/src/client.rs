@@ -29,7 +29,7 @@ impl Replicator {
             }
             let code = match self.may_write() {
                 true => Code::SizeExceeded,
-                false if self.inconsistent => Code::NodeFail,
+                false if self.lifecycle.has_diverged() => Code::NodeFail,
                 false => Code::ConnFail,
             };
             return self.answer(ticket, Answer::unordered(code));
@@ -255,7 +255,7 @@ impl Replicator {
     /// to_execute_start()
     pub(crate) fn toi_start(&mut self, ticket: Ticket, conn: ConnId, mut draft: WriteSetDraft) {
         if !self.may_write() {
-            let code = if self.inconsistent {
+            let code = if self.lifecycle.has_diverged() {
                 Code::NodeFail
             } else {
                 Code::ConnFail

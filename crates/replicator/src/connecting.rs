@@ -16,7 +16,7 @@ use crate::voting::Voting;
 impl Replicator {
     /// connect(): everything of the connection before is forgotten but what was applied.
     pub(crate) fn connect(&mut self, connect: Connect) {
-        if self.inconsistent && !planted(Mutant::InconsistencyForgotten) {
+        if self.lifecycle.has_diverged() && !planted(Mutant::InconsistencyForgotten) {
             // The database does not count until a snapshot takes its place: neither for this connection nor,
             // if the server refuses one, for the next.
             self.applied_history = Uuid::NIL;
@@ -29,11 +29,8 @@ impl Replicator {
             self.log(level, text);
         }
         self.context.connect(connect.incarnation, connect.me);
-        self.server_running = connect.server_running;
-        self.founding = connect.bootstrap.is_some();
-        (self.connected, self.primary, self.leaving) = (false, false, false);
-        (self.excluded, self.disconnects) = (false, false);
-        (self.inconsistent, self.exited) = (false, false);
+        let is_founding = connect.bootstrap.is_some();
+        (self.lifecycle).connect(is_founding, connect.server_running);
         self.intake.start_over();
         self.retention.start_over();
         self.works.start_over();
@@ -81,7 +78,7 @@ impl Replicator {
     /// The node is to be the first of this history, whose state its database is.
     pub(crate) fn found(&mut self, history: Uuid) {
         let max_length = self.context.options().cert_max_length;
-        self.founding = true;
+        self.lifecycle.found();
         let control = Control::found(history, 0, Vec::new(), max_length);
         self.context.set_control(Some(control));
         // From here on the database counts, whenever the process ends.
@@ -107,7 +104,7 @@ impl Replicator {
     /// The first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.stage = Stage::Active;
-        self.server_running = true; // before anything is applied: the first view sees to it
+        self.lifecycle.server_runs(); // before anything is applied: the first view sees to it
         self.order = Order::new(seqno - 1);
         self.applied_history = self.context.history().unwrap_or(self.applied_history);
         self.note_overrides();

@@ -31,7 +31,10 @@ impl Replicator {
         let is_known = (self.context.control()).is_some_and(|c| position <= c.position);
         match delivery {
             Delivery::Configuration(configuration) if is_known => {
-                self.primary = configuration.index_of(self.context.me()).is_some();
+                match configuration.index_of(self.context.me()) {
+                    Some(_) => self.lifecycle.enter_primary(),
+                    None => self.lifecycle.lose_primary(),
+                }
             }
             _ if is_known => {}
             delivery => (self.intake).push(position, delivery, self.log_reader.memory()),
@@ -76,7 +79,7 @@ impl Replicator {
 
     /// What the group delivers is not for this node any more: its control state stays that of then.
     pub(crate) fn takes_nothing_in(&self) -> bool {
-        matches!(self.stage, Stage::Closed | Stage::Final) || self.excluded
+        matches!(self.stage, Stage::Closed | Stage::Final) || self.lifecycle.is_excluded()
     }
 
     /// A node that is held still goes on to count desyncs, votes and what else is said of members, as
@@ -274,10 +277,11 @@ impl Replicator {
         let configuration = self.context.configuration();
         let is_within = configuration.index_of(self.context.me()).is_some();
         // Of two, the one who stays is safe to bootstrap, not the leaver.
-        self.safe_to_bootstrap = configuration.members.len() == 1 && is_within;
-        if self.leaving && !is_within && self.connected {
+        let is_alone = configuration.members.len() == 1 && is_within;
+        self.lifecycle.set_safe_to_bootstrap(is_alone);
+        if self.lifecycle.is_leaving() && !is_within && self.lifecycle.is_connected() {
             // The view that it leaves by is the others': its database ends before (MTR: mysql-wsrep#31).
-            self.excluded = true;
+            self.lifecycle.exclude();
             self.intake.clear();
             return self.donors_lost(&lost);
         }
@@ -286,7 +290,7 @@ impl Replicator {
             if configuration.index_of(self.context.me()).is_none() {
                 return; // catching up from the own log
             }
-            if !self.founding {
+            if !self.lifecycle.is_founding() {
                 return self.begin_transfer(None);
             }
             self.begin_founded(seqno);
@@ -330,7 +334,9 @@ impl Replicator {
     /// By what was processed now, the node is in the primary component: unless it has left that since.
     fn note_primary(&mut self) {
         let left = self.intake.ends_primary() && !planted(Mutant::OldViewIsPrimary);
-        self.primary |= !self.is_catching_up() && !left;
+        if !self.is_catching_up() && !left {
+            self.lifecycle.enter_primary();
+        }
     }
 
     /// A submission without effect.

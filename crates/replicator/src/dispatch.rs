@@ -139,7 +139,7 @@ impl Replicator {
     /// [`Action::WakeAppliers`]).
     pub fn take_work(&mut self) -> Option<Work> {
         if self.is_closed() {
-            let code = if std::mem::replace(&mut self.exited, true) {
+            let code = if !self.lifecycle.exit() {
                 Code::ConnFail
             } else {
                 Code::Ok

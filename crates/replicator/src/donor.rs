@@ -100,7 +100,7 @@ impl Replicator {
     /// This node was chosen: its server is asked to send, with everything up to here applied and
     /// nothing above committed until the callback has returned; or (`bypass`) only to pass this position on.
     pub(crate) fn begin_donation(&mut self, request: Bytes, bypass: Option<Gtid>) {
-        if self.leaving {
+        if self.lifecycle.is_leaving() {
             return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
         }
         self.announcements.forget_synced();
@@ -172,7 +172,7 @@ impl Replicator {
         };
         if self.donates_to().is_none() {
             self.donation_result = None;
-        } else if self.primary && !self.leaving && self.rollbacks_are_sent() {
+        } else if self.lifecycle.takes_part() && self.rollbacks_are_sent() {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }
     }

@@ -129,7 +129,7 @@ impl Replicator {
                     .context
                     .my_state()
                     .is_some_and(|seat| seat.doubt.is_some());
-                if self.primary && !self.leaving && !is_said && !planted(Mutant::DoubtNotSaid) {
+                if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
                     self.submit_once(Sent::Doubt, &Message::Doubt(self.database.local().seqno));
                 }
             }

@@ -17,21 +17,13 @@ use trireme_mutants::{Mutant, planted};
 use crate::context::Context;
 use crate::control::Control;
 use crate::direct::Direct;
+use crate::lifecycle::Lifecycle;
 use crate::member_state::NodeState;
 use back_off::BackOff;
 use back_pressure::{BackPressure, Demand, Limits, Participation, Signal};
 use lag_budget::LagBudget;
 use leases::Leases;
 pub(crate) use leases::Request;
-
-/// What flow control must know beside the context.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
-    pub is_primary: bool,
-    pub is_leaving: bool,
-    /// Write-sets that wait to be applied here.
-    pub queue: usize,
-}
 
 /// What flow control asks the coordinator to do.
 #[derive(Debug, PartialEq)]
@@ -99,9 +91,14 @@ impl FlowControl {
         self.leases.continued(from);
     }
 
-    /// Looks at the own queue, and at which of the peers' requests hold.
-    pub(crate) fn watch(&mut self, context: &Context, at: Situation) -> Vec<FlowOutput> {
-        let outputs = self.watch_queue(context, at);
+    /// Looks at the own queue of write-sets that wait to be applied, and at which of the peers' requests hold.
+    pub(crate) fn watch(
+        &mut self,
+        context: &Context,
+        lifecycle: &Lifecycle,
+        queue: usize,
+    ) -> Vec<FlowOutput> {
+        let outputs = self.watch_queue(context, lifecycle, queue);
         let own_stop = self.back_pressure.is_stopping();
         let control = context.control();
         let counts = |from, request| control.is_some_and(|c| is_heeded(c, from, request));
@@ -109,11 +106,13 @@ impl FlowControl {
         outputs
     }
 
-    fn watch_queue(&mut self, context: &Context, at: Situation) -> Vec<FlowOutput> {
-        let part = match context
-            .control()
-            .filter(|_| at.is_primary && !at.is_leaving)
-        {
+    fn watch_queue(
+        &mut self,
+        context: &Context,
+        lifecycle: &Lifecycle,
+        queue: usize,
+    ) -> Vec<FlowOutput> {
+        let part = match context.control().filter(|_| lifecycle.takes_part()) {
             Some(control) => match participation(control, context.me()) {
                 Participation::InStep if self.relapses(context, control) => {
                     Participation::Relapsing
@@ -124,7 +123,7 @@ impl FlowControl {
         };
         let signal = self
             .back_pressure
-            .watch(context.now_ms(), at.queue, part, limits(context));
+            .watch(context.now_ms(), queue, part, limits(context));
         let Some(signal) = signal else {
             return Vec::new();
         };
@@ -169,14 +168,14 @@ impl FlowControl {
     pub(crate) fn charge(
         &mut self,
         context: &Context,
-        is_primary: bool,
+        lifecycle: &Lifecycle,
         writers_wait: bool,
     ) -> Option<FlowOutput> {
         let own_stop = self.back_pressure.is_stopping();
         let holder = self.leases.sole_holder(own_stop).filter(|_| writers_wait);
         let limit_ms = context.options().fc_desync_after_ms;
         let member = self.lag_budget.watch(context.now_ms(), holder, limit_ms)?;
-        let control = context.control().filter(|_| is_primary)?;
+        let control = context.control().filter(|_| lifecycle.is_primary())?;
         control
             .may_leave_out(member)
             .then_some(FlowOutput::LeaveOut(member))

@@ -30,7 +30,7 @@ impl Replicator {
         if unknown && !planted(Mutant::EpochNotRaised) {
             self.submissions.raise_epoch();
         }
-        let definite = if self.inconsistent {
+        let definite = if self.lifecycle.has_diverged() {
             Code::NodeFail
         } else {
             Code::ConnFail
@@ -54,7 +54,7 @@ impl Replicator {
                     };
                     self.answer(ticket, Answer::unordered(code));
                 }
-                if unknown && commits_stream && !self.leaving {
+                if unknown && commits_stream && !self.lifecycle.is_leaving() {
                     self.become_inconsistent(&format!(
                         "whether streaming transaction {id} was committed cannot be known any more"
                     ));

@@ -151,7 +151,7 @@ impl Replicator {
 
     /// Takes one step; false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        let may_not = self.leaving || self.is_held_still();
+        let may_not = self.lifecycle.is_leaving() || self.is_held_still();
         if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
             return false;
         }
@@ -294,13 +294,13 @@ impl Replicator {
         let is_elsewhere = self.script == Script::Over && !planted(Mutant::ViewOfTablesBelieved);
         let unprepared = planted(Mutant::MissedFragmentsUnprepared);
         let is_view = matches!(first, Task::View(_));
-        if self.server_running && (unprepared || is_view && !is_elsewhere) {
+        if self.lifecycle.is_server_running() && (unprepared || is_view && !is_elsewhere) {
             return;
         }
         let at = ist.first - 1;
         if at == 0 && is_view {
             // The database of who has founded the history: it has seen no view before the first.
-            self.server_running = true;
+            self.lifecycle.server_runs();
             return;
         }
         let control = self.context.control();
@@ -310,9 +310,10 @@ impl Replicator {
         };
         let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
         let next = control.and_then(|c| c.views.after(at));
-        let repeats = self.server_running && next.is_some_and(|next| is_same(next, &here));
+        let repeats =
+            self.lifecycle.is_server_running() && next.is_some_and(|next| is_same(next, &here));
         let mut shown = here.clone();
-        if self.server_running {
+        if self.lifecycle.is_server_running() {
             for incarnation in [self.context.me(), self.context.me_before()] {
                 if shown.index_of(incarnation).is_none() && !incarnation.0.is_nil() {
                     let named = self.context.my_member().clone();
@@ -325,7 +326,7 @@ impl Replicator {
             }
             shown.sort();
         }
-        self.server_running = true;
+        self.lifecycle.server_runs();
         self.shown_low = Some(at - 1);
         self.works
             .push(Task::View(self.primary_view(at, &shown)), at, Payload::None);
@@ -499,7 +500,7 @@ impl Replicator {
             Level::Error,
             "nobody has the entries that this node misses: state transfer needs a restart",
         );
-        if !std::mem::replace(&mut self.leaving, true) {
+        if self.lifecycle.leave() {
             self.out.push(Action::Leave);
         }
     }

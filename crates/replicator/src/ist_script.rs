@@ -41,7 +41,7 @@ impl Replicator {
     /// donor's: all were down, and come back with their logs.
     pub(crate) fn owes_script(&self) -> bool {
         let is_wanted = self.context.options().script_before_ist && self.script == Script::NotRun;
-        is_wanted && !self.server_running && self.has_donor()
+        is_wanted && !self.lifecycle.is_server_running() && self.has_donor()
     }
 
     /// A member may be chosen to run the donor's script, now or later.
@@ -83,7 +83,7 @@ impl Replicator {
             );
             self.log(Level::Warn, text);
         }
-        self.server_running = true;
+        self.lifecycle.server_runs();
         self.begin_ist_after_script(at);
     }
 

@@ -89,14 +89,16 @@ impl Replicator {
     /// The group's log begins anew: what was delivered is still applied here, but what comes next
     /// is not known without a peer's control state.
     pub(crate) fn reset(&mut self, checkpoint: &Checkpoint) {
-        if matches!(self.stage, Stage::Closed | Stage::Final) || self.founding && !self.connected {
+        if matches!(self.stage, Stage::Closed | Stage::Final)
+            || self.lifecycle.is_founding() && !self.lifecycle.is_connected()
+        {
             return;
         }
         self.log(
             Level::Debug,
             format!("the log begins anew above position {}", checkpoint.position),
         );
-        let is_used = self.connected && !self.applied_history.is_nil();
+        let is_used = self.lifecycle.is_connected() && !self.applied_history.is_nil();
         let brought_to = is_used.then(|| self.gtid_of(self.order.top()));
         let control = self.context.control();
         (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
@@ -106,9 +108,9 @@ impl Replicator {
         for ticket in self.reads.give_up_from(self.order.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        self.founding = false;
+        self.lifecycle.give_up_founding();
         self.course = None;
-        self.primary = false;
+        self.lifecycle.lose_primary();
         self.announcements.forget_joined();
         self.announcements.forget_synced();
         self.context.set_control(None);
@@ -141,11 +143,11 @@ impl Replicator {
             return;
         };
         let (history, upto) = (control.history, control.seqno());
-        let is_resumed = self.connected;
+        let is_resumed = self.lifecycle.is_connected();
         let fitness = self.database.fitness(control);
         let (local, usable) = (self.database.local(), fitness.is_usable);
         let sources = self.ist_sources(sender);
-        self.primary = true;
+        self.lifecycle.enter_primary();
         self.out.push(Action::Admitted);
         if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
             let text = format!(
@@ -170,7 +172,7 @@ impl Replicator {
             let mut ist = Ist::new(local.seqno + 1, sources, self.context.now_ms());
             // What was read back from the own log is on this branch.
             ist.own_log = fitness.fork.is_none() || sender.is_none();
-            ist.begun = is_resumed && self.server_running;
+            ist.begun = is_resumed && self.lifecycle.is_server_running();
             self.note_overrides();
             TransferPhase::Ist(ist)
         } else {
@@ -210,7 +212,7 @@ impl Replicator {
         self.order = Order::new(seqno);
         self.applied_history = history;
         self.joined_at = seqno;
-        self.primary = true;
+        self.lifecycle.enter_primary();
         self.stage = Stage::Active;
         self.out.push(Action::Admitted);
     }
@@ -232,7 +234,7 @@ impl Replicator {
         };
         self.joined_at = self.joined_at.max(self.order.top());
         self.review_presumed();
-        self.server_running = true; // the view that this node came in with, if none before
+        self.lifecycle.server_runs(); // the view that this node came in with, if none before
         // A snapshot that has brought a primary view has brought it to a server that was never without.
         let top = self.order.top();
         let is_brought = |(task, seqno, _): &(Task, Option<Seqno>, Payload)| {

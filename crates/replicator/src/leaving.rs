@@ -9,14 +9,14 @@ use crate::work::Task;
 impl Replicator {
     /// disconnect()
     pub(crate) fn disconnect(&mut self) {
-        self.disconnects = true;
+        let leaves_now = !matches!(self.stage, Stage::Closed) && self.lifecycle.disconnect();
         if matches!(self.stage, Stage::Closed | Stage::Final) {
             if self.is_at_rest() {
                 self.out.push(Action::Closed);
             }
             return;
         }
-        if !std::mem::replace(&mut self.leaving, true) {
+        if leaves_now {
             self.out.push(Action::Leave);
         }
         // Its server is on its way out: it could neither send nor receive.
@@ -40,12 +40,12 @@ impl Replicator {
         if matches!(self.stage, Stage::Closed | Stage::Final) {
             return;
         }
-        if self.is_with_scripts() && !self.leaving {
+        if self.is_with_scripts() && !self.lifecycle.is_leaving() {
             // The server waits for nothing else, and has no database yet to go on with.
             return self.fatal("the node has to leave while its server waits for a state transfer");
         }
-        self.leaving = true;
-        self.primary = false;
+        self.lifecycle.leave();
+        self.lifecycle.lose_primary();
         // Until now the cluster could still decide.
         self.abandon_disputes();
         self.wake_clients(true);
@@ -57,7 +57,7 @@ impl Replicator {
         }
         self.works
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
-        if self.connected {
+        if self.lifecycle.is_connected() {
             let alone = self.non_primary_view(vec![self.context.my_member().clone()]);
             self.works
                 .push(Task::View(alone), self.order.top(), Payload::None);
@@ -71,10 +71,13 @@ impl Replicator {
     /// The final view was delivered.
     pub(crate) fn closed(&mut self) {
         let gtid = self.last_committed();
-        if !self.inconsistent && gtid != Gtid::UNDEFINED && !self.context.is_arbitrator() {
+        if !self.lifecycle.has_diverged()
+            && gtid != Gtid::UNDEFINED
+            && !self.context.is_arbitrator()
+        {
             self.out.push(Action::SaveState {
                 gtid,
-                safe_to_bootstrap: self.safe_to_bootstrap,
+                safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
             });
         }
         self.out.push(Action::WakeAppliers { n: usize::MAX });
@@ -88,9 +91,11 @@ impl Replicator {
 
     /// The same, with a text of its own in the log.
     pub(crate) fn leave_inconsistent(&mut self, text: &str) {
-        if std::mem::replace(&mut self.inconsistent, true) {
+        if self.lifecycle.has_diverged() {
             return;
         }
+        let leaves_now = self.lifecycle.leave();
+        self.lifecycle.diverge();
         self.log(Level::Error, text);
         self.forget_action();
         self.out.push(Action::MarkCorrupt);
@@ -103,7 +108,7 @@ impl Replicator {
         for task in &skipped {
             self.skip(task);
         }
-        if !std::mem::replace(&mut self.leaving, true) {
+        if leaves_now {
             self.out.push(Action::Leave);
         }
         self.abandon_disputes();

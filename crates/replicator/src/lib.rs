@@ -44,6 +44,7 @@ mod ist_script;
 mod joiner;
 mod last_action;
 mod leaving;
+mod lifecycle;
 mod log_reader;
 mod member_state;
 mod membership;

@@ -3,7 +3,7 @@
 use trireme_group::{Incarnation, Position, SubmissionId};
 
 use crate::action::{Action, Level};
-use crate::flow_control::{self, Situation};
+use crate::flow_control;
 use crate::history::History;
 use crate::member_state::NodeState;
 use crate::message::Message;
@@ -28,7 +28,7 @@ impl Replicator {
     /// Says what the order must know of this node: Joined, Synced, its desyncs.
     pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
         let may_say = self.submissions.may_say(self.context.now_ms());
-        if !self.primary || self.leaving || !matches!(self.stage, Stage::Active) || !may_say {
+        if !self.lifecycle.takes_part() || !matches!(self.stage, Stage::Active) || !may_say {
             return;
         }
         self.settle_desyncs();
@@ -84,17 +84,13 @@ impl Replicator {
 
     /// Sees to flow control, and sends what waited for it.
     pub(crate) fn watch_flow(&mut self) {
-        let at = Situation {
-            is_primary: self.primary,
-            is_leaving: self.leaving,
-            queue: self.queue(),
-        };
-        for output in self.flow_control.watch(&self.context, at) {
+        let queue = self.queue();
+        for output in (self.flow_control).watch(&self.context, &self.lifecycle, queue) {
             self.carry_out_flow(output);
         }
         self.send_held();
         let writers_wait = self.unsent.is_any_held();
-        let output = (self.flow_control).charge(&self.context, self.primary, writers_wait);
+        let output = (self.flow_control).charge(&self.context, &self.lifecycle, writers_wait);
         if let Some(output) = output {
             self.carry_out_flow(output);
         }

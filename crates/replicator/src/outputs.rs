@@ -40,7 +40,7 @@ impl Replicator {
     fn standpoint(&self, seqno: Seqno) -> Standpoint {
         let state = self.context.my_node_state();
         let may_vote = state.is_some_and(|s| s != NodeState::Joiner);
-        if matches!(self.stage, Stage::Active) && may_vote && !self.leaving {
+        if matches!(self.stage, Stage::Active) && may_vote && !self.lifecycle.is_leaving() {
             return Standpoint::Voter;
         }
         let me = self.context.me();

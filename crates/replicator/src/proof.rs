@@ -25,7 +25,9 @@ impl Replicator {
         };
         let follows = self.applied_history == control.history;
         let database = match &self.stage {
-            _ if self.context.is_arbitrator() || self.inconsistent => DatabaseProof::Nothing,
+            _ if self.context.is_arbitrator() || self.lifecycle.has_diverged() => {
+                DatabaseProof::Nothing
+            }
             Stage::Active => up_to(self.order.top()),
             Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
             Stage::Transfer(_) if follows => up_to(self.order.top()),
@@ -43,7 +45,7 @@ impl Replicator {
             local: self.database.local(),
             last_action: LastAction::NONE,
             bootstrap: None,
-            server_running: self.server_running,
+            server_running: self.lifecycle.is_server_running(),
             control: None,
             overrides: Vec::new(),
         }

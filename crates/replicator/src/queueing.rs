@@ -37,7 +37,7 @@ impl Replicator {
             }
             self.order.add(seqno);
         }
-        if self.inconsistent || self.context.is_arbitrator() {
+        if self.lifecycle.has_diverged() || self.context.is_arbitrator() {
             return self.skip(&task);
         }
         let after = match (&task, seqno) {

@@ -16,6 +16,7 @@ use crate::gtid::Gtid;
 use crate::intake::Intake;
 use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
+use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
 use crate::message::Message;
@@ -57,27 +58,11 @@ pub struct Replicator {
 
     // --- this connection
     pub(crate) stage: Stage,
-    /// connect() was told to found or continue a history.
-    pub(crate) founding: bool,
+    pub(crate) lifecycle: Lifecycle,
     /// The database follows the others since then; None: it is in step, or has no position yet.
     pub(crate) course: Option<Course>,
     pub(crate) database: Database,
-    /// The server's storage engines are up, or will be when the queue gets to a primary view.
-    pub(crate) server_running: bool,
-    /// The server got its connected() callback.
-    pub(crate) connected: bool,
-    pub(crate) primary: bool,
-    /// disconnect() was called, or the node leaves by itself.
-    pub(crate) leaving: bool,
-    /// The server disconnects, and waits for its last views.
-    pub(crate) disconnects: bool,
-    /// The view by which it leaves was ordered: what follows is not for this node.
-    pub(crate) excluded: bool,
-    pub(crate) inconsistent: bool,
     pub(crate) announcements: Announcements,
-    pub(crate) safe_to_bootstrap: bool,
-    /// Exit was handed out for the thread that took the final view.
-    pub(crate) exited: bool,
 
     // --- the order
     pub(crate) intake: Intake,
@@ -119,20 +104,11 @@ impl Replicator {
             out: Vec::new(),
             counters: Counters::default(),
             stage: Stage::Closed,
-            founding: false,
+            lifecycle: Lifecycle::default(),
             course: None,
             database: Database::unknown(),
-            server_running: false,
             complaints: Default::default(),
-            connected: false,
-            primary: false,
-            leaving: false,
-            disconnects: false,
-            excluded: false,
-            inconsistent: false,
             announcements: Announcements::new(),
-            safe_to_bootstrap: false,
-            exited: false,
             intake: Intake::default(),
             log_reader: LogReader::default(),
             retention: Retention::default(),
@@ -190,7 +166,7 @@ impl Replicator {
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
         let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
-        self.context.my_node_state().is_some_and(joined) && self.primary && !self.leaving
+        self.context.my_node_state().is_some_and(joined) && self.lifecycle.takes_part()
     }
 
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {

@@ -29,7 +29,7 @@ impl Replicator {
                 Some(pull.deadline_ms())
             }
             Stage::Admission(_) => None,
-            Stage::Transfer(_) if !self.primary => None,
+            Stage::Transfer(_) if !self.lifecycle.is_primary() => None,
             Stage::Transfer(transfer) => transfer.deadline_ms(),
             Stage::Active => {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
@@ -150,7 +150,7 @@ impl Replicator {
 
     /// True if the node is on its way out, or has left: it takes no new place.
     pub fn is_leaving(&self) -> bool {
-        self.leaving
+        self.lifecycle.is_leaving()
     }
 
     /// Tells the log when the state has changed.
@@ -164,11 +164,11 @@ impl Replicator {
     }
 
     fn local_state(&self) -> (LocalState, &'static str) {
-        if self.inconsistent {
+        if self.lifecycle.has_diverged() {
             return (LocalState::Inconsistent, "Inconsistent");
         }
         let initialized = (LocalState::Initialized, "Initialized");
-        if !self.primary {
+        if !self.lifecycle.is_primary() {
             return initialized;
         }
         match (&self.stage, self.context.my_node_state()) {

@@ -14,8 +14,10 @@ impl Replicator {
     /// connected(), once per connection.
     pub(crate) fn show_connected(&mut self) {
         let view = self.context.control().and_then(|c| c.views.last().cloned());
-        if let (false, Some((seqno, configuration))) = (self.connected, view) {
-            self.connected = true;
+        let Some((seqno, configuration)) = view else {
+            return;
+        };
+        if self.lifecycle.show_connected() {
             let view = self.primary_view(seqno, &configuration);
             self.works
                 .push(Task::Connected(view), i64::MIN, Payload::None);
@@ -42,7 +44,7 @@ impl Replicator {
             };
             self.out.push(Action::SaveState {
                 gtid,
-                safe_to_bootstrap: self.safe_to_bootstrap,
+                safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
             });
         } else if view.members.is_empty() {
             self.closed();
@@ -82,7 +84,7 @@ impl Replicator {
     /// No majority. Clients in flight are answered by the group's `Failed`, at once, not by the
     /// view: it may have to wait for an applier that waits for them (rule 7).
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
-        self.primary = false;
+        self.lifecycle.lose_primary();
         self.announcements.forget_synced();
         self.flow_control.forget(self.context.now_ms());
         self.give_up_unsent();
@@ -94,7 +96,8 @@ impl Replicator {
         let behind =
             (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
         let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
-        let is_shown = self.connected && has_place && !self.is_with_scripts() && !behind;
+        let is_shown =
+            self.lifecycle.is_connected() && has_place && !self.is_with_scripts() && !behind;
         let waits = self.pauses.is_any() || !self.intake.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
             return self.intake.push_non_primary(component);

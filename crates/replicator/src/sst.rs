@@ -83,7 +83,7 @@ impl Replicator {
             self.database.local(),
             self.context.options().sst_donor.clone(),
         );
-        let (primary, now_ms) = (self.primary && !self.leaving, self.context.now_ms());
+        let (primary, now_ms) = (self.lifecycle.takes_part(), self.context.now_ms());
         let bypass = self.awaits_script();
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
@@ -306,7 +306,7 @@ impl Replicator {
                 uuid: history,
                 seqno: -1,
             },
-            safe_to_bootstrap: self.safe_to_bootstrap,
+            safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
         });
         self.snapshot_is_here(gtid.seqno, upto);
     }
@@ -377,7 +377,7 @@ impl Replicator {
             same @ (TransferPhase::Requesting | TransferPhase::GivenUp) => same,
             TransferPhase::Ist(_) => unreachable!("not within a snapshot"),
         };
-        self.primary = true;
+        self.lifecycle.enter_primary();
         self.out.push(Action::Admitted);
         self.stage = Stage::Transfer(Transfer {
             upto,
@@ -413,7 +413,7 @@ impl Replicator {
         self.note_overrides();
         self.applied_history = self.context.history().unwrap_or_default();
         self.order = Order::new(seqno);
-        self.server_running = true;
+        self.lifecycle.server_runs();
         let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;

@@ -1,0 +1,175 @@
+//! Where this node is between connect() and the last view: in the primary component or not, on its way out or not, and
+//! what its server knows of that.
+
+/// How the node is on its way out. Several reasons may come together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Departure {
+    /// The server disconnects, and waits for its last views.
+    is_awaited: bool,
+    /// The view by which the node leaves was ordered: what follows is not for it.
+    is_excluded: bool,
+    /// The database differs from the others': it does not count until a snapshot takes its place.
+    has_diverged: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lifecycle {
+    /// None: the node stays.
+    departure: Option<Departure>,
+    is_primary: bool,
+    is_founding: bool,
+    is_connected: bool,
+    is_server_running: bool,
+    is_safe_to_bootstrap: bool,
+    has_exited: bool,
+}
+
+impl Lifecycle {
+    /// connect(). `is_founding`: it was told to found or continue a history; `is_server_running`: the storage engines
+    /// are up.
+    pub(crate) fn connect(&mut self, is_founding: bool, is_server_running: bool) {
+        *self = Lifecycle {
+            is_founding,
+            is_server_running,
+            is_safe_to_bootstrap: self.is_safe_to_bootstrap,
+            ..Lifecycle::default()
+        };
+    }
+
+    // --- the primary component
+
+    pub(crate) fn is_primary(&self) -> bool {
+        self.is_primary
+    }
+
+    pub(crate) fn enter_primary(&mut self) {
+        self.is_primary = true;
+    }
+
+    pub(crate) fn lose_primary(&mut self) {
+        self.is_primary = false;
+    }
+
+    /// The node is in the primary component and stays.
+    pub(crate) fn takes_part(&self) -> bool {
+        self.is_primary && !self.is_leaving()
+    }
+
+    /// It founds or continues a history, and its first view is still to come.
+    pub(crate) fn is_founding(&self) -> bool {
+        self.is_founding
+    }
+
+    pub(crate) fn found(&mut self) {
+        self.is_founding = true;
+    }
+
+    /// Others have the history: the node takes it from them.
+    pub(crate) fn give_up_founding(&mut self) {
+        self.is_founding = false;
+    }
+
+    /// Of two members, the one that stays is safe to bootstrap, not the leaver.
+    pub(crate) fn is_safe_to_bootstrap(&self) -> bool {
+        self.is_safe_to_bootstrap
+    }
+
+    pub(crate) fn set_safe_to_bootstrap(&mut self, is_safe: bool) {
+        self.is_safe_to_bootstrap = is_safe;
+    }
+
+    // --- the server
+
+    /// The server got its connected() callback.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// True if the server is to get its connected() callback now.
+    pub(crate) fn show_connected(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_connected, true)
+    }
+
+    /// The server's storage engines are up, or will be when the queue gets to a primary view.
+    pub(crate) fn is_server_running(&self) -> bool {
+        self.is_server_running
+    }
+
+    pub(crate) fn server_runs(&mut self) {
+        self.is_server_running = true;
+    }
+
+    /// True for the thread that took the final view; all others hear that the connection has failed.
+    pub(crate) fn exit(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_exited, true)
+    }
+
+    // --- the way out
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.departure.is_some()
+    }
+
+    /// The server waits for its last views.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.departure.is_some_and(|way| way.is_awaited)
+    }
+
+    /// The view by which the node leaves was ordered.
+    pub(crate) fn is_excluded(&self) -> bool {
+        self.departure.is_some_and(|way| way.is_excluded)
+    }
+
+    /// The database differs from the others'.
+    pub(crate) fn has_diverged(&self) -> bool {
+        self.departure.is_some_and(|way| way.has_diverged)
+    }
+
+    /// The node leaves; false if it did so already.
+    pub(crate) fn leave(&mut self) -> bool {
+        let was_leaving = self.is_leaving();
+        self.departure();
+        !was_leaving
+    }
+
+    /// disconnect() was called; false if the node was leaving already.
+    pub(crate) fn disconnect(&mut self) -> bool {
+        let was_leaving = self.is_leaving();
+        self.departure().is_awaited = true;
+        !was_leaving
+    }
+
+    /// The view by which the node leaves was ordered.
+    pub(crate) fn exclude(&mut self) {
+        self.departure().is_excluded = true;
+    }
+
+    /// The database differs from the others': the node leaves.
+    pub(crate) fn diverge(&mut self) {
+        self.departure().has_diverged = true;
+    }
+
+    fn departure(&mut self) -> &mut Departure {
+        self.departure.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_connection_forgets_all_but_whether_it_is_safe_to_bootstrap() {
+        let mut lifecycle = Lifecycle::default();
+        lifecycle.enter_primary();
+        lifecycle.set_safe_to_bootstrap(true);
+        assert!(lifecycle.show_connected() && !lifecycle.show_connected());
+        assert!(lifecycle.takes_part() && lifecycle.leave() && !lifecycle.takes_part());
+        lifecycle.diverge();
+        assert!(!lifecycle.disconnect(), "it was leaving already");
+        assert!(lifecycle.is_awaited() && lifecycle.has_diverged() && !lifecycle.is_excluded());
+        lifecycle.connect(false, true);
+        assert!(lifecycle.is_safe_to_bootstrap() && lifecycle.is_server_running());
+        assert!(!lifecycle.is_leaving() && !lifecycle.is_connected() && !lifecycle.is_primary());
+    }
+}
