@@ -26,6 +26,12 @@ use crate::worker::Worker;
 /// How long the server's threads get to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a node that is bootstrapped without grastate.dat looks for a primary component of its cluster.
+const LIVING_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often a waiting thread looks.
+const POLL: Duration = Duration::from_millis(2);
+
 /// Why connect() failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -99,14 +105,21 @@ pub fn connect(
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
     }
-    let request = Request {
+    let aim = match bootstrap {
+        true => Aim::Bootstrap,
+        false => Aim::Join,
+    };
+    let mut request = Request {
         name,
         url,
         donor,
-        bootstrap,
+        aim,
         cluster,
         options,
     };
+    if bootstrap && node.is_unvouched() && joins_living(node, &mut request) {
+        return Ok(());
+    }
     match attempt(node, &request, Past::GoesOn) {
         Err(ConnectError::Stranger(address)) => {
             node.logger.info(format!(
@@ -124,9 +137,24 @@ struct Request<'a> {
     name: &'a str,
     url: &'a str,
     donor: &'a str,
-    bootstrap: bool,
+    aim: Aim,
     cluster: ClusterUrl,
     options: Options,
+}
+
+/// How the node is to come into a primary component.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    Join,
+    /// As [`Aim::Join`], but only if there is one within [`LIVING_PATIENCE`].
+    JoinLiving,
+    Bootstrap,
+}
+
+impl Request<'_> {
+    fn bootstraps(&self) -> bool {
+        self.aim == Aim::Bootstrap
+    }
 }
 
 /// What becomes of the log of an earlier process.
@@ -134,6 +162,32 @@ struct Request<'a> {
 enum Past {
     GoesOn,
     Dropped,
+}
+
+/// A node that is bootstrapped without grastate.dat joins a primary component that has gone on without it, if one is there: that
+/// component never follows such a bootstrap, and once its server runs this node could not take a snapshot any more (rule 11,
+/// galera.galera_wsrep_new_cluster). False if it found none.
+fn joins_living(node: &Arc<Node>, request: &mut Request) -> bool {
+    let peers = setup::peer_addresses(&request.cluster, &request.options);
+    if peers.is_empty() || !node.has_history() {
+        return false;
+    }
+    node.logger.info(format!(
+        "bootstrapped without grastate.dat: this node first looks for {} s whether a primary component of its cluster is at {}",
+        LIVING_PATIENCE.as_secs(),
+        peers.join(", ")
+    ));
+    request.aim = Aim::JoinLiving;
+    let joined = attempt(node, request, Past::GoesOn);
+    request.aim = Aim::Bootstrap;
+    match joined {
+        Ok(()) => node.logger.info(
+            "this node joins the primary component that it found, in place of a bootstrap; for a cluster of its own start it \
+             without the others' addresses",
+        ),
+        Err(ref error) => node.logger.info(format!("nothing to join ({error}): this node is bootstrapped")),
+    }
+    joined.is_ok()
 }
 
 /// Connects once.
@@ -144,7 +198,7 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     let incarnation = me.incarnation;
     // It may take a while: nobody is to find this node before.
     let unvouched = node.is_unvouched();
-    let local = node.local_position(request.bootstrap && unvouched);
+    let local = node.local_position(request.bootstraps() && unvouched);
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
     let start = engine_start(node, request, &votes, me, local, unvouched)?;
@@ -154,7 +208,7 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     };
     // An operator who bootstraps this node wants its data.
     let is_blank = node.peek(|core| core.grastate.says_nothing());
-    let has_consent = past == Past::GoesOn && !request.bootstrap && is_blank;
+    let has_consent = past == Past::GoesOn && !request.bootstraps() && is_blank;
     let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
     let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
@@ -169,7 +223,10 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     line.lets_data_go = has_consent;
     let started = begin(node, line, start, request.donor)
         .and_then(|()| check_expected(node, cluster, options))
-        .and_then(|()| wait_for_view(node, cluster, options, has_consent));
+        .and_then(|()| match request.aim {
+            Aim::JoinLiving => wait_for_living(node, request),
+            Aim::Join | Aim::Bootstrap => wait_for_view(node, request, has_consent),
+        });
     if let Err(error) = started {
         // Nobody waits for a node that is not connected.
         node.with(|core| core.node(Event::Disconnect));
@@ -200,7 +257,7 @@ fn engine_start(
     (local, untouched): (Gtid, bool),
     unvouched: bool,
 ) -> Result<Start, ConnectError> {
-    let (options, bootstrap) = (&request.options, request.bootstrap);
+    let (options, bootstrap) = (&request.options, request.bootstraps());
     if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
             "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
@@ -252,37 +309,32 @@ fn check_expected(
     }
 }
 
+/// Waits for a primary component that is there now.
+fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
+    let until = Instant::now() + LIVING_PATIENCE;
+    while !is_admitted(node, request, true)? {
+        if let Some(reason) = node.peek(|core| core.progress.refused.clone()) {
+            return Err(ConnectError::Refused(reason));
+        }
+        if Instant::now() >= until {
+            return Err(no_primary(request, LIVING_PATIENCE.as_millis() as u64));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
 /// `has_consent`: an operator lets this node's data be replaced.
-fn wait_for_view(
-    node: &Node,
-    cluster: &ClusterUrl,
-    options: &Options,
-    has_consent: bool,
-) -> Result<(), ConnectError> {
-    let addresses = setup::peer_addresses(cluster, options);
-    let timeout_ms = options.duration_ms("pc.wait_prim_timeout");
-    let wait = options.bool("pc.wait_prim");
+fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<(), ConnectError> {
+    let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
+    let wait = request.options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
     loop {
-        let (admitted, refused, failed) = node.peek(|core| {
-            let progress = &core.progress;
-            (
-                progress.admitted,
-                progress.refused.clone(),
-                progress.failed.clone(),
-            )
-        });
-        if let Some(text) = failed {
-            return Err(ConnectError::Failed(text));
-        }
-        if let Some(stranger) = node.peek(|core| core.only_stranger(&addresses)) {
-            if has_consent && !admitted {
-                return Err(ConnectError::Stranger(stranger));
-            }
-        }
+        let admitted = is_admitted(node, request, has_consent)?;
+        let refused = node.peek(|core| core.progress.refused.clone());
         // Only while nobody is reached it is open whose data this node will have.
         if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(POLL);
             continue;
         }
         // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
@@ -297,14 +349,31 @@ fn wait_for_view(
             return Ok(());
         }
         if Instant::now() >= until {
-            let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
-            return Err(ConnectError::NoPrimary {
-                timeout_ms,
-                peers: peers.join(", "),
-            });
+            return Err(no_primary(request, timeout_ms));
         }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(POLL);
     }
+}
+
+/// True once a component has taken this node in; an error once it is known that none will.
+fn is_admitted(node: &Node, request: &Request, has_consent: bool) -> Result<bool, ConnectError> {
+    let (admitted, failed) =
+        node.peek(|core| (core.progress.admitted, core.progress.failed.clone()));
+    if let Some(text) = failed {
+        return Err(ConnectError::Failed(text));
+    }
+    let addresses = setup::peer_addresses(&request.cluster, &request.options);
+    let stranger = node.peek(|core| core.only_stranger(&addresses));
+    match stranger.filter(|_| has_consent && !admitted) {
+        Some(stranger) => Err(ConnectError::Stranger(stranger)),
+        None => Ok(admitted),
+    }
+}
+
+fn no_primary(request: &Request, timeout_ms: u64) -> ConnectError {
+    let peers = request.cluster.peers.iter().map(ToString::to_string);
+    let peers = peers.collect::<Vec<_>>().join(", ");
+    ConnectError::NoPrimary { timeout_ms, peers }
 }
 
 /// disconnect(): leaves the cluster, gives the server its final view, and closes everything.
@@ -326,12 +395,12 @@ pub fn disconnect(node: &Node) {
         if forced && nobody || asked.elapsed() >= CLOSE_PATIENCE {
             break;
         }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(POLL);
     }
     let until = Instant::now() + CLOSE_PATIENCE;
     while node.appliers.load(Ordering::SeqCst) > 0 && Instant::now() < until {
         node.with(|_| ());
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(POLL);
     }
     close(node);
 }

@@ -109,6 +109,11 @@ impl Node {
         !is_running && self.peek(|core| core.grastate.says_nothing())
     }
 
+    /// True if the write-set log of an earlier process is here. What cannot be read is told when the log is opened.
+    pub fn has_history(&self) -> bool {
+        Storage::history_on(&self.log_disk()).is_ok_and(|history| history.is_some())
+    }
+
     /// Of a database that is to be bootstrapped without grastate.dat. `passed`: --wsrep-start-position.
     fn unvouched_position(&self, passed: Gtid) -> Gtid {
         // What cannot be read is told when the log is opened.
