@@ -87,6 +87,8 @@ fn a_live_cluster_goes_over_to_tls_and_to_another_certificate() {
     (0..3).for_each(|i| trial.await_size(i, 3, SOON));
     load.stop().assert_undisturbed();
     trial.kill_node(2).expect("node 3 can be killed");
+    // As an operator writes it down in the end.
+    trial.settings_mut().provider_options = plain.replace("socket.ssl=no", "socket.ssl=yes");
     trial.start_node(2).expect("node 3 starts again");
     trial.await_size(0, 3, JOIN);
     await_no_plaintext(&trial);
