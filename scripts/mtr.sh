@@ -113,7 +113,7 @@ trap 'exit 130' INT TERM
 cd "$mtr_dir"
 # setsid, setpriv and env replace themselves by mtr: this is the id of mtr, and of the group of mtr and its workers.
 setsid ${run_as[@]+"${run_as[@]}"} env HOME="$work" WSREP_PROVIDER="$work/lib/$(basename "$provider")" \
-    perl ./mariadb-test-run.pl --vardir="$work/var" --force --max-test-fail=0 --retry=0 --testcase-timeout=3 \
+    perl ./mariadb-test-run.pl --vardir="$work/var" --force --max-test-fail=0 --retry=0 --testcase-timeout=8 \
     --parallel="$parallel" ${options[@]+"${options[@]}"} ${tests[@]+"${tests[@]}"} \
     > "$log" 2>&1 < /dev/null &
 mtr_pid=$!
