@@ -100,6 +100,14 @@ impl From<SocketAddr> for HostPort {
     }
 }
 
+/// The address that the user knows a peer by: the one that was called, or the caller's IP address.
+pub(crate) fn label(called: Option<&HostPort>, remote: SocketAddr) -> String {
+    match called {
+        Some(called) => called.to_string(),
+        None => remote.ip().to_canonical().to_string(),
+    }
+}
+
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {

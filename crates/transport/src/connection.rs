@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
+use crate::address::label;
 use crate::frame::{Frame, FrameDecoder, FrameKind, PREAMBLE};
 use crate::handshake::MAX_HANDSHAKE_BYTES;
 use crate::queue::SendQueue;
@@ -93,12 +94,9 @@ impl Connection {
         connection
     }
 
-    /// The address that the user knows it by: the one that was called, or the caller's IP address.
+    /// The address that the user knows it by.
     pub fn label(&self) -> String {
-        match &self.target {
-            Some(target) => target.to_string(),
-            None => self.remote.ip().to_canonical().to_string(),
-        }
+        label(self.target.as_ref(), self.remote)
     }
 
     /// True if this side was called, and has not heard a byte.

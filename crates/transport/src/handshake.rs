@@ -262,16 +262,24 @@ impl Gossip {
     }
 }
 
+/// The first byte of a TLS record with an alert.
+pub(crate) const TLS_ALERT: u8 = 0x15;
+/// The first byte of a TLS record of a handshake.
+pub(crate) const TLS_HANDSHAKE: u8 = 0x16;
+
 /// What to say of a peer whose first bytes, or later ones, are no valid handshake.
 pub(crate) fn describe_invalid(address: &str, error: &FrameError) -> (RejectReason, String) {
     match error {
-        // A TLS record: an alert, or a handshake.
-        FrameError::ForeignProtocol(first) if matches!(first.first(), Some(0x15 | 0x16)) => (
-            RejectReason::ForeignProtocol,
-            format!(
-                "peer {address} speaks TLS, this node does not: set the same socket.ssl on all nodes"
-            ),
-        ),
+        FrameError::ForeignProtocol(first)
+            if matches!(first.first(), Some(&(TLS_ALERT | TLS_HANDSHAKE))) =>
+        {
+            (
+                RejectReason::ForeignProtocol,
+                format!(
+                    "peer {address} speaks TLS, this node does not: set the same socket.ssl on all nodes"
+                ),
+            )
+        }
         FrameError::ForeignProtocol(first) => (
             RejectReason::ForeignProtocol,
             format!(

@@ -39,16 +39,6 @@ pub(crate) struct Task {
     pub user_timeout_ms: u32,
 }
 
-impl Task {
-    /// The address that the user knows the peer by.
-    pub fn label(&self) -> String {
-        match &self.target {
-            Some(target) => target.to_string(),
-            None => self.remote.ip().to_canonical().to_string(),
-        }
-    }
-}
-
 /// What became of a socket.
 #[derive(Debug)]
 pub(crate) struct Outcome {

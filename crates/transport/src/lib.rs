@@ -61,6 +61,7 @@ mod resolver;
 mod security;
 mod socket;
 mod stream;
+mod traffic;
 
 pub use address::HostPort;
 pub use config::{AllowAddress, Identity, MeshConfig};

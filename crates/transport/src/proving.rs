@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 
+use crate::address::label;
 use crate::connection::Connection;
 use crate::frame::FrameKind;
 use crate::handshaker::{Fault, Handshaker, Outcome, Task};
@@ -119,10 +120,7 @@ impl Mesh {
     }
 
     fn not_proven(&mut self, remote: SocketAddr, target: Option<HostPort>, fault: Fault) {
-        let label = match &target {
-            Some(target) => target.to_string(),
-            None => remote.ip().to_canonical().to_string(),
-        };
+        let label = label(target.as_ref(), remote);
         match fault {
             Fault::Connect(kind) => {
                 if let Some(target) = target {

@@ -10,20 +10,6 @@ use std::time::Duration;
 use common::*;
 use trireme_transport::*;
 
-fn call(node: &Node) -> TcpStream {
-    let stream = TcpStream::connect(node.address.literal().unwrap()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// Everything until the other side closes.
-fn read_out(mut stream: TcpStream) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A reset is as good as an end.
-    let _ = stream.read_to_end(&mut bytes);
-    bytes
-}
-
 /// A frame as the documentation of the wire format has it, with a checksum of our own.
 fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u32).to_le_bytes();
@@ -33,7 +19,7 @@ fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 
 /// Joins by hand, as a peer with an incarnation greater than the node's.
 fn join_by_hand(node: &Node, id: u8) -> TcpStream {
-    let mut stream = call(node);
+    let mut stream = node.call();
     let mut who = identity(id);
     who.listen_addr = "127.0.0.1:1".to_owned();
     let hello = Hello {
@@ -102,7 +88,7 @@ fn no_common_version() {
 fn garbage_is_reported_once_and_the_node_goes_on() {
     let a = Node::start(1, &[]);
     for _ in 0..3 {
-        let mut stream = call(&a);
+        let mut stream = a.call();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         assert_eq!(read_out(stream), b"");
     }
@@ -132,7 +118,7 @@ fn a_galera_node_is_recognised() {
         "{text}"
     );
     // It says nothing when it calls.
-    let silent = call(&a);
+    let silent = a.call();
     assert!(
         a.wait_rejected(RejectReason::Timeout)
             .contains("sent nothing for 500 ms")
@@ -144,7 +130,7 @@ fn a_galera_node_is_recognised() {
 #[test]
 fn a_galera_node_that_hangs_up_first_is_recognised() {
     let a = Node::start(1, &[]);
-    let silent = call(&a);
+    let silent = a.call();
     std::thread::sleep(Duration::from_millis(300));
     drop(silent);
     let text = a.wait_rejected(RejectReason::Timeout);
@@ -158,7 +144,7 @@ fn a_galera_node_that_hangs_up_first_is_recognised() {
 #[test]
 fn a_tls_peer_is_recognised() {
     let a = Node::start(1, &[]);
-    call(&a)
+    a.call()
         .write_all(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc])
         .unwrap();
     assert!(
@@ -181,7 +167,7 @@ fn malformed_handshakes_are_refused() {
         raw_frame(16, b"data before the handshake"),
         raw_frame(99, b""),
     ] {
-        let mut stream = call(&a);
+        let mut stream = a.call();
         stream.write_all(&[&PREAMBLE[..], &frame].concat()).unwrap();
         let answer = read_out(stream);
         assert_eq!(answer[..8], PREAMBLE);
@@ -242,7 +228,7 @@ fn the_greater_incarnation_obeys() {
     }
     .encode();
     let call_as_first = |has_link: u8| {
-        let mut stream = call(&a);
+        let mut stream = a.call();
         stream
             .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello)].concat())
             .unwrap();
@@ -280,7 +266,7 @@ fn the_greater_incarnation_obeys() {
 fn a_second_connection_is_refused_while_the_first_stands() {
     let a = Node::start(1, &[]);
     let mut first = join_by_hand(&a, 9);
-    let mut second = call(&a);
+    let mut second = a.call();
     let mut who = identity(9);
     who.listen_addr = "127.0.0.1:1".to_owned();
     let hello = Hello {
@@ -343,8 +329,8 @@ fn silent_callers_are_bounded() {
     let mut patient = config(&[]);
     patient.handshake_timeout_ms = 60_000;
     let a = Node::with(patient, identity(1));
-    let mut first = call(&a);
-    let crowd: Vec<TcpStream> = (0..64).map(|_| call(&a)).collect();
+    let mut first = a.call();
+    let crowd: Vec<TcpStream> = (0..64).map(|_| a.call()).collect();
     let end = first.read(&mut [0]).map_err(|e| e.kind());
     assert!(
         matches!(end, Ok(0) | Err(std::io::ErrorKind::ConnectionReset)),
@@ -406,7 +392,7 @@ fn a_node_takes_so_many_peers_and_no_more() {
     let a = Node::start(1, &[]);
     let peers: Vec<_> = (2..130).map(|id| join_by_hand(&a, id)).collect();
     assert_eq!(a.linked().len(), peers.len());
-    let mut stream = call(&a);
+    let mut stream = a.call();
     let hello = Hello {
         versions: (1, 1),
         identity: identity(200),

@@ -3,7 +3,6 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -13,20 +12,6 @@ use trireme_transport::*;
 /// A node's protection with a certificate of `ca`.
 fn of(ca: &Party) -> Security {
     Security::new(ca.issue("node", NOW).credentials(ca), true, false)
-}
-
-fn call(node: &Node) -> TcpStream {
-    let stream = TcpStream::connect(node.address.literal().unwrap()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// Everything until the other side closes.
-fn read_out(mut stream: TcpStream) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A reset is as good as an end.
-    let _ = stream.read_to_end(&mut bytes);
-    bytes
 }
 
 #[test]
@@ -58,10 +43,7 @@ fn nodes_mesh_and_speak_encrypted() {
 
 #[test]
 fn large_and_small_frames_arrive_in_order() {
-    let tls = of(&Party::authority("ca"));
-    let a = Node::with(secure(&[], &tls), identity(1));
-    let b = Node::with(secure(&[&a.address], &tls), identity(2));
-    wait_meshed(&[&a, &b]);
+    let (a, b) = meshed(&of(&Party::authority("ca")));
     // More than sockets hold, and more than one hold of the lock encrypts.
     let frames: Vec<Vec<u8>> = (0..200u32)
         .map(|i| vec![i as u8; [3, 900, 16 << 10, 70_000, 1 << 20][i as usize % 5]])
@@ -88,10 +70,7 @@ fn large_and_small_frames_arrive_in_order() {
 
 #[test]
 fn last_words_are_heard() {
-    let tls = of(&Party::authority("ca"));
-    let a = Node::with(secure(&[], &tls), identity(1));
-    let b = Node::with(secure(&[&a.address], &tls), identity(2));
-    wait_meshed(&[&a, &b]);
+    let (a, b) = meshed(&of(&Party::authority("ca")));
     {
         let mut core = a.lock();
         let frame = Frame::new(b"", Some(vec![7; 300_000].into())).unwrap();
@@ -214,7 +193,7 @@ fn silent_and_half_open_callers_lock_nobody_out() {
     let a = Node::with(slow, identity(1));
     let mut held = Vec::new();
     for i in 0..300u32 {
-        let mut stream = call(&a);
+        let mut stream = a.call();
         // Some begin a record that they never finish.
         if i % 2 == 0 {
             stream.write_all(&[0x16, 3, 1, 2, 0, 1]).unwrap();
@@ -241,8 +220,8 @@ fn silent_and_half_open_callers_lock_nobody_out() {
 #[test]
 fn a_handshake_that_does_not_end_is_given_up() {
     let a = Node::with(secure(&[], &of(&Party::authority("ca"))), identity(1));
-    let silent = call(&a);
-    let mut begun = call(&a);
+    let silent = a.call();
+    let mut begun = a.call();
     begun.write_all(&[0x16, 3, 1, 2, 0]).unwrap();
     let text = a.wait_rejected(RejectReason::Timeout);
     assert!(text.contains("500 ms"), "{text}");
@@ -257,7 +236,7 @@ fn a_peer_that_proves_nothing_hears_nothing() {
         b"\x16\x03\x01\x00\x05hello",
         b"\x80\x00\x00",
     ] {
-        let mut stream = call(&a);
+        let mut stream = a.call();
         stream.write_all(said).unwrap();
         let answer = read_out(stream);
         // A TLS alert at most.
@@ -267,17 +246,14 @@ fn a_peer_that_proves_nothing_hears_nothing() {
         );
     }
     // Plain TCP is told that this is TLS, not the cluster's name.
-    let mut stream = call(&a);
+    let mut stream = a.call();
     stream.write_all(&PREAMBLE).unwrap();
     assert_eq!(read_out(stream), [0x15, 3, 3, 0, 2, 2, 40]);
 }
 
 #[test]
 fn an_isolated_node_takes_no_proven_peers() {
-    let tls = of(&Party::authority("ca"));
-    let a = Node::with(secure(&[], &tls), identity(1));
-    let b = Node::with(secure(&[&a.address], &tls), identity(2));
-    wait_meshed(&[&a, &b]);
+    let (a, b) = meshed(&of(&Party::authority("ca")));
     a.lock().mesh.set_isolated(true);
     b.wait_down(a.id);
     std::thread::sleep(Duration::from_millis(300));

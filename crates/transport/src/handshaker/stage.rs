@@ -10,15 +10,14 @@ use trireme_mutants::{Mutant, planted};
 use trireme_tls::{Failure, Handshake, Progress, Role, Session};
 
 use super::{Fault, Task};
+use crate::address::label;
 use crate::frame::PREAMBLE;
-use crate::handshake::describe_invalid;
+use crate::handshake::{TLS_ALERT, TLS_HANDSHAKE, describe_invalid};
 use crate::stream::Stream;
 use crate::{FrameError, HostPort, RejectReason, Security, socket};
 
-/// The first byte of a TLS record of the handshake.
-const TLS_FIRST_BYTE: u8 = 0x16;
 /// A TLS record with the alert "handshake failure": to a node that speaks plain TCP it says that this one does not.
-const ALERT: [u8; 7] = [0x15, 3, 3, 0, 2, 2, 40];
+const ALERT: [u8; 7] = [TLS_ALERT, 3, 3, 0, 2, 2, 40];
 /// The preamble and Hello of a peer without TLS are shorter.
 const HELLO_BYTES: usize = 8 << 10;
 
@@ -58,7 +57,7 @@ pub(crate) struct About {
 impl Stage {
     pub fn new(task: Task) -> (Stage, About) {
         let about = About {
-            label: task.label(),
+            label: label(task.target.as_ref(), task.remote),
             target: task.target,
             security: task.security,
             user_timeout_ms: task.user_timeout_ms,
@@ -135,7 +134,7 @@ fn listening(tcp: TcpStream, about: &About) -> Step {
         Err(_) => return Step::Failed(Fault::Displaced), // it came and went
     }
     match (first[0], about.security.to_accept()) {
-        (TLS_FIRST_BYTE, Some(credentials)) => {
+        (TLS_HANDSHAKE, Some(credentials)) => {
             begin(Handshake::new(credentials, Role::Acceptor, tcp), about)
         }
         // The mesh says what is wrong with others.

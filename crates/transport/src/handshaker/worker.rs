@@ -120,7 +120,7 @@ impl Worker {
                     .register(self.poll.registry(), Token(token))
                     .is_ok();
             if !is_watched {
-                outcomes.push(job.ends(Err(Fault::Displaced)));
+                outcomes.push(job.fails(Fault::Displaced));
                 continue;
             }
             self.next_token += 1;
@@ -184,7 +184,7 @@ impl Worker {
             if let Some(job) = self.jobs.remove(&token) {
                 let limit_ms = u64::try_from(job.limit.as_millis()).unwrap_or(u64::MAX);
                 let fault = job.stage.timed_out(&job.about, limit_ms);
-                outcomes.push(job.ends(Err(fault)));
+                outcomes.push(job.fails(fault));
             }
         }
     }
@@ -195,30 +195,30 @@ impl Job {
     #[allow(clippy::result_large_err)] // the end is no exception
     fn step(self) -> Result<Job, Outcome> {
         let Job { stage, about, .. } = self;
-        match stage.step(&about) {
-            Step::Waiting(stage) => Ok(Job {
-                stage,
-                about,
-                ..self
-            }),
-            Step::Done(stream) => Err(Outcome {
-                remote: self.remote,
-                target: about.target,
-                result: Ok(stream),
-            }),
-            Step::Failed(fault) => Err(Outcome {
-                remote: self.remote,
-                target: about.target,
-                result: Err(fault),
-            }),
-        }
+        let result = match stage.step(&about) {
+            Step::Waiting(stage) => {
+                return Ok(Job {
+                    stage,
+                    about,
+                    ..self
+                });
+            }
+            Step::Done(stream) => Ok(stream),
+            Step::Failed(fault) => Err(fault),
+        };
+        Err(Outcome {
+            remote: self.remote,
+            target: about.target,
+            result,
+        })
     }
 
-    fn ends(self, result: Result<crate::stream::Stream, Fault>) -> Outcome {
+    /// Comes to nothing.
+    fn fails(self, fault: Fault) -> Outcome {
         Outcome {
             remote: self.remote,
             target: self.about.target,
-            result,
+            result: Err(fault),
         }
     }
 }

@@ -3,6 +3,8 @@
 // Each test binary uses its part.
 #![allow(dead_code)]
 
+use std::io::Read;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -60,6 +62,22 @@ pub fn secure(seeds: &[&HostPort], security: &Security) -> MeshConfig {
     }
 }
 
+/// Everything until the other side closes.
+pub fn read_out(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A reset is as good as an end.
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+/// Two nodes that are connected.
+pub fn meshed(security: &Security) -> (Node, Node) {
+    let a = Node::with(secure(&[], security), identity(1));
+    let b = Node::with(secure(&[&a.address], security), identity(2));
+    wait_meshed(&[&a, &b]);
+    (a, b)
+}
+
 impl Node {
     pub fn start(id: u8, seeds: &[&HostPort]) -> Self {
         Self::with(config(seeds), identity(id))
@@ -99,6 +117,13 @@ impl Node {
             stop,
             reactor,
         }
+    }
+
+    /// A caller without a mesh.
+    pub fn call(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address.literal().unwrap()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Core> {
