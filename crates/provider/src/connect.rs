@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::Start;
-use trireme_group::{Member, unvouched_override};
+use trireme_group::{Member, Uuid, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
@@ -109,24 +109,23 @@ pub fn connect(
         true => Aim::Bootstrap,
         false => Aim::Join,
     };
-    let mut request = Request {
+    let request = Request {
         name,
         url,
         donor,
-        aim,
         cluster,
         options,
     };
-    if bootstrap && node.is_unvouched() && joins_living(node, &mut request) {
+    if bootstrap && node.is_unvouched() && joins_living(node, &request) {
         return Ok(());
     }
-    match attempt(node, &request, Past::GoesOn) {
+    match attempt(node, &request, aim, Past::GoesOn) {
         Err(ConnectError::Stranger(address)) => {
             node.logger.info(format!(
                 "the node at {address} has the data of another cluster than this node's write-set log, and grastate.dat was \
                  removed: this node's own log and data are dropped, and it joins that cluster by a full state transfer"
             ));
-            attempt(node, &request, Past::Dropped)
+            attempt(node, &request, aim, Past::Dropped)
         }
         result => result,
     }
@@ -137,7 +136,6 @@ struct Request<'a> {
     name: &'a str,
     url: &'a str,
     donor: &'a str,
-    aim: Aim,
     cluster: ClusterUrl,
     options: Options,
 }
@@ -151,12 +149,6 @@ enum Aim {
     Bootstrap,
 }
 
-impl Request<'_> {
-    fn bootstraps(&self) -> bool {
-        self.aim == Aim::Bootstrap
-    }
-}
-
 /// What becomes of the log of an earlier process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Past {
@@ -167,7 +159,7 @@ enum Past {
 /// A node that is bootstrapped without grastate.dat joins a primary component that has gone on without it, if one is there: that
 /// component never follows such a bootstrap, and once its server runs this node could not take a snapshot any more (rule 11,
 /// galera.galera_wsrep_new_cluster). False if it found none.
-fn joins_living(node: &Arc<Node>, request: &mut Request) -> bool {
+fn joins_living(node: &Arc<Node>, request: &Request) -> bool {
     let peers = setup::peer_addresses(&request.cluster, &request.options);
     if peers.is_empty() || !node.has_history() {
         return false;
@@ -177,9 +169,7 @@ fn joins_living(node: &Arc<Node>, request: &mut Request) -> bool {
         LIVING_PATIENCE.as_secs(),
         peers.join(", ")
     ));
-    request.aim = Aim::JoinLiving;
-    let joined = attempt(node, request, Past::GoesOn);
-    request.aim = Aim::Bootstrap;
+    let joined = attempt(node, request, Aim::JoinLiving, Past::GoesOn);
     match joined {
         Ok(()) => node.logger.info(
             "this node joins the primary component that it found, in place of a bootstrap; for a cluster of its own start it \
@@ -191,24 +181,31 @@ fn joins_living(node: &Arc<Node>, request: &mut Request) -> bool {
 }
 
 /// Connects once.
-fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), ConnectError> {
+fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<(), ConnectError> {
     let (cluster, options) = (&request.cluster, &request.options);
     let votes = setup::open_votes(options)?;
     let me = this_member(node, options, &votes)?;
     let incarnation = me.incarnation;
+    let (bootstraps, unvouched) = (aim == Aim::Bootstrap, node.is_unvouched());
     // It may take a while: nobody is to find this node before.
-    let unvouched = node.is_unvouched();
-    let local = node.local_position(request.bootstraps() && unvouched);
+    let (local, untouched) = node.local_position(bootstraps && unvouched);
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
-    let start = engine_start(node, request, &votes, me, local, unvouched)?;
+    let fresh = match bootstraps {
+        true => Some(fresh_history(node, local, unvouched)?),
+        false => None,
+    };
+    let start = engine_start(node, request, &votes, me)?;
     let start = Start {
         recover: start.recover && past == Past::GoesOn,
+        bootstrap: fresh,
+        local,
+        untouched,
         ..start
     };
     // An operator who bootstraps this node wants its data.
     let is_blank = node.peek(|core| core.grastate.says_nothing());
-    let has_consent = past == Past::GoesOn && !request.bootstraps() && is_blank;
+    let has_consent = past == Past::GoesOn && !bootstraps && is_blank;
     let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
     let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
@@ -223,7 +220,7 @@ fn attempt(node: &Arc<Node>, request: &Request, past: Past) -> Result<(), Connec
     line.lets_data_go = has_consent;
     let started = begin(node, line, start, request.donor)
         .and_then(|()| check_expected(node, cluster, options))
-        .and_then(|()| match request.aim {
+        .and_then(|()| match aim {
             Aim::JoinLiving => wait_for_living(node, request),
             Aim::Join | Aim::Bootstrap => wait_for_view(node, request, has_consent),
         });
@@ -249,32 +246,32 @@ fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, 
     })
 }
 
-fn engine_start(
-    node: &Node,
-    request: &Request,
-    votes: &Votes,
-    me: Member,
-    (local, untouched): (Gtid, bool),
-    unvouched: bool,
-) -> Result<Start, ConnectError> {
-    let (options, bootstrap) = (&request.options, request.bootstraps());
-    if bootstrap && !local.uuid.is_nil() && local.seqno < 0 {
+/// The name of the history, or of the override, that a bootstrap makes.
+fn fresh_history(node: &Node, local: Gtid, unvouched: bool) -> Result<Uuid, ConnectError> {
+    if !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
             "the position in history {} is unknown (no --wsrep-start-position after a crash?): a new history \
              begins; nodes of the old one will need a full state transfer",
             local.uuid
         ));
     }
-    let start = setup::start(options, votes, me);
-    let name = |id| match unvouched && local.is_known() {
+    let id = random_uuid()?;
+    Ok(match unvouched && local.is_known() {
         true => unvouched_override(id),
         false => id,
-    };
+    })
+}
+
+fn engine_start(
+    node: &Node,
+    request: &Request,
+    votes: &Votes,
+    me: Member,
+) -> Result<Start, ConnectError> {
+    let options = &request.options;
+    let start = setup::start(options, votes, me);
     Ok(Start {
         flushes_apart: true,
-        local,
-        untouched,
-        bootstrap: bootstrap.then(random_uuid).transpose()?.map(name),
         // A database that was in a cluster has a past, also without grastate.dat.
         expect: setup::expected(options)?
             .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),

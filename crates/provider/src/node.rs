@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
 use trireme_node::Station;
-use trireme_replicator::{Answer, Event, Ticket, TrxId, Work};
+use trireme_replicator::{Answer, Event, Gtid, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
 use crate::core::Core;
@@ -34,6 +34,8 @@ pub struct Node {
     pub max_ws_bytes: AtomicU64,
     /// True once the server's storage engines are up.
     pub server_running: AtomicBool,
+    /// The database's position, as the server's own --wsrep-recover has it: nothing moves it until the server runs.
+    pub recovered: OnceLock<Gtid>,
 }
 
 impl Node {
@@ -47,6 +49,7 @@ impl Node {
             executing: Mutex::new(HashSet::new()),
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
             server_running: AtomicBool::new(false),
+            recovered: OnceLock::new(),
         }
     }
 

@@ -144,6 +144,9 @@ impl Node {
 
     /// The server's own `--wsrep-recover`. None: it failed, which was told.
     fn ask_server(&self) -> Option<Gtid> {
+        if let Some(recovered) = self.recovered.get() {
+            return Some(*recovered);
+        }
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
              --wsrep-recover for it",
@@ -152,7 +155,7 @@ impl Node {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                Some(recovered)
+                Some(*self.recovered.get_or_init(|| recovered))
             }
             Err(error) => {
                 self.logger.warn(format!(
