@@ -201,8 +201,7 @@ impl Replicator {
             return;
         };
         if !self.may_write() {
-            self.out.push(Action::Recall { parcel });
-            return self.give_up(held.sent, false);
+            return self.drop_held(&held);
         }
         match self.may_go() {
             true => self.let_go(held),
@@ -218,15 +217,18 @@ impl Replicator {
             }
             match self.unsent.next_held() {
                 Some(held) if self.may_write() => self.let_go(held),
-                Some(held) => {
-                    if let Some(parcel) = held.draft.parcel() {
-                        self.out.push(Action::Recall { parcel });
-                    }
-                    self.give_up(held.sent, false)
-                }
+                Some(held) => self.drop_held(&held),
                 None => {}
             }
         }
+    }
+
+    /// It is not submitted any more, and the group forgets its bulk payload.
+    fn drop_held(&mut self, held: &Held) {
+        if let Some(parcel) = held.draft.parcel() {
+            self.out.push(Action::Recall { parcel });
+        }
+        self.give_up(held.sent, false);
     }
 
     fn let_go(&mut self, held: Held) {
