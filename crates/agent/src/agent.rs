@@ -50,14 +50,14 @@ impl Agent {
         };
         let listener = TcpListener::bind(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let office = Office {
+        let desk = Desk {
             readings: Mutex::new(Readings {
                 database: Database::new(login.clone(), SERVER_PATIENCE),
                 last: None,
             }),
             freshness: Freshness::start(login)?,
         };
-        http::serve(listener, move |request| office.answer(request))?;
+        http::serve(listener, move |request| desk.answer(request))?;
         Ok(Self { address })
     }
 
@@ -74,12 +74,13 @@ struct Readings {
     last: Option<(Instant, Seen)>,
 }
 
-struct Office {
+/// Answers requests from readings of the server.
+struct Desk {
     readings: Mutex<Readings>,
     freshness: Freshness,
 }
 
-impl Office {
+impl Desk {
     fn answer(&self, request: Request) -> Response {
         let seen = self.read();
         let seen = seen.as_ref().as_ref();
