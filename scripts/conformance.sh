@@ -107,7 +107,7 @@ echo "$(lines "$ours") passed; of the $(lines "$galera") that Galera passes, $(l
 [ "${#options[@]}" = "$([ "$big" = no ] && echo 0 || echo 1)" ] || { [ -z "$lost" ]; exit; }
 key="| $version | $big |"
 commit=${TRIREME_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
-row="$key $(lines "$ours") | $(lines "$galera") | $(lines "$lost") | $(lines "$gained") | $commit | $(date -u +%F) | $(paste -sd, <<<"$lost" | sed 's/,/, /g') |"
+row="$key $(lines "$ours") | $(lines "$galera") | $(lines "$lost") | $(lines "$gained") | $commit | $(date -u +%F) | ${lost//$'\n'/, } |"
 { grep -vF "$key" docs/conformance.md; echo "$row"; } > docs/conformance.md.new
 mv docs/conformance.md.new docs/conformance.md
 [ -z "$lost" ]

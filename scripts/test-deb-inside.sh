@@ -18,6 +18,7 @@ check() { local what=$1; shift; "$@" >> "$log" 2>&1 || fail "$what"; }
 apt() { DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@" >> "$log" 2>&1; }
 sql() { mariadb -N -B -e "$1" 2>> "$log"; }
 status_of() { sql "SHOW STATUS LIKE '$1'" | cut -f 2; }
+status_is() { [ "$(status_of "$1")" = "$2" ]; }
 
 # Waits until COMMAND succeeds, at most 60 s.
 eventually() {
@@ -101,8 +102,8 @@ check "an upgrade keeps the administrator's configuration" md5sum -c /tmp/change
 
 say "a node bootstraps with the sample configuration"
 start_server --wsrep-new-cluster
-eventually "the node is ready" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_ready'\" | grep -q ON"
-[ "$(status_of wsrep_provider_name)" = Trireme ] || fail "the provider is $(status_of wsrep_provider_name)"
+eventually "the node is ready" status_is wsrep_ready ON
+status_is wsrep_provider_name Trireme || fail "the provider is $(status_of wsrep_provider_name)"
 check "the node takes writes" sql "CREATE DATABASE deb; CREATE TABLE deb.t (a INT PRIMARY KEY); INSERT INTO deb.t VALUES (1)"
 
 say "an arbitrator starts as its unit says"
@@ -110,10 +111,10 @@ for unit in trireme-arbitrator trireme-agent; do check "systemd takes $unit" sys
 check "systemd takes the setting for the server" sh -c "! systemd-analyze verify mariadb.service 2>&1 | grep -i trireme"
 install -d -m 0700 -o nobody $state
 start_unit trireme-arbitrator nobody
-eventually "the cluster has two members" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 2"
+eventually "the cluster has two members" status_is wsrep_cluster_size 2
 check "a write with the arbitrator" sql "INSERT INTO deb.t VALUES (2)"
 stop_unit trireme-arbitrator
-eventually "the arbitrator has left" sh -c "mariadb -N -B -e \"SHOW STATUS LIKE 'wsrep_cluster_size'\" | grep -qw 1"
+eventually "the arbitrator has left" status_is wsrep_cluster_size 1
 
 say "an agent starts as its unit says, and needs no password"
 trireme agent grant | mariadb
