@@ -1,7 +1,7 @@
 //! Where the database stands, when nobody has said: the server's own `--wsrep-recover` on the same data
-//! directory, as the distribution's service runs it before a start (contract 7.4). Containers and people who
-//! start `mariadbd` by hand leave that step out; without it a node whose database lacks nothing would take a
-//! full snapshot after a crash.
+//! directory, as the distribution's service runs it before a start
+//! (server-contract-reference.md#position-recovery). Containers and people who start `mariadbd` by hand leave that
+//! step out; without it a node whose database lacks nothing would take a full snapshot after a crash.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,5 @@
-//! Status variables (`SHOW STATUS LIKE 'wsrep_%'`): their names, types and order are part of the contract.
+//! Status variables (`SHOW STATUS LIKE 'wsrep_%'`): their names, types and order are part of the contract
+//! (server-contract-reference.md#status-variables).
 
 use std::ffi::CStr;
 

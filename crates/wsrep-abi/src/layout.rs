@@ -1,6 +1,6 @@
 //! Compile-time proof that the structs have the layout of the C ABI on 64-bit Linux.
 //!
-//! The numbers are those of sections 1.2 and 1.3 of the contract; they were checked against the C compiler's.
+//! The numbers are those of docs/server-contract-reference.md#layouts; they were checked against the C compiler's.
 
 use crate::*;
 

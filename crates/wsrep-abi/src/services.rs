@@ -1,6 +1,7 @@
 //! Optional services that the server offers or asks for through extra exported symbols.
 //!
-//! The thread, TLS and connection monitor services are left out: MariaDB never passes them (contract, section 8).
+//! The thread, TLS and connection monitor services are left out: MariaDB never passes them
+//! (server-contract-reference.md#never-offered).
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -8,8 +8,8 @@ use crate::init::{EncKey, InitArgs};
 use crate::stats::StatsVar;
 use crate::status::WsrepStatus;
 
-/// A provider as the server sees it (`struct wsrep_st`, `wsrep_t`). Section 2 of the contract tells what each call
-/// must do, on which thread it comes, and what the server makes of its result.
+/// A provider as the server sees it (`struct wsrep_st`, `wsrep_t`). docs/server-contract.md#the-calls tells what
+/// each call must do, on which thread it comes, and what the server makes of its result.
 #[repr(C)]
 pub struct Wsrep {
     /// [`crate::INTERFACE_VERSION`].

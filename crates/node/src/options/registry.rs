@@ -1,7 +1,7 @@
 //! All provider options: Galera's names, types and defaults, and Trireme's own.
 //!
-//! Measured on Galera 26.4.23 (contract, section 6.2). Options without a meaning here are accepted all the same, so that
-//! an existing configuration keeps working.
+//! Measured on Galera 26.4.23 (server-contract-reference.md#options). Options without a meaning here are accepted all
+//! the same, so that an existing configuration keeps working.
 
 use super::Phase;
 use super::value::Kind;

@@ -1,6 +1,6 @@
 //! A host program without a database: it loads the provider through its C API, as a server does, several times in one
-//! process. What is checked is the contract between server and provider; the server's part is played by `Server`
-//! (with callbacks and recv() threads) and `Transaction` (a client's thread).
+//! process. What is checked is the contract between server and provider (docs/server-contract.md); the
+//! server's part is played by `Server` (with callbacks and recv() threads) and `Transaction` (a client's thread).
 
 mod app;
 mod arbitrator;
