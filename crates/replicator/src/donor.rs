@@ -131,7 +131,14 @@ impl Replicator {
         }
         self.order.unhold();
         if !ok {
-            self.log(Level::Error, "the server could not start to send its state");
+            if let Some(joiner) = self.donates_to() {
+                // Galera's words, which the suites look for.
+                let joiner = self.context.name_of(joiner);
+                let text = format!(
+                    "State transfer to {joiner} failed: this server could not start to send; its lines above say why."
+                );
+                self.log(Level::Warn, text);
+            }
             self.end_donation(CANCELED);
         }
     }

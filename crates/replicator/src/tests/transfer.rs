@@ -286,7 +286,8 @@ fn a_donor_that_could_not_begin_has_failed() {
     assert!(fatal(&cluster, joiner).contains("failed: -125"));
     assert_eq!(cluster.comment(0), "Synced");
     let failures = cluster.nodes[0].logs.iter();
-    let failures = failures.filter(|l| l.contains("could not start to send"));
+    let failures =
+        failures.filter(|l| l.contains("State transfer to 1.0 (node1) failed: this server"));
     assert_eq!(failures.count(), 1);
 }
 
