@@ -88,7 +88,7 @@ pub fn check(options: &Options) -> Result<(), SetupError> {
     security(options).map(drop)
 }
 
-/// How connections are protected: what `socket.*` says, with the files as they are now.
+/// How connections are protected: what `socket.*` and `repl.secret_file` say, with the files as they are now.
 pub fn security(options: &Options) -> Result<Security, SetupError> {
     let text = |key| options.str(key).to_owned();
     let files = Files {
@@ -100,6 +100,14 @@ pub fn security(options: &Options) -> Result<Security, SetupError> {
         cipher: text("socket.ssl_cipher"),
     };
     let (dials_tls, accepts_both) = (options.bool("socket.ssl"), options.bool("socket.dynamic"));
+    match options.str("repl.secret_file") {
+        "" => {}
+        _ if dials_tls => return Err(TlsError::SecretAndCertificate.into()),
+        secret => {
+            let credentials = Credentials::of_secret(secret)?;
+            return Ok(Security::new(credentials, true, accepts_both));
+        }
+    }
     // Without a certificate there is only one kind to accept.
     let has_files = !files.cert.is_empty() && !files.key.is_empty();
     match dials_tls || accepts_both && has_files {
@@ -114,7 +122,7 @@ pub fn security(options: &Options) -> Result<Security, SetupError> {
 
 /// Whether [`security`] depends on an option.
 pub fn is_of_security(key: &str) -> bool {
-    key == "socket.dynamic" || key.starts_with("socket.ssl")
+    matches!(key, "socket.dynamic" | "repl.secret_file") || key.starts_with("socket.ssl")
 }
 
 /// The first connect of a data directory gives it its identity (rule 14).
@@ -351,6 +359,29 @@ mod tests {
         assert!(processes.is_sorted());
         let before_1970 = UNIX_EPOCH - std::time::Duration::from_millis(1);
         assert!(new_replica_id(before_1970).unwrap() < ids[1]);
+    }
+
+    #[test]
+    fn a_secret_takes_the_place_of_certificates() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("secret");
+        std::fs::write(&file, [b'x'; 32]).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let with = |more: &str| {
+            let text = format!("repl.secret_file={};{more}", file.display());
+            check(&Options::new("", "", &text).unwrap()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("socket.dynamic=yes"), Ok(()));
+        for both in ["socket.ssl=yes", "socket.ssl_cert=/c;socket.ssl_key=/k"] {
+            let text = with(both).unwrap_err();
+            assert!(text.contains("exclude each other"), "{text}");
+        }
+        let files = "socket.ssl=no;socket.ssl_cert=/c;socket.ssl_key=/k";
+        assert_eq!(with(files), Ok(()), "files alone do nothing");
+        assert!(is_of_security("repl.secret_file"));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(with("").unwrap_err().contains("chmod 0600"));
     }
 
     #[test]

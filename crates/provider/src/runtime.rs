@@ -225,9 +225,9 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
                 .as_mut()
                 .map(|line| line.mesh.set_security(security))
         });
-        let text =
-            "socket.*: read anew, with the files of TLS; it counts for connections from now on";
-        node.logger.info(text);
+        node.logger.info(
+            "socket.* and repl.secret_file: read anew, with the files that they name; it counts for connections from now on",
+        );
     }
     for change in changes {
         apply(node, &change)?;

@@ -1,19 +1,32 @@
 //! What this node presents, and whom it trusts.
 
+use std::sync::LazyLock;
+
+use openssl::error::ErrorStack;
+use openssl::ex_data::Index;
 use openssl::pkey::{PKey, Private};
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
-    SslVerifyMode, SslVersion,
+    Ssl, SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslRef,
+    SslSessionCacheMode, SslVerifyMode, SslVersion,
 };
 use openssl::x509::X509;
 use openssl::x509::store::X509Lookup;
 use openssl::x509::verify::X509VerifyFlags;
 
+use crate::Role;
 use crate::error::TlsError;
+use crate::secret::{Secret, Secrets};
 use crate::{failure, files};
 
 /// The fastest first, where the processor has instructions for AES.
 const SUITES: &str = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
+/// The only one that OpenSSL gives an external key of 1.3 through the callbacks of older versions.
+const SUITE_OF_SECRETS: &str = "TLS_AES_128_GCM_SHA256";
+
+/// In a session: the identity of the secret that it rests on.
+static SECRET_IN_USE: LazyLock<Result<Index<Ssl, String>, ErrorStack>> =
+    LazyLock::new(Ssl::new_ex_index);
 
 /// What an operator has configured: paths, empty if not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,17 +45,27 @@ pub struct Files {
     pub cipher: String,
 }
 
-/// Certificate, key and trust, as they were when the files were read. A clone shares them.
+/// Certificate, key and trust, or the shared secret, as they were when the files were read. A clone shares them.
 #[derive(Clone)]
 pub struct Credentials {
-    context: SslContext,
-    ca: String,
+    accepting: SslContext,
+    dialing: SslContext,
+    trust: Trust,
+}
+
+/// What a peer has to prove itself with, and the file where that stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Trust {
+    /// A certificate of an authority.
+    Authority(String),
+    /// The secret.
+    Secret(String),
 }
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Credentials")
-            .field("ca", &self.ca)
+            .field("trust", &self.trust)
             .finish_non_exhaustive()
     }
 }
@@ -64,20 +87,86 @@ impl Credentials {
         present(&mut context, files, &chain, &key)?;
         trust(&mut context, files, chain)?;
         restrict(&mut context, &files.cipher)?;
+        let context = context.build();
         Ok(Credentials {
-            context: context.build(),
-            ca: trusted(files).1.to_owned(),
+            accepting: context.clone(),
+            dialing: context,
+            trust: Trust::Authority(trusted(files).1.to_owned()),
         })
     }
 
-    pub(crate) fn context(&self) -> &SslContext {
-        &self.context
+    /// Reads and checks the file of a shared secret.
+    pub fn of_secret(file: &str) -> Result<Credentials, TlsError> {
+        let secrets = Secrets::read(file)?;
+        let (mut accepting, mut dialing) = (without_certificate()?, without_certificate()?);
+        // OpenSSL asks for it where it verifies, before it takes a key; a dialer's key must have none.
+        accepting.set_session_id_context(b"trireme")?;
+        send(&mut dialing, secrets.sent().clone());
+        accept(&mut accepting, secrets);
+        Ok(Credentials {
+            accepting: accepting.build(),
+            dialing: dialing.build(),
+            trust: Trust::Secret(file.to_owned()),
+        })
     }
 
-    /// The file of those whom this node trusts.
-    pub(crate) fn ca(&self) -> &str {
-        &self.ca
+    pub(crate) fn context(&self, role: Role) -> &SslContext {
+        match role {
+            Role::Acceptor => &self.accepting,
+            Role::Dialer => &self.dialing,
+        }
     }
+
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
+    }
+}
+
+/// The identity of the secret that both sides have used.
+pub(crate) fn secret_in_use(ssl: &SslRef) -> Option<&str> {
+    let index = SECRET_IN_USE.as_ref().ok()?;
+    ssl.ex_data(*index).map(String::as_str)
+}
+
+/// It shows no certificate, and trusts none: whoever answers with one does not have the secret.
+fn without_certificate() -> Result<SslContextBuilder, TlsError> {
+    let mut context = SslContextBuilder::new(SslMethod::tls())?;
+    restrict(&mut context, SUITE_OF_SECRETS)?;
+    context.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+    Ok(context)
+}
+
+fn send(context: &mut SslContextBuilder, secret: Secret) {
+    context.set_psk_client_callback(move |ssl, _hint, identity, key| {
+        // OpenSSL has zeroed the buffer: a zero ends the identity.
+        let name = secret.identity().as_bytes();
+        match identity.get_mut(..name.len()) {
+            Some(room) => room.copy_from_slice(name),
+            None => return Ok(0),
+        }
+        use_secret(ssl, &secret, key)
+    });
+}
+
+fn accept(context: &mut SslContextBuilder, secrets: Secrets) {
+    context.set_psk_server_callback(move |ssl, identity, key| {
+        match identity.and_then(|identity| secrets.find(identity)) {
+            Some(secret) => use_secret(ssl, secret, key),
+            None => Ok(0), // nothing that this node knows
+        }
+    });
+}
+
+fn use_secret(ssl: &mut SslRef, secret: &Secret, key: &mut [u8]) -> Result<usize, ErrorStack> {
+    if let Ok(index) = SECRET_IN_USE.as_ref() {
+        ssl.set_ex_data(*index, secret.identity().to_owned());
+    }
+    let len = secret.key().len();
+    match key.get_mut(..len) {
+        Some(room) => room.copy_from_slice(secret.key()),
+        None => return Ok(0),
+    }
+    Ok(len)
 }
 
 /// The option that says whom to trust, and its file.

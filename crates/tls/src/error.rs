@@ -92,6 +92,34 @@ pub enum TlsError {
         /// Why.
         why: String,
     },
+    /// No secret, or one that could be guessed.
+    #[error(
+        "repl.secret_file: '{file}' {found}; it must have one line of 32 to 4096 bytes, or two while the secret changes: write \
+         random ones (head -c 32 /dev/urandom | base64)"
+    )]
+    Secret {
+        /// `repl.secret_file`.
+        file: String,
+        /// What is in it.
+        found: String,
+    },
+    /// A secret that others on this machine can read.
+    #[error(
+        "{option}: '{file}' has mode {mode:04o}, others than its owner may read it; chmod 0600"
+    )]
+    Open {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        file: String,
+        /// The file's mode.
+        mode: u32,
+    },
+    /// Two ways to know members.
+    #[error(
+        "repl.secret_file and socket.ssl exclude each other; set socket.ssl=no, or leave repl.secret_file out"
+    )]
+    SecretAndCertificate,
     /// Unknown names of TLS 1.3.
     #[error(
         "socket.ssl_cipher: OpenSSL knows no '{names}'; leave the option out, or see: openssl ciphers -s -tls1_3"

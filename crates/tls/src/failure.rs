@@ -7,6 +7,8 @@ use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ErrorCode, SslRef};
 use openssl::x509::{X509Ref, X509VerifyResult};
 
+use crate::credentials::Trust;
+
 thread_local! {
     /// The subject of the certificate that was refused last: OpenSSL tells it only while it looks at the chain.
     static REFUSED: RefCell<String> = const { RefCell::new(String::new()) };
@@ -20,14 +22,16 @@ pub(crate) fn note_refused(cert: Option<&X509Ref>) {
 /// Why a handshake failed, or a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The peer's certificate does not do.
+    /// The peer's certificate does not do, or it has not the secret.
     #[error("{0}")]
     Untrusted(String),
-    /// The peer ended it with an alert, which is its word on this node's certificate, mostly.
-    #[error("the peer ended TLS with the alert {alert:?}: {}", meaning(.alert))]
+    /// The peer ended it with an alert, which is its word on this node's certificate or secret, mostly.
+    #[error("the peer ended TLS with the alert {alert:?}: {meaning}")]
     Alert {
         /// Its name.
         alert: String,
+        /// What it asks of an operator.
+        meaning: &'static str,
     },
     /// What came is no TLS record.
     #[error("the peer does not speak TLS 1.3")]
@@ -44,8 +48,15 @@ pub enum Failure {
 }
 
 /// What an alert asks of an operator.
-fn meaning(alert: &str) -> &'static str {
+fn meaning(alert: &str, trust: &Trust) -> &'static str {
     match alert {
+        "unknown ca" | "bad certificate" | "handshake failure" | "illegal parameter"
+        | "decrypt error"
+            if matches!(trust, Trust::Secret(_)) =>
+        {
+            "it does not have this node's secret, or runs with socket.ssl; set the same repl.secret_file on all nodes, and while a \
+             secret changes, both lines on all"
+        }
         "unknown ca"
         | "bad certificate"
         | "certificate unknown"
@@ -63,16 +74,16 @@ fn meaning(alert: &str) -> &'static str {
             "it asks for a certificate; set socket.ssl_cert and socket.ssl_key"
         }
         "protocol version" | "handshake failure" | "insufficient security" => {
-            "the two have no version or cipher in common, or only one of them runs with socket.ssl; compare socket.ssl \
-             and socket.ssl_cipher"
+            "the two have no version or cipher in common, or only one of them runs with socket.ssl; compare socket.ssl, \
+             socket.ssl_cipher and repl.secret_file"
         }
         _ => "see the log of the peer",
     }
 }
 
 impl Failure {
-    /// What OpenSSL reports of a peer. `ended`: the socket was closed. `ca`: the file of those who are trusted.
-    pub(crate) fn of(error: &Error, ssl: &SslRef, ended: bool, ca: &str) -> Failure {
+    /// What OpenSSL reports of a peer. `ended`: the socket was closed.
+    pub(crate) fn of(error: &Error, ssl: &SslRef, ended: bool, trust: &Trust) -> Failure {
         if let Some(io) = error.io_error() {
             return Failure::Io(io.to_string());
         }
@@ -80,10 +91,17 @@ impl Failure {
             return Failure::Closed;
         }
         let reason = error.ssl_error().map(reason).unwrap_or_default();
-        if reason.contains("certificate verify failed")
-            && ssl.verify_result() != X509VerifyResult::OK
-        {
-            return Failure::Untrusted(untrusted(ssl, ca));
+        match trust {
+            Trust::Secret(file) if is_without_secret(&reason) => {
+                return Failure::without_secret(file);
+            }
+            Trust::Authority(ca)
+                if reason.contains("certificate verify failed")
+                    && ssl.verify_result() != X509VerifyResult::OK =>
+            {
+                return Failure::Untrusted(untrusted(ssl, ca));
+            }
+            _ => {}
         }
         if reason == "peer did not return a certificate" {
             let text =
@@ -93,10 +111,19 @@ impl Failure {
         match reason.split_once("alert ") {
             Some((_, alert)) => Failure::Alert {
                 alert: alert.to_owned(),
+                meaning: meaning(alert, trust),
             },
             None if is_foreign(&reason) => Failure::NotTls,
             None => Failure::Library(reason),
         }
+    }
+
+    /// A peer that shows a certificate, another secret, or none.
+    pub(crate) fn without_secret(file: &str) -> Failure {
+        Failure::Untrusted(format!(
+            "the peer does not have the secret in '{file}'; set the same repl.secret_file on all nodes, and while a secret \
+             changes, both lines on all; a node with socket.ssl has none"
+        ))
     }
 
     /// The failure within an error of [`crate::Session`].
@@ -114,6 +141,18 @@ impl From<Failure> for io::Error {
     fn from(failure: Failure) -> io::Error {
         io::Error::other(failure)
     }
+}
+
+/// What OpenSSL says, on either side, of a peer that shows a certificate, names a secret that is not known, or does not
+/// have the one that it names.
+fn is_without_secret(reason: &str) -> bool {
+    let said = [
+        "certificate verify failed",
+        "no suitable signature algorithm",
+        "no shared cipher",
+        "binder does not verify",
+    ];
+    said.contains(&reason)
 }
 
 fn is_foreign(reason: &str) -> bool {

@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 
 use openssl::error::ErrorStack;
-use openssl::ssl::{ErrorCode, Ssl, SslStream};
+use openssl::ssl::{ErrorCode, Ssl, SslRef, SslStream};
 
+use crate::credentials::Trust;
 use crate::wire::Wire;
 use crate::{Credentials, Failure, Session};
 
@@ -22,7 +23,7 @@ pub enum Role {
 pub struct Handshake<S> {
     stream: SslStream<Wire<S>>,
     role: Role,
-    ca: String,
+    trust: Trust,
 }
 
 /// How far a handshake has come.
@@ -30,18 +31,19 @@ pub struct Handshake<S> {
 pub enum Progress<S> {
     /// To be continued when the socket is ready again.
     Waiting(Handshake<S>),
-    /// The peer has a certificate that this node trusts. The peer's verdict on this node's comes with its first bytes.
+    /// The peer has a certificate that this node trusts, or the secret. The peer's verdict on this node comes with its first
+    /// bytes.
     Done(Session<S>),
 }
 
 impl<S: Read + Write> Handshake<S> {
     /// Nothing is sent before the first [`Handshake::step`].
     pub fn new(credentials: &Credentials, role: Role, socket: S) -> Result<Self, ErrorStack> {
-        let ssl = Ssl::new(credentials.context())?;
+        let ssl = Ssl::new(credentials.context(role))?;
         Ok(Self {
             stream: SslStream::new(ssl, Wire::new(socket))?,
             role,
-            ca: credentials.ca().to_owned(),
+            trust: credentials.trust().clone(),
         })
     }
 
@@ -64,9 +66,12 @@ impl<S: Read + Write> Handshake<S> {
             Err(error) if error.code() == ErrorCode::WANT_READ => {}
             Err(error) => {
                 let ended = self.stream.get_ref().has_ended();
-                return Err(Failure::of(&error, self.stream.ssl(), ended, &self.ca));
+                return Err(Failure::of(&error, self.stream.ssl(), ended, &self.trust));
             }
-            Ok(()) => return Ok(Progress::Done(Session::new(self.stream, self.ca))),
+            Ok(()) => {
+                proven(self.stream.ssl(), &self.trust)?;
+                return Ok(Progress::Done(Session::new(self.stream, self.trust)));
+            }
         }
         match sent {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
@@ -74,5 +79,13 @@ impl<S: Read + Write> Handshake<S> {
             }
             _ => Ok(Progress::Waiting(self)),
         }
+    }
+}
+
+/// OpenSSL has seen to it; but with a secret nothing else stands between a stranger and the log.
+fn proven(ssl: &SslRef, trust: &Trust) -> Result<(), Failure> {
+    match trust {
+        Trust::Secret(file) if !ssl.session_reused() => Err(Failure::without_secret(file)),
+        _ => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ use openssl::hash::MessageDigest;
 use openssl::ssl::{Error, ErrorCode, SslStream};
 
 use crate::Failure;
+use crate::credentials::{Trust, secret_in_use};
 use crate::failure::subject;
 use crate::wire::Wire;
 
@@ -19,7 +20,7 @@ const MAX_WRITE_BYTES: usize = 4 * MAX_RECORD_BYTES;
 #[derive(Debug)]
 pub struct Session<S> {
     stream: SslStream<Wire<S>>,
-    ca: String,
+    trust: Trust,
     /// Where small pieces become one record.
     record: Vec<u8>,
     /// The last read has taken all that there is.
@@ -27,10 +28,10 @@ pub struct Session<S> {
 }
 
 impl<S: Read + Write> Session<S> {
-    pub(crate) fn new(stream: SslStream<Wire<S>>, ca: String) -> Self {
+    pub(crate) fn new(stream: SslStream<Wire<S>>, trust: Trust) -> Self {
         Self {
             stream,
-            ca,
+            trust,
             record: Vec::new(),
             is_emptied: false,
         }
@@ -46,12 +47,16 @@ impl<S: Read + Write> Session<S> {
         self.stream.get_mut().socket_mut()
     }
 
-    /// The cipher, and whom the peer's certificate names: for a line of a log.
+    /// The cipher, and whom the peer's certificate names or which secret it has: for a line of a log.
     pub fn describe(&self) -> String {
         let ssl = self.stream.ssl();
         let cipher = ssl
             .current_cipher()
             .map_or("no cipher", |cipher| cipher.name());
+        if let Some(identity) = secret_in_use(ssl) {
+            // Two nodes with the same file name the same one; nothing of the secret can be told from it.
+            return format!("TLS 1.3 {cipher}, shared secret {identity:.16}");
+        }
         let Some(cert) = ssl.peer_certificate() else {
             return format!("TLS 1.3 {cipher}");
         };
@@ -201,6 +206,6 @@ impl<S: Read + Write> Session<S> {
 
     fn failure(&self, error: &Error) -> Failure {
         let ended = self.stream.get_ref().has_ended();
-        Failure::of(error, self.stream.ssl(), ended, &self.ca)
+        Failure::of(error, self.stream.ssl(), ended, &self.trust)
     }
 }

@@ -1,6 +1,7 @@
-//! Certificates for tests: authorities, and what they sign. Panics where OpenSSL fails.
+//! Certificates for tests: authorities, and what they sign; and secrets. Panics where OpenSSL fails.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use openssl::asn1::{Asn1Integer, Asn1Time};
@@ -78,16 +79,34 @@ impl Party {
 
     /// The credentials of a node with this certificate, which trusts `ca`.
     pub fn credentials(&self, ca: &Party) -> Credentials {
-        let dir = std::env::temp_dir().join(format!(
-            "trireme-tls-{}-{:?}",
-            std::process::id(),
-            std::thread::current().id()
-        ));
-        fs::create_dir_all(&dir).unwrap();
-        let credentials = Credentials::read(&self.files(ca, &dir, "node"));
-        let _ = fs::remove_dir_all(&dir); // of this test alone
+        let credentials = in_dir(|dir| Credentials::read(&self.files(ca, dir, "node")));
         credentials.unwrap()
     }
+}
+
+/// The credentials of a node with a file of secrets that has these lines.
+pub fn secret(lines: &str) -> Credentials {
+    let credentials = in_dir(|dir| {
+        let file = dir.join("secret");
+        fs::write(&file, lines).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        Credentials::of_secret(file.to_str().unwrap())
+    });
+    credentials.unwrap()
+}
+
+/// Reads files out of a directory that lasts as long as that.
+fn in_dir<T>(read: impl FnOnce(&Path) -> T) -> T {
+    let name = format!(
+        "trireme-tls-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    );
+    let dir = std::env::temp_dir().join(name);
+    fs::create_dir_all(&dir).unwrap();
+    let what = read(&dir);
+    let _ = fs::remove_dir_all(&dir); // of this test alone
+    what
 }
 
 fn new_key() -> PKey<Private> {

@@ -132,7 +132,7 @@ pub enum RejectReason {
     Timeout,
     /// The upper layer (here or there) refused.
     Application,
-    /// Only one of the two encrypts, or one does not trust the other's certificate.
+    /// Only one of the two encrypts, one does not trust the other's certificate, or they have different secrets.
     Tls,
     /// A peer that is connected without TLS calls with it, too.
     TlsInVain,

@@ -276,7 +276,7 @@ pub(crate) fn describe_invalid(address: &str, error: &FrameError) -> (RejectReas
             (
                 RejectReason::ForeignProtocol,
                 format!(
-                    "peer {address} speaks TLS, this node does not: set the same socket.ssl on all nodes"
+                    "peer {address} speaks TLS, this node does not: set the same socket.ssl or repl.secret_file on all nodes"
                 ),
             )
         }

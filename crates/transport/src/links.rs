@@ -323,7 +323,7 @@ impl Mesh {
             reason = RejectReason::TlsInVain;
             text = format!(
                 "a peer at {remote_ip} is connected without TLS and calls with TLS as well, which this node does not take: set \
-                 the same socket.ssl on all nodes; while a cluster goes over to TLS, socket.dynamic=yes takes both"
+                 the same socket.ssl or repl.secret_file on all nodes; while a cluster goes over to TLS, socket.dynamic=yes takes both"
             );
         }
         let Some(connection) = self.connections.get_mut(&token) else {

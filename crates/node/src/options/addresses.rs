@@ -78,11 +78,14 @@ impl Options {
         if !self.is_shown("socket.ssl") && has_files {
             self.values.insert("socket.ssl", "YES".to_string());
         }
-        if self.bool("socket.ssl") {
-            // The server only asks to reload certificates if it finds `socket.ssl_reload` in the option string.
-            for (key, text) in [("socket.ssl_cipher", ""), ("socket.ssl_reload", "1")] {
-                self.values.entry(key).or_insert_with(|| text.to_string());
-            }
+        // The server only asks to reload certificates, or the secret, if it finds `socket.ssl_reload` in the option string.
+        let shown: &[(&str, &str)] = match self.bool("socket.ssl") {
+            true => &[("socket.ssl_cipher", ""), ("socket.ssl_reload", "1")],
+            false if self.str("repl.secret_file").is_empty() => &[],
+            false => &[("socket.ssl_reload", "1")],
+        };
+        for (key, text) in shown {
+            self.values.entry(key).or_insert_with(|| text.to_string());
         }
     }
 }

@@ -251,7 +251,9 @@ pub const SPECS: &[Spec] = &[
     start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")),
-    // Trireme's own: whether this node is to have the sequencer's office (docs/protocol.md).
+    // Trireme's own: the file of a secret that all nodes share (docs/security.md).
+    dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
+    // Likewise: whether this node is to have the sequencer's office (docs/protocol.md).
     dynamic(
         "repl.sequencer",
         Choice(&["auto", "prefer", "never"]),
@@ -289,8 +291,8 @@ mod tests {
         sysvars.sort();
         sysvars.dedup();
         // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir,
-        // repl.sequencer and socket.ssl_crl.
-        assert_eq!(sysvars.len(), 95);
+        // repl.secret_file, repl.sequencer and socket.ssl_crl.
+        assert_eq!(sysvars.len(), 96);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

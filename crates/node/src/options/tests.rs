@@ -374,6 +374,8 @@ fn a_certificate_and_a_key_turn_tls_on() {
             change("socket.dynamic", Typed::Bool(true))
         ])
     );
+    let secret = options("repl.secret_file=/s");
+    assert!(!secret.bool("socket.ssl") && secret.is_shown("socket.ssl_reload"));
     let key = "socket.ssl";
     assert_eq!(
         plain.apply_string("socket.ssl=no", Phase::Connect),

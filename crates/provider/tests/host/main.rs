@@ -7,6 +7,7 @@ mod arbitrator;
 mod callbacks;
 mod cluster;
 mod errors;
+mod secret;
 mod server;
 mod single;
 mod transaction;

@@ -144,7 +144,7 @@ fn listening(tcp: TcpStream, about: &About) -> Step {
         (byte, _) if byte == PREAMBLE[0] => {
             tell_to_encrypt(tcp);
             let text = format!(
-                "peer {} does not encrypt, this node does: set the same socket.ssl on all nodes; while a cluster goes over to \
+                "peer {} does not encrypt, this node does: set the same socket.ssl or repl.secret_file on all nodes; while a cluster goes over to \
                  TLS, socket.dynamic=yes lets a node accept both",
                 about.label
             );
@@ -232,14 +232,14 @@ fn fault(failure: Failure, about: &About) -> Fault {
         Failure::Closed | Failure::Io(_) => (
             RejectReason::Broken,
             format!(
-                "TLS handshake with {label} broke off ({failure}): if this goes on, compare socket.ssl of both nodes, and \
+                "TLS handshake with {label} broke off ({failure}): if this goes on, compare socket.ssl and repl.secret_file of both nodes, and \
                  see the log there"
             ),
         ),
         Failure::NotTls => (
             RejectReason::Tls,
             format!(
-                "peer {label} does not speak TLS 1.3: set the same socket.ssl on all nodes, and correct wsrep_cluster_address if it names other services"
+                "peer {label} does not speak TLS 1.3: set the same socket.ssl or repl.secret_file on all nodes, and correct wsrep_cluster_address if it names other services"
             ),
         ),
         failure => (

@@ -1,0 +1,128 @@
+//! A secret that all nodes share, for clusters without certificates: TLS 1.3 with an external pre-shared key.
+//!
+//! The file has one line, or two while the secret changes: the first is what this node proves itself with, both are
+//! accepted. Key and identity are derived from a line; the identity is public and tells lines apart.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::pkey::PKey;
+use openssl::sign::Signer;
+
+use crate::error::TlsError;
+use crate::files;
+
+pub(crate) const OPTION: &str = "repl.secret_file";
+
+/// The least that a line may have.
+const MIN_BYTES: usize = 32;
+/// The most that a line may have: another file was named then.
+const MAX_BYTES: usize = 4096;
+/// Lines of a file.
+const MAX_LINES: usize = 2;
+/// Bits of the mode of those who may not read the file.
+const OTHERS: u32 = 0o077;
+
+/// What is derived from a line.
+#[derive(Clone)]
+pub(crate) struct Secret {
+    /// 64 hexadecimal digits, told to the peer.
+    identity: String,
+    key: Vec<u8>,
+}
+
+impl Secret {
+    fn of(line: &[u8]) -> Result<Secret, ErrorStack> {
+        let identity = derive(line, b"trireme psk identity 1")?;
+        Ok(Secret {
+            identity: identity.iter().map(|byte| format!("{byte:02x}")).collect(),
+            key: derive(line, b"trireme psk key 1")?,
+        })
+    }
+
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+/// The secrets of a file.
+pub(crate) struct Secrets {
+    sent: Secret,
+    other: Option<Secret>,
+}
+
+impl Secrets {
+    /// Reads and checks the file.
+    pub fn read(file: &str) -> Result<Secrets, TlsError> {
+        let text = files::read(OPTION, file)?;
+        check_mode(file)?;
+        let weak = |found: String| TlsError::Secret {
+            file: file.to_owned(),
+            found,
+        };
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
+        if lines.len() > MAX_LINES {
+            return Err(weak(format!("has {} lines", lines.len())));
+        }
+        let wrong = lines
+            .iter()
+            .position(|line| !(MIN_BYTES..=MAX_BYTES).contains(&line.len()));
+        if let Some(at) = wrong {
+            let (line, bytes) = (at + 1, lines[at].len());
+            return Err(weak(format!("has {bytes} bytes in line {line}")));
+        }
+        let mut secrets = lines.into_iter().map(Secret::of);
+        let Some(sent) = secrets.next() else {
+            return Err(weak("is empty".to_owned()));
+        };
+        Ok(Secrets {
+            sent: sent?,
+            other: secrets.next().transpose()?,
+        })
+    }
+
+    /// What this node proves itself with.
+    pub fn sent(&self) -> &Secret {
+        &self.sent
+    }
+
+    /// The secret that a peer names.
+    pub fn find(&self, identity: &[u8]) -> Option<&Secret> {
+        let mut all = [Some(&self.sent), self.other.as_ref()]
+            .into_iter()
+            .flatten();
+        all.find(|secret| secret.identity.as_bytes() == identity)
+    }
+}
+
+fn check_mode(file: &str) -> Result<(), TlsError> {
+    let unreadable = |source| TlsError::Unreadable {
+        option: OPTION,
+        file: file.to_owned(),
+        source,
+    };
+    let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
+    match mode & OTHERS {
+        0 => Ok(()),
+        _ => Err(TlsError::Open {
+            option: OPTION,
+            file: file.to_owned(),
+            mode: mode & 0o7777,
+        }),
+    }
+}
+
+/// HMAC-SHA256: one line gives several values of which none tells another.
+fn derive(line: &[u8], purpose: &[u8]) -> Result<Vec<u8>, ErrorStack> {
+    let key = PKey::hmac(line)?;
+    let mut signer = Signer::new(MessageDigest::sha256(), &key)?;
+    signer.update(purpose)?;
+    signer.sign_to_vec()
+}
