@@ -5,6 +5,8 @@
 //! the program and panics.
 
 mod addresses;
+#[cfg(test)]
+mod page;
 mod registry;
 mod syntax;
 mod value;
