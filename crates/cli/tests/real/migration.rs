@@ -1,4 +1,4 @@
-//! From Galera to Trireme and back, by the steps of the README ("From Galera to Trireme").
+//! From Galera to Trireme and back, by the steps of docs/from-galera.md.
 
 use std::collections::BTreeMap;
 use std::fs;
