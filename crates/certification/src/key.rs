@@ -26,8 +26,8 @@ impl KeyType {
         KeyType::Exclusive,
     ];
 
-    /// The type of branch keys: Galera 4.21 and later (wsrep contract 2.6). Makes an exclusive key on a table, a schema
-    /// or the server conflict with the rows below it.
+    /// The type of branch keys: Galera 4.21 and later (server-contract.md#append_key). Makes an exclusive key on a
+    /// table, a schema or the server conflict with the rows below it.
     pub(crate) const BRANCH: KeyType = KeyType::Reference;
 
     /// The type whose number is in the low two bits.
@@ -48,7 +48,7 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
-    /// The conflict matrix of wsrep contract 2.6. `found` is in the index, `new` is being certified.
+    /// The conflict matrix (server-contract.md#conflict-matrix). `found` is in the index, `new` is being certified.
     pub(crate) fn of(found: KeyType, new: KeyType) -> Relation {
         use Relation::{Conflicts, Depends, Free};
         const MATRIX: [[Relation; 4]; 4] = [

@@ -9,7 +9,7 @@ use crate::key_set;
 ///
 /// Duplicates collapse and the strongest type wins. Every proper prefix of a key is added with it as a *branch key* of
 /// type [`KeyType::Reference`]: the server (no parts), the schema, the table. That is how an exclusive key on a table or
-/// schema meets the rows below it (wsrep contract 2.6).
+/// schema meets the rows below it (server-contract.md#append_key).
 #[derive(Clone, Debug, Default)]
 pub struct KeySetBuilder {
     keys: KeyMap<KeyType>,

@@ -55,5 +55,5 @@ pub use snapshot::DecodeError;
 pub type Seqno = i64;
 
 /// Default of the option `cert.max_length`: how many seqnos may lie between what the origin of a write-set had seen and
-/// the write-set itself. Must be equal on all nodes (wsrep contract 2.7).
+/// the write-set itself. Must be equal on all nodes (server-contract.md#certify).
 pub const DEFAULT_MAX_LENGTH: Seqno = 16384;

@@ -450,7 +450,7 @@ impl Engine {
     }
 }
 
-/// Position that the database holds, as far as grastate.dat and the server know (contract 2.1). What
+/// Position that the database holds, as far as grastate.dat and the server know (server-contract.md#init). What
 /// the server has recovered from the database itself counts more than the file's number. A file without a
 /// history says that the position is not to be believed; if that is only for a total-order action that was
 /// `interrupted` ([`Storage::interrupted_action`]), the position holds, and rule 13 with it.

@@ -88,8 +88,8 @@ impl Replicator {
     }
 
     pub(crate) fn grant_pause(&mut self) {
-        // A donor's script takes back a pause only as long as its server is a donor (contract 2.20): it gets it before
-        // the view that ends that, whatever is behind.
+        // A donor's script takes back a pause only as long as its server is a donor (server-contract.md#pause): it
+        // gets it before the view that ends that, whatever is behind.
         let is_last_chance =
             self.works.ends_donor_next(self.order.low()) && !planted(Mutant::PauseAfterDonorsLoss);
         let at_rest = match self.stage {

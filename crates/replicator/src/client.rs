@@ -62,7 +62,8 @@ impl Replicator {
         }
     }
 
-    /// Sends a write-set: last_seen is what is visible now, with all its locks held (trap 42).
+    /// Sends a write-set: last_seen is what is visible now, with all its locks held
+    /// (server-contract-traps.md#when-last_seen-is-sampled).
     pub(crate) fn replicate(&mut self, sent: Sent, mut draft: WriteSetDraft) {
         let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
         self.counters.replicated += 1;

@@ -84,7 +84,7 @@ impl Replicator {
 
     /// A node that is held still goes on to count desyncs, votes and what else is said of members, as
     /// long as no write-set or view came before: that touches no database, and a second RSU waits for its
-    /// desync (contract 2.20).
+    /// desync (server-contract.md#desync).
     fn next_passes_a_pause(&self) -> bool {
         match self.intake.front() {
             Some(Entry::Delivered(Delivery::Submission { id, payload })) => {
@@ -362,8 +362,8 @@ impl Replicator {
         let sent = self.own(id);
         if let Some(Sent::Desync { ticket, as_donor }) = sent {
             // FLUSH TABLES WITH READ LOCK desyncs a server that is Synced only, and takes nothing back if it ends as a
-            // donor's (contract 2.20): not granted to who was chosen in between. What the order has counted is taken back
-            // by `settle_desyncs`.
+            // donor's (server-contract.md#desync): not granted to who was chosen in between. What the order has
+            // counted is taken back by `settle_desyncs`.
             let crossed = !as_donor && self.donates_to().is_some();
             let granted = !refused && !crossed;
             self.desyncs_granted += u32::from(granted);

@@ -184,8 +184,8 @@ impl Replicator {
         }
     }
 
-    /// A server whose script still sends has no way from a donor to Synced, and no second script besides (contract 3.2):
-    /// nobody chooses who is not Synced.
+    /// A server whose script still sends has no way from a donor to Synced, and no second script besides
+    /// (server-contract-callbacks.md#server-states): nobody chooses who is not Synced.
     pub(crate) fn has_sent(&self) -> bool {
         !self.works.will_donate()
     }

@@ -18,7 +18,7 @@ pub struct Gtid {
 }
 
 impl Gtid {
-    /// Not ordered: exactly nil and -1 (contract 2.7).
+    /// Not ordered: exactly nil and -1 (server-contract.md#meta-data).
     pub const UNDEFINED: Gtid = Gtid {
         uuid: Uuid::NIL,
         seqno: UNDEFINED_SEQNO,

@@ -7,7 +7,7 @@ use trireme_certification::Seqno;
 use crate::action::Code;
 use crate::event::{ConnId, Ticket};
 
-/// How far an action is. It cannot be aborted (contract 2.16).
+/// How far an action is. It cannot be aborted (server-contract.md#to_execute_start).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// Not sent yet: flow control.

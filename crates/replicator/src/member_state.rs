@@ -27,7 +27,7 @@ pub(crate) struct MemberState {
     /// Everything it submits from now on has seen this.
     pub cut: Seqno,
     /// Its cut holds back the group's: Synced and Donor do, Joined only if it did before
-    /// (contract trap 36).
+    /// (server-contract-traps.md#who-holds-the-watermark).
     pub counts: bool,
     /// Desynced by the group, for writers had to wait for it: left out of flow control until it has
     /// caught up.

@@ -7,7 +7,7 @@ use trireme_certification::Seqno;
 
 use crate::event::Ticket;
 
-/// Apply and commit order (contract 0, 2.7 to 2.11, 9.4).
+/// Apply and commit order (docs/server-contract-traps.md#order).
 ///
 /// Every seqno above the start takes two steps: it passes commit order (enters and leaves, or is
 /// passed over), strictly by seqno, then it is released, in any order.

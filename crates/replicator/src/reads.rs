@@ -109,7 +109,7 @@ impl Reads {
     /// All reads whose wait may never end: those that wait for the group, or for `next` and what follows.
     /// The seqnos before have left commit order and will be released. The server, within commit
     /// order, does not look at the answer and sets its position: a wait cut short there would say
-    /// durable of what is not yet visible (contract 2.8).
+    /// durable of what is not yet visible (server-contract.md#commit_order_leave).
     pub(crate) fn give_up_from(&mut self, next: Seqno) -> Vec<Ticket> {
         let mut tickets = self.give_up_asked();
         tickets.extend(std::mem::take(&mut self.positions).into_keys());

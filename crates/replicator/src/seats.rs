@@ -164,7 +164,7 @@ impl Control {
     }
 
     /// The donor for a joiner: the first of its preferred names that can; else, if it left the
-    /// choice open, somebody of its segment, else anybody (contract 3.6).
+    /// choice open, somebody of its segment, else anybody (server-contract-callbacks.md#donor-choice).
     /// True if a member other than this one may be chosen as donor, now or when it is done with what it is at.
     pub(crate) fn has_donor_for(&self, joiner: Incarnation) -> bool {
         let has_state = |m: &&Member| {

@@ -111,7 +111,7 @@ impl Replicator {
     }
 
     /// Everything before has been processed. Not while the node is held still: how its server lets go goes by the
-    /// state in which it was when it came, which this view ends (contract 2.20).
+    /// state in which it was when it came, which this view ends (server-contract.md#pause).
     pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
         // An older view may have said so since.
         self.announcements.forget_synced();

@@ -1,4 +1,4 @@
-//! What `SHOW STATUS LIKE 'wsrep%'` can learn from a node (contract 6.1).
+//! What `SHOW STATUS LIKE 'wsrep%'` can learn from a node (server-contract-reference.md#status-variables).
 
 use std::fmt;
 

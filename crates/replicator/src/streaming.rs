@@ -17,7 +17,7 @@ use crate::submissions::Sent;
 use crate::writeset::WriteSet;
 
 impl Replicator {
-    /// rollback(): never waits, not for flow control either (contract 2.12). The order keeps the
+    /// rollback(): never waits, not for flow control either (server-contract.md#rollback). The order keeps the
     /// submissions of a node in sequence, so it comes behind all fragments of its transaction (rule 9).
     pub(crate) fn rollback(&mut self, ticket: Ticket, trx: TrxId) {
         self.transactions.end_stream(trx, &mut self.order);
@@ -98,7 +98,7 @@ impl Replicator {
     }
 
     /// A fragment that does not commit has a place in the order that its client will not take: the
-    /// server asks for no commit order after TRX_FAIL (contract trap 16).
+    /// server asks for no commit order after TRX_FAIL (server-contract-traps.md#failed-fragments).
     pub(crate) fn fragment_failed(&mut self, ticket: Ticket, id: TrxId, seqno: Seqno) {
         self.transactions.end_stream(id, &mut self.order);
         let gtid = self.gtid_of(seqno);

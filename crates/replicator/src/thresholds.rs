@@ -6,7 +6,8 @@ pub struct Thresholds {
     /// What a database has committed may still be lost for so long in a crash, if it flushes its own log every second only
     /// (innodb_flush_log_at_trx_commit 0 and 2): it is replayed from ours, be that larger than gcache.size for it.
     pub unflushed_ms: u64,
-    /// What this node has applied is reported after so many write-sets (contract trap 38) ...
+    /// What this node has applied is reported after so many write-sets
+    /// (server-contract-traps.md#reports-of-what-is-applied) ...
     pub report_write_sets: u32,
     /// ... or after so long, if there is anything new.
     pub report_ms: u64,

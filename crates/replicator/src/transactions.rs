@@ -196,7 +196,7 @@ impl Transactions {
         Some((ticket, ordered))
     }
 
-    /// abort_certification() (contract 2.11, 9.6). Gives the answer, and a waiter that is to get
+    /// abort_certification() (server-contract.md#abort_certification). Gives the answer, and a waiter that is to get
     /// BF_ABORT (from commit_order_enter) or CONN_FAIL (from a certify that was not sent).
     pub(crate) fn abort(
         &mut self,

@@ -1,5 +1,5 @@
-//! Votes on apply errors (rule 22, contract 5): do the members that applied a seqno agree on how it
-//! ended? The replicated part.
+//! Votes on apply errors (rule 22, server-contract-callbacks.md#error-votes): do the members that applied a seqno
+//! agree on how it ended? The replicated part.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

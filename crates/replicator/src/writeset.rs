@@ -39,7 +39,7 @@ pub(crate) const KEYS_AT: usize = 46;
 const SUMMED_BYTES: usize = 1 << 20;
 
 /// A write-set of this node, complete but for what only the order knows: `last_seen`, `epoch` and
-/// `previous` are filled in, in place, at the moment it is sent (contract trap 42).
+/// `previous` are filled in, in place, at the moment it is sent (server-contract-traps.md#when-last_seen-is-sampled).
 #[derive(Clone, Debug)]
 pub struct WriteSetDraft {
     /// Only the header, if the rest was handed to the others already.
@@ -240,7 +240,7 @@ impl WriteSet {
     }
 
     /// Flags under which a failed write-set reaches the server: it only takes its place
-    /// (contract 3.1).
+    /// (server-contract-callbacks.md#apply).
     pub(crate) fn dummy_flags(&self) -> u32 {
         if self.is_isolation() {
             flags::TRX_START | flags::ROLLBACK

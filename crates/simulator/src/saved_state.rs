@@ -1,4 +1,4 @@
-//! What `grastate.dat` holds (contract 2.1), without the file.
+//! What `grastate.dat` holds (server-contract.md#init), without the file.
 
 use trireme_engine::{Storage, starting_position, unvouched_position};
 use trireme_log::MemoryDisk;

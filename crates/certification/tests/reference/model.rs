@@ -1,5 +1,5 @@
-//! Certification as the contract words it, with no thought of cost: the whole history, whole keys, every pair tested.
-//! Shares nothing with the crate but the words for input and output.
+//! Certification as docs/server-contract.md words it, with no thought of cost: the whole history, whole keys, every
+//! pair tested. Shares nothing with the crate but the words for input and output.
 
 use trireme_certification::{KeyType, Seqno, Verdict};
 
@@ -19,7 +19,8 @@ pub struct WriteSet {
     pub keys: Vec<(Parts, KeyType)>,
 }
 
-/// Contract 2.6, copied cell by cell: rows = found, columns = new; `.` nothing, `d` dependency, `X` conflict.
+/// server-contract.md#conflict-matrix, cell by cell: rows = found, columns = new; `.` nothing, `d` dependency, `X`
+/// conflict.
 const MATRIX: [&str; 4] = ["..dd", "..dX", "ddXX", "XXXX"];
 
 fn cell(found: KeyType, new: KeyType) -> u8 {
@@ -41,7 +42,7 @@ fn expand(keys: &[(Parts, KeyType)]) -> Vec<(Parts, KeyType)> {
         }
         all.push((parts.clone(), *ty));
     }
-    // The strongest type of a name replaces the others (contract 45).
+    // The strongest type of a name replaces the others (server-contract-traps.md#strongest-key-wins).
     all.iter()
         .filter(|(parts, ty)| {
             !all.iter()

@@ -1,4 +1,4 @@
-//! Scenarios with a known outcome: what `DESIGN.md` promises in numbers.
+//! Scenarios with a known outcome: what docs/guarantees.md promises in numbers.
 
 use trireme_group::TimeMs;
 

@@ -1,7 +1,7 @@
-//! A replay begins before all that were ordered earlier have committed (contract 2.10).
+//! A replay begins before all that were ordered earlier have committed (server-contract.md#replay_trx).
 //!
 //! The replay takes locks that a write-set ordered before it needs: two brute-force threads in
 //! conflict.
 
 pub(crate) const MISTAKE: &str =
-    "a replay begins before all that were ordered earlier have committed (contract 2.10)";
+    "a replay begins before all that were ordered earlier have committed";

@@ -1,6 +1,6 @@
-//! A total-order action starts before everything earlier is released (contract 2.16).
+//! A total-order action starts before everything earlier is released (server-contract.md#to_execute_start).
 //!
 //! DDL runs beside a transaction on the same table.
 
 pub(crate) const MISTAKE: &str =
-    "a total-order action starts before everything earlier is released (contract 2.16)";
+    "a total-order action starts before everything earlier is released";

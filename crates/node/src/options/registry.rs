@@ -233,7 +233,7 @@ pub const SPECS: &[Spec] = &[
         Choice(&["0", "1", "2", "3"]),
         Shown("3"),
     ),
-    // Trireme's own: what an acknowledged commit has survived (DESIGN.md).
+    // Trireme's own: what an acknowledged commit has survived (docs/guarantees.md, section 4).
     start(
         "repl.durability",
         Choice(&["memory", "os", "disk"]),

@@ -1,5 +1,5 @@
 //! The functions of the wsrep API. Each turns its C arguments into a call of the node and the
-//! answer back; `docs` of their meaning: wsrep_api.h and DESIGN.md.
+//! answer back. Their meaning is in docs/server-contract.md.
 
 mod life;
 mod loader;

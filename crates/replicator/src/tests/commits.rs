@@ -134,7 +134,7 @@ fn waiting_for_all_before_within_commit_order_does_not_block() {
             });
         }
     }
-    // `second` is inside, `first` has left and not released (contract trap 29).
+    // `second` is inside, `first` has left and not released (server-contract-traps.md#waiting-inside-commit-order).
     let upto = Some(Gtid {
         uuid: HISTORY,
         seqno: last - 1,

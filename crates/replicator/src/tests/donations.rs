@@ -1,4 +1,4 @@
-//! What a server does while a script of its sends (contract 2.18, 2.20).
+//! What a server does while a script of its sends (server-contract.md#sst_sent).
 
 use trireme_certification::KeyType;
 

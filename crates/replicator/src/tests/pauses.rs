@@ -1,4 +1,4 @@
-//! What comes while the server holds its node still (contract 2.20).
+//! What comes while the server holds its node still (server-contract.md#pause).
 
 use trireme_certification::KeyType;
 

@@ -1,4 +1,4 @@
-//! A node is cut off within FLUSH TABLES WITH READ LOCK (contract 2.20).
+//! A node is cut off within FLUSH TABLES WITH READ LOCK (server-contract.md#pause).
 //!
 //! n3's server is Synced when it desyncs n3 and holds it still. A view comes, with which n3 is a member still, and
 //! waits; then n3 is alone. UNLOCK TABLES goes by the server's state: it resyncs what it believes to be Synced. So it

@@ -1,4 +1,4 @@
-//! A donor is cut off, and is back before it has applied what came before (contract 2.20).
+//! A donor is cut off, and is back before it has applied what came before (server-contract.md#pause).
 //!
 //! n4 joins with an empty database. Its donor is at a write-set for 8 s when it is cut off and comes back: only after that its
 //! server hears that it is a donor no more. Meanwhile the donor's script comes to hold it still (as mariabackup does, at the

@@ -1,4 +1,5 @@
-//! Every seqno passes commit order exactly once in the life of a database, in order (contract 0, 9.4).
+//! Every seqno passes commit order exactly once in the life of a database, in order
+//! (server-contract-traps.md#exactly-one-consumer).
 //!
 //! A seqno left out, passed twice or passed early is a lost, doubled or reordered commit. What a
 //! crash took from the database passes again, on top of what it left; a snapshot puts the database

@@ -1,4 +1,4 @@
-//! Databases at the same (history, seqno) hold the same (contract 0).
+//! Databases at the same (history, seqno) hold the same (server-contract.md#overview).
 //!
 //! This is what replication is for. Whatever way a database came there (own commits, appliers in
 //! parallel, replays, a snapshot in the middle of the load, recovery from a crash), its digest is the

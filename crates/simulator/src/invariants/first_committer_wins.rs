@@ -1,4 +1,4 @@
-//! First committer wins, on keys (wsrep's certification; contract "conflict matrix").
+//! First committer wins, on keys (wsrep's certification; server-contract.md#conflict-matrix).
 //!
 //! Of two transactions that write the same row without having seen each other's write, the one that
 //! is ordered first commits; the other fails certification, or is aborted before. So a committed

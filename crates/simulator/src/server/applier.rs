@@ -1,4 +1,4 @@
-//! An applier thread: takes work from the node and carries it out (contract 2.4, 3.1).
+//! An applier thread: takes work from the node and carries it out (server-contract.md#recv).
 
 use bytes::Bytes;
 use trireme_replicator::{Apply, Code, Event, Gtid, Owner, Task, View, Work, WorkId, flags};

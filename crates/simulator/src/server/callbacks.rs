@@ -1,4 +1,5 @@
-//! What an applier does beside applying: connected, views, synced, state transfer (contract 3.1).
+//! What an applier does beside applying: connected, views, synced, state transfer
+//! (docs/server-contract-callbacks.md).
 
 use trireme_replicator::{Event, Gtid, Task, View};
 
@@ -84,7 +85,7 @@ impl Server {
         ctx.sleep(self.plan.speed.view_us)
     }
 
-    /// A view holds the order and drains it (contract 3.1, "barriers").
+    /// A view holds the order and drains it (server-contract-callbacks.md#view).
     fn nobody_applies(&self) {
         let applies = |a: &&super::applier::Applier| a.is_busy() && a.gtid.is_some();
         let busy = self.appliers.iter().find(applies);
@@ -120,7 +121,7 @@ impl Server {
                 self.work_done(a, ctx)
             }
             Stage::Requesting => {
-                // A running server cannot take a snapshot under itself (contract 3.1).
+                // A running server cannot take a snapshot under itself (server-contract-callbacks.md#sst_request).
                 let request = if self.initialized {
                     self.is_with_scripts = false;
                     Vec::new()

@@ -1,6 +1,6 @@
 //! A client's commit: certify, commit order, group commit, release; and what happens to a victim.
 //!
-//! The stages are those of wsrep-lib's transaction (contract 2.7 to 2.11): between deciding to call the
+//! The stages are those of wsrep-lib's transaction (server-contract.md#certify): between deciding to call the
 //! provider and the call itself an abort may come, and then the call's answer tells.
 
 use trireme_replicator::{Answer, Code, Event, Gtid, Owner, flags};
@@ -105,7 +105,7 @@ impl Server {
                 self.clients[c].stage = Stage::Failed;
                 ctx.sleep(self.plan.speed.stage_us)
             }
-            // Not known, or not sent: in either case it has no place here (contract 2.7, trap 17).
+            // Not known, or not sent: in either case it has no place here (server-contract-traps.md#unknown-outcomes).
             (Code::ConnFail | Code::NodeFail, false) => {
                 let aborted = client.must_abort;
                 self.roll_back(c, ctx);
@@ -186,7 +186,7 @@ impl Server {
         let passed = self.db.ordered().seqno;
         assert!(
             passed == apply.gtid.seqno - 1 || ctx.is_inconsistent(),
-            "{} replays when {passed} was the last to pass commit order (contract 2.10)",
+            "{} replays when {passed} was the last to pass commit order (server-contract.md#replay_trx)",
             apply.gtid
         );
         assert_eq!(Some(apply.gtid), client.gtid, "replayed under another name");
@@ -245,7 +245,7 @@ impl Server {
     }
 
     /// Within commit order: before a position is set, everything before it must be visible
-    /// (contract 2.8, trap 29). The server does not look at the result.
+    /// (server-contract-traps.md#waiting-inside-commit-order). The server does not look at the result.
     pub(super) fn wait_for_all_before(
         &mut self,
         who: ThreadId,

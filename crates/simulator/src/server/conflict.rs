@@ -9,7 +9,7 @@ use super::server::Server;
 use super::thread::Waits;
 
 /// abort_certification() is told this when the aborter has no seqno of its own: a total-order action,
-/// KILL (contract 2.11).
+/// KILL (server-contract.md#abort_certification).
 pub(super) const NO_SEQNO: Seqno = -1;
 /// Stands for the aborter's seqno where a view closes streaming transactions.
 pub(super) const CLOSED_BY_VIEW: Seqno = -2;
@@ -112,7 +112,7 @@ impl Server {
         // A fragment that does not commit protects nobody.
         assert!(
             bf_seqno <= 0 || seqno <= 0 || seqno > bf_seqno || client.is_in_fragment(),
-            "{seqno} is aborted for {bf_seqno}, which was ordered later (contract 2.11)"
+            "{seqno} is aborted for {bf_seqno}, which was ordered later (server-contract.md#abort_certification)"
         );
         assert!(
             client.id == id,

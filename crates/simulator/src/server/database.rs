@@ -20,7 +20,7 @@ pub struct Writes {
 }
 
 /// A transaction that has left commit order and is not visible yet: the server leaves when it has
-/// queued for the group commit (contract 2.8).
+/// queued for the group commit (server-contract.md#commit_order_leave).
 #[derive(Debug)]
 struct Queued {
     gtid: Gtid,
@@ -36,7 +36,7 @@ pub struct Database {
     pub datadir: Datadir,
     flush: Flush,
     queue: VecDeque<Queued>,
-    /// The last seqno that passed commit order; it may be above the position (contract 2.16: a
+    /// The last seqno that passed commit order; it may be above the position (server-contract.md#to_execute_start: a
     /// total-order action that failed sets none).
     ordered: Gtid,
     /// Above it: places of fragments that failed, which nobody takes.

@@ -2,7 +2,7 @@
 //!
 //! The storage engine's redo log is sequential: a crash takes a suffix of the commits, so what is
 //! recovered is a prefix. DDL flushes the log by itself, but its position follows as a commit of its
-//! own (contract 2.16): a crash between the two leaves an executed action above the position.
+//! own (server-contract.md#to_execute_start): a crash between the two leaves an executed action above the position.
 
 use std::collections::{BTreeMap, VecDeque};
 

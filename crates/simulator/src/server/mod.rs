@@ -6,9 +6,9 @@
 //! thread (`transfer.rs`) and an administrator (`admin.rs`). They wait for answers of the node, for
 //! locks (`locks.rs`), for time; the world steps them ([`Server::step`]) in any order.
 //!
-//! The contract between server and provider that this follows is `wsrep-contract.md`; numbers such as
-//! "contract 2.7" in the comments point there. What the server finds broken (a callback at the wrong
-//! time, a seqno twice) it answers with a panic, which the run reports as a violation.
+//! It follows the contract between server and provider (docs/server-contract.md). What the server finds
+//! broken (a callback at the wrong time, a seqno twice) it answers with a panic, which the run reports as
+//! a violation.
 
 mod admin;
 mod applier;

@@ -1,4 +1,4 @@
-//! Holding the provider still: FLUSH TABLES WITH READ LOCK, an RSU, a donor's copy (contract 2.20).
+//! Holding the provider still: FLUSH TABLES WITH READ LOCK, an RSU, a donor's copy (server-contract.md#pause).
 
 use trireme_replicator::{Code, Event, Gtid};
 

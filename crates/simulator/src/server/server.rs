@@ -148,7 +148,7 @@ impl Server {
     }
 
     /// connect() has returned OK: the first applier begins; the others follow when the storage engine
-    /// is up (contract 2.4).
+    /// is up (server-contract.md#recv).
     pub fn admitted(&mut self) {
         self.start_applier(0);
         if self.initialized {

@@ -345,7 +345,7 @@ impl Server {
         self.end_stream(c, ctx);
         self.unlock(c);
         let trx = self.clients[c].id;
-        // Without a key the handle means nothing to the provider (contract 2.9).
+        // Without a key the handle means nothing to the provider (server-contract.md#release).
         if !self.clients[c].writes.rows.is_empty() {
             self.tell(ctx, |ticket| Event::Release { ticket, trx });
         }

@@ -1,5 +1,5 @@
-//! What the server takes its node for, by the callbacks that it was given (contract 3.1): how it holds the
-//! provider still, and how it lets go, depends on it.
+//! What the server takes its node for, by the callbacks that it was given
+//! (server-contract-callbacks.md#server-states): how it holds the provider still, and how it lets go, depends on it.
 
 use super::server::Server;
 

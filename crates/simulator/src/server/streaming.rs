@@ -1,4 +1,4 @@
-//! Streaming replication, as wsrep-lib does it above a provider (contract 4).
+//! Streaming replication, as wsrep-lib does it above a provider (server-contract-callbacks.md#streaming).
 //!
 //! A client sends its rows in fragments before it commits. Every server stores them in a table of its own,
 //! and keeps the transaction open: its session on the origin, a *streaming applier* elsewhere, which holds
@@ -236,7 +236,7 @@ impl Server {
         true
     }
 
-    /// The place of a fragment that failed is used up by the provider (contract trap 16).
+    /// The place of a fragment that failed is used up by the provider (server-contract-traps.md#failed-fragments).
     pub(super) fn place_used_up(&mut self, who: ThreadId, answer: &Answer) {
         use Stage::{FragmentCertifying, FragmentEntering};
         let stage = self.client_of(who).map(|c| self.clients[c].stage);

@@ -1,4 +1,4 @@
-//! DDL of a client: a total-order action that its origin executes itself (contract 2.16).
+//! DDL of a client: a total-order action that its origin executes itself (server-contract.md#to_execute_start).
 
 use trireme_replicator::{Answer, Code, Event, Gtid};
 

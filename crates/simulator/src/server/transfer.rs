@@ -1,4 +1,4 @@
-//! State snapshot transfer, as the scripts do it: the donor's threads, the joiner's (contract 2.18, 2.19).
+//! State snapshot transfer, as the scripts do it: the donor's threads, the joiner's (server-contract.md#sst_sent).
 
 use trireme_replicator::{Event, Gtid};
 

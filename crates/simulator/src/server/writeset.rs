@@ -8,7 +8,7 @@ use super::database::Writes;
 use super::rows::Image;
 use crate::seen::ClientTrx;
 
-/// The server's transaction id of what is no transaction (contract 2.16).
+/// The server's transaction id of what is no transaction (server-contract.md#to_execute_start).
 const NO_TRX: TrxId = u64::MAX;
 const ROW_BYTES: usize = 4 + 4 + 8;
 
@@ -57,7 +57,7 @@ pub fn action(writes: &Writes) -> (u32, bool) {
 }
 
 /// What a failed action reports: of DDL only the error's number, since texts depend on the locale
-/// (contract 5).
+/// (server-contract-callbacks.md#error-votes).
 pub fn action_error() -> Bytes {
     Bytes::from_static(b"1050")
 }

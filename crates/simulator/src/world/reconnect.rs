@@ -1,5 +1,5 @@
 //! disconnect() and connect() within one process (`SET GLOBAL wsrep_cluster_address`): the server, its
-//! database and its threads go on; the node comes back under a new name (contract 9.9).
+//! database and its threads go on; the node comes back under a new name (server-contract-callbacks.md#reconnect).
 
 use std::mem::take;
 
