@@ -38,6 +38,9 @@ pub struct Edit {
     /// No server wants a script before an IST: as schedules were before some did.
     #[arg(long)]
     pub ist_alone: bool,
+    /// One stream of random numbers for all links: as schedules were before each had its own.
+    #[arg(long)]
+    pub shared_jitter: bool,
 }
 
 impl Edit {
@@ -78,6 +81,7 @@ impl Edit {
         }
         plan.office_moves &= !self.office_stays;
         plan.scripts_before_ist &= !self.ist_alone;
+        plan.links_apart &= !self.shared_jitter;
         for node in &mut plan.nodes {
             let load = &mut node.server.load;
             load.clients = load.clients.min(self.clients.unwrap_or(usize::MAX));
@@ -117,6 +121,9 @@ impl Edit {
         }
         if self.ist_alone {
             words.push("--ist-alone".to_owned());
+        }
+        if self.shared_jitter {
+            words.push("--shared-jitter".to_owned());
         }
         if self.no_faults || self.faults.as_ref().is_some_and(Vec::is_empty) {
             words.push("--no-faults".to_owned());

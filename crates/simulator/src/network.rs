@@ -8,6 +8,9 @@ use crate::plan::Plan;
 use crate::random::Random;
 use crate::seen::{NodeId, TimeUs};
 
+/// Random numbers of the first direction; the others' follow.
+const FIRST_STREAM: u64 = 1_000;
+
 /// Names a connection; unique in a run.
 pub type ConnectionId = u64;
 
@@ -42,8 +45,10 @@ struct Connection {
 }
 
 /// One direction between two nodes, whatever connection there is.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 struct Direction {
+    /// What its frames meet is drawn from here.
+    random: Random,
     delay_us: u64,
     /// How many faults cut it, stuff its queue, duplicate its frames, slow it down now.
     cuts: u32,
@@ -66,7 +71,8 @@ pub enum Sent {
 /// All directions and connections.
 #[derive(Debug)]
 pub struct Network {
-    random: Random,
+    /// In place of the directions' own streams, as it once was.
+    shared: Option<Random>,
     size: usize,
     jitter_us: u64,
     queue_frames: usize,
@@ -79,16 +85,21 @@ impl Network {
     /// No connection is up yet.
     pub fn new(plan: &Plan) -> Network {
         let size = plan.nodes.len();
-        let direction = |delay: &u64| Direction {
+        let direction = |(index, delay): (usize, &u64)| Direction {
+            random: Random::new(plan.seed, FIRST_STREAM + index as u64),
             delay_us: *delay,
-            ..Direction::default()
+            cuts: 0,
+            stuffed: 0,
+            doubled: 0,
+            slow_us: 0,
         };
+        let delays = plan.delay_us.iter().flatten().enumerate();
         Network {
-            random: Random::new(plan.seed, 2),
+            shared: (!plan.links_apart).then(|| Random::new(plan.seed, 2)),
             size,
             jitter_us: plan.jitter_us,
             queue_frames: plan.queue_frames,
-            directions: plan.delay_us.iter().flatten().map(direction).collect(),
+            directions: delays.map(direction).collect(),
             connections: (0..size * size).map(|_| None).collect(),
             last_id: 0,
         }
@@ -98,6 +109,14 @@ impl Network {
     fn pair(&mut self, other: NodeId, node: NodeId) -> (&mut Option<Connection>, usize) {
         let index = other.min(node) * self.size + other.max(node);
         (&mut self.connections[index], usize::from(node > other))
+    }
+
+    /// What happens next from one to another is drawn from here.
+    fn random(&mut self, from: NodeId, to: NodeId) -> &mut Random {
+        match &mut self.shared {
+            Some(shared) => shared,
+            None => &mut self.directions[from * self.size + to].random,
+        }
     }
 
     fn direction(&mut self, from: NodeId, to: NodeId) -> &mut Direction {
@@ -140,7 +159,8 @@ impl Network {
     pub fn delay_us(&mut self, from: NodeId, to: NodeId) -> u64 {
         let direction = &self.directions[from * self.size + to];
         let base_us = direction.delay_us + direction.slow_us;
-        base_us + self.random.within(0..=self.jitter_us)
+        let jitter_us = self.jitter_us;
+        base_us + self.random(from, to).within(0..=jitter_us)
     }
 
     /// How long `to` takes to notice that the connection from `from` is broken.
@@ -150,7 +170,7 @@ impl Network {
         } else {
             0..=10_000
         };
-        self.delay_us(from, to) + self.random.within(range)
+        self.delay_us(from, to) + self.random(from, to).within(range)
     }
 
     /// The pair has a connection, broken ones included that not both ends know of.
@@ -217,7 +237,7 @@ impl Network {
             .filter(|c| c.broken_us.is_none())?;
         let lasts_us = [(b, a), (a, b)].map(|(from, to)| {
             let delay_us = self.delay_us(from, to);
-            now + self.random.within(0..=delay_us)
+            now + self.random(from, to).within(0..=delay_us)
         });
         let noticed_us = [(b, a), (a, b)].map(|(from, to)| now + self.notice_us(from, to));
         let (slot, b_end) = self.pair(a, b);
@@ -262,8 +282,9 @@ impl Network {
             direction.stuffed > 0,
             direction.doubled > 0,
         );
-        let again_us = (doubled && self.random.percent(20))
-            .then(|| self.random.within(0..=1) * self.random.within(0..=50_000));
+        let random = self.random(from, to);
+        let again_us = (doubled && random.percent(20))
+            .then(|| random.within(0..=1) * random.within(0..=50_000));
         let limit = self.queue_frames;
         let (slot, end) = self.pair(from, to);
         let Some(connection) = slot
@@ -317,7 +338,7 @@ impl Network {
         if direction.cuts > 0 {
             return Vec::new();
         }
-        let at = now + self.random.within(0..=200_000);
+        let at = now + self.random(from, to).within(0..=200_000);
         let (slot, end) = self.pair(from, to);
         let Some(connection) = slot else {
             return Vec::new();

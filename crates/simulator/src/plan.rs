@@ -82,6 +82,9 @@ pub struct Plan {
     pub faults: Vec<(TimeUs, Fault)>,
     /// From here on everything works.
     pub calm_us: TimeUs,
+    /// Each link has a stream of random numbers of its own, and nodes take turns at one moment: the order in which a node
+    /// sends to different peers changes nothing.
+    pub links_apart: bool,
     /// The office moves to where commits are fastest.
     pub office_moves: bool,
     /// Nobody is told to bootstrap.
@@ -212,6 +215,7 @@ impl Plan {
             scripts_before_ist: false,
             faults,
             calm_us,
+            links_apart: true,
             office_moves: true,
             founding: None,
             bad_seat: None,

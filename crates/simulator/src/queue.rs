@@ -1,34 +1,42 @@
-//! What is to happen, in order of time; at the same time, in the order in which it was planned.
+//! What is to happen, in order of time; at the same time lane by lane, and in a lane in the order in which it was planned.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::seen::TimeUs;
 
+/// What happens at the same time in different lanes does not depend on which of it was planned first.
+pub trait Lane {
+    /// Its lane: the node that it happens to.
+    fn lane(&self) -> u32;
+}
+
 /// A queue of happenings. The heap holds small keys only; the happenings lie still.
 #[derive(Debug)]
 pub struct Queue<T> {
-    keys: BinaryHeap<Reverse<(TimeUs, u64, u32)>>,
+    keys: BinaryHeap<Reverse<(TimeUs, u32, u64, u32)>>,
     slots: Vec<Option<T>>,
     free: Vec<u32>,
     last: u64,
+    has_lanes: bool,
 }
 
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
+impl<T: Lane> Queue<T> {
+    /// An empty one; without lanes everything is in one.
+    pub fn new(has_lanes: bool) -> Self {
         Queue {
             keys: BinaryHeap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             last: 0,
+            has_lanes,
         }
     }
-}
 
-impl<T> Queue<T> {
     /// Plans a happening.
     pub fn push(&mut self, at: TimeUs, happening: T) {
         self.last += 1;
+        let lane = if self.has_lanes { happening.lane() } else { 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(happening);
@@ -39,12 +47,12 @@ impl<T> Queue<T> {
                 self.slots.len() as u32 - 1
             }
         };
-        self.keys.push(Reverse((at, self.last, slot)));
+        self.keys.push(Reverse((at, lane, self.last, slot)));
     }
 
     /// The next one, if it is due by `until`.
     pub fn pop(&mut self, until: TimeUs) -> Option<(TimeUs, T)> {
-        let Reverse((at, _, slot)) = *self.keys.peek()?;
+        let Reverse((at, _, _, slot)) = *self.keys.peek()?;
         if at > until {
             return None;
         }
@@ -59,20 +67,37 @@ impl<T> Queue<T> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn comes_out_by_time_then_in_order() {
-        let mut queue = Queue::default();
-        for (at, what) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b'), (9, 'e')] {
-            queue.push(at, what);
+    impl Lane for (u32, char) {
+        fn lane(&self) -> u32 {
+            self.0
+        }
+    }
+
+    fn order(has_lanes: bool) -> String {
+        let mut queue = Queue::new(has_lanes);
+        for (at, lane, what) in [
+            (5, 2, 'c'),
+            (3, 1, 'a'),
+            (5, 1, 'd'),
+            (5, 2, 'b'),
+            (9, 0, 'e'),
+        ] {
+            queue.push(at, (lane, what));
         }
         let mut out = String::new();
-        while let Some((_, what)) = queue.pop(8) {
+        while let Some((_, (_, what))) = queue.pop(8) {
             out.push(what);
         }
-        assert_eq!(out, "abcd");
-        queue.push(7, 'f');
-        assert_eq!(queue.pop(100), Some((7, 'f')));
-        assert_eq!(queue.pop(100), Some((9, 'e')));
+        queue.push(7, (0, 'f'));
+        assert_eq!(queue.pop(100), Some((7, (0, 'f'))));
+        assert_eq!(queue.pop(100), Some((9, (0, 'e'))));
         assert_eq!(queue.pop(100), None);
+        out
+    }
+
+    #[test]
+    fn comes_out_by_time_then_by_lane_then_in_order() {
+        assert_eq!(order(true), "adcb");
+        assert_eq!(order(false), "acdb");
     }
 }

@@ -27,7 +27,7 @@ use crate::coverage::Coverage;
 use crate::machine::{Input, Machine};
 use crate::network::Network;
 use crate::plan::Plan;
-use crate::queue::Queue;
+use crate::queue::{Lane, Queue};
 use crate::random::Random;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, TimeUs};
@@ -61,6 +61,27 @@ pub(crate) enum Happening {
     TransferEnds(NodeId, u64, Box<Transfer>),
     /// After a blackout, an operator looks at the databases and bootstraps.
     Bootstrap,
+}
+
+impl Lane for Happening {
+    fn lane(&self) -> u32 {
+        let node = match self {
+            Happening::To(node, ..)
+            | Happening::React(node, _)
+            | Happening::Tick(node, _)
+            | Happening::Start(node)
+            | Happening::Reconnect(node, _)
+            | Happening::Dies(node, _)
+            | Happening::LeaveEnds(node, _)
+            | Happening::TransferEnds(node, ..) => *node,
+            // Whatever concerns several nodes comes first.
+            Happening::Fault(_)
+            | Happening::FaultEnds(_)
+            | Happening::Connect(..)
+            | Happening::Bootstrap => return 0,
+        };
+        node as u32 + 1
+    }
 }
 
 /// The whole simulation of one plan.
@@ -151,7 +172,7 @@ impl World {
             watch,
             coverage: Coverage::default(),
             events: 0,
-            queue: Queue::default(),
+            queue: Queue::new(plan.links_apart),
             network: Network::new(&plan),
             server_random: Random::new(plan.seed, 4),
             disk_random: Random::new(plan.seed, 10),
