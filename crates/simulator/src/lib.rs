@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod coverage;
+pub mod digest;
 pub mod directed;
 pub mod doom;
 pub mod edit;
@@ -33,6 +34,7 @@ pub mod scale;
 pub mod seen;
 pub mod server;
 pub mod shrink;
+pub mod sketch;
 pub mod sweep;
 pub mod trace;
 pub mod watch;

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use simulator::digest::Digests;
 use simulator::edit::Edit;
 use simulator::sweep::Sweep;
 use simulator::{directed, regressions, replay, shrink};
@@ -33,6 +35,9 @@ enum Command {
         /// On so many threads.
         #[arg(long, default_value_t = 1)]
         jobs: usize,
+        /// Compares what leaves each core with the digests in this file; if there is none, writes it.
+        #[arg(long)]
+        digest: Option<PathBuf>,
     },
     /// Tells one schedule as a story.
     Replay {
@@ -53,6 +58,9 @@ enum Command {
         /// Everyday business too: entries, transactions.
         #[arg(long)]
         all: bool,
+        /// As in `run`; without a name.
+        #[arg(long)]
+        digest: Option<PathBuf>,
         /// With this mistake planted.
         #[cfg(feature = "mutants")]
         #[arg(long)]
@@ -82,7 +90,11 @@ enum Command {
         jobs: usize,
     },
     /// Runs the schedules that once found a mistake (regressions.txt).
-    Regressions,
+    Regressions {
+        /// As in `run`.
+        #[arg(long)]
+        digest: Option<PathBuf>,
+    },
     /// Lists the profiles.
     Profiles,
 }
@@ -95,6 +107,16 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
     parsed.ok_or_else(|| format!("'{text}' is not like 0..1000"))
 }
 
+/// Runs schedules; true if all went well, and their digests are those in the file.
+fn compared(
+    file: Option<PathBuf>,
+    run: impl FnOnce(Option<&Digests>) -> Result<bool, String>,
+) -> Result<bool, String> {
+    let digests = file.as_deref().map(Digests::new);
+    let clean = run(digests.as_ref())?;
+    Ok(digests.map_or(Ok(true), Digests::end)? && clean)
+}
+
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run {
@@ -102,11 +124,13 @@ fn main() -> ExitCode {
             profile,
             keep_going,
             jobs,
+            digest,
         } => Sweep {
             seeds,
             profile,
             keep_going,
             jobs,
+            digest,
         }
         .run(),
         Command::Replay { edit, all } => {
@@ -116,6 +140,7 @@ fn main() -> ExitCode {
             name,
             seed,
             all,
+            digest,
             #[cfg(feature = "mutants")]
             mutant,
         } => {
@@ -125,7 +150,7 @@ fn main() -> ExitCode {
             let planted = Ok(());
             planted.and_then(|()| match name {
                 Some(name) => replay::replay_directed(&name, seed, all),
-                None => Ok(directed::play_all(seed)),
+                None => compared(digest, |digests| Ok(directed::play_all(seed, digests))),
             })
         }
         Command::Shrink { edit } => shrink::shrink(edit).and_then(|(edit, violation)| {
@@ -149,7 +174,9 @@ fn main() -> ExitCode {
             jobs,
         }
         .run(),
-        Command::Regressions => regressions::run_all(regressions::LIST),
+        Command::Regressions { digest } => compared(digest, |digests| {
+            regressions::run_all(regressions::LIST, digests)
+        }),
         Command::Profiles => {
             for profile in simulator::profiles::all() {
                 println!("{:12} {} nodes", profile.name, profile.sizes_text());

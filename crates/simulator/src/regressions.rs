@@ -2,6 +2,7 @@
 
 use clap::Parser;
 
+use crate::digest::{Digest, Digests};
 use crate::edit::Edit;
 use crate::run;
 
@@ -30,13 +31,17 @@ pub fn parse(list: &str) -> Result<Vec<(Edit, &str)>, String> {
 }
 
 /// Runs all of the list; true if nothing was violated but in those whose story begins with "open:".
-/// Err: a line that is no schedule.
-pub fn run_all(list: &str) -> Result<bool, String> {
+/// Their digests go to `digests`. Err: a line that is no schedule.
+pub fn run_all(list: &str, digests: Option<&Digests>) -> Result<bool, String> {
     let mut clean = true;
     for (edit, story) in parse(list)? {
-        if let Some(violation) = run::run(edit.plan()?).violation {
+        let outcome = run::run_digested(edit.plan()?, digests.map(|_| Digest::default()));
+        let arguments = edit.arguments();
+        if let (Some(digests), Some(digest)) = (digests, &outcome.watch.digest) {
+            digests.take(arguments.clone(), digest);
+        }
+        if let Some(violation) = outcome.violation {
             clean &= story.starts_with("open:");
-            let arguments = edit.arguments();
             let (what, text) = (violation.what, violation.text);
             println!("{arguments}  # {story}\n  {what}: {text}");
         }

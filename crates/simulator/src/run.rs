@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use crate::coverage::Coverage;
+use crate::digest::Digest;
 use crate::invariants;
 use crate::plan::Plan;
 use crate::seen::{Seen, TimeUs};
@@ -53,16 +54,22 @@ pub struct Outcome {
 
 /// Plays a plan with all invariants.
 pub fn run(plan: Plan) -> Outcome {
+    run_digested(plan, None)
+}
+
+/// The same; a digest takes in what leaves each core.
+pub fn run_digested(plan: Plan, digest: Option<Digest>) -> Outcome {
+    let watch = |invariants| Watch::new(invariants).digesting(digest);
     match plan.liar {
-        Some(_) => run_among_liars(plan),
-        None => run_watched(plan, Watch::new(invariants::all())),
+        Some(_) => run_among_liars(plan, watch(invariants::among_liars())),
+        None => run_watched(plan, watch(invariants::all())),
     }
 }
 
 /// Plays a plan in which a member lies. Nothing is promised then, but that no correct node panics or takes more memory than it
 /// is meant to.
-fn run_among_liars(plan: Plan) -> Outcome {
-    let mut world = World::new(plan, Watch::new(invariants::among_liars()));
+fn run_among_liars(plan: Plan, watch: Watch) -> Outcome {
+    let mut world = World::new(plan, watch);
     let played = quietly(|| {
         let calm_us = world.plan.calm_us;
         run_until(&mut world, calm_us);

@@ -1,11 +1,13 @@
 //! Many schedules, one after the other.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::coverage::Coverage;
+use crate::digest::{Digest, Digests};
 use crate::edit::Edit;
 use crate::run;
 
@@ -22,6 +24,8 @@ pub struct Sweep {
     pub keep_going: bool,
     /// On so many threads.
     pub jobs: usize,
+    /// Digests are compared with those in this file, or written there.
+    pub digest: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -39,19 +43,27 @@ impl Sweep {
         Edit::whole(0, self.profile.clone()).plan()?;
         let next = AtomicU64::new(self.seeds.start);
         let sums = Mutex::new(Sums::default());
+        let digests = self.digest.as_deref().map(Digests::new);
         let begun = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| self.work(&next, &sums, begun));
+                scope.spawn(|| self.work(&next, &sums, digests.as_ref(), begun));
             }
         });
         let mut sums = sums.into_inner().unwrap_or_else(|e| e.into_inner());
         println!("{}", sums.coverage);
         println!("{}", sums.line(begun));
-        Ok(sums.violations == 0)
+        let equal = digests.map_or(Ok(true), Digests::end)?;
+        Ok(sums.violations == 0 && equal)
     }
 
-    fn work(&self, next: &AtomicU64, sums: &Mutex<Sums>, begun: Instant) {
+    fn work(
+        &self,
+        next: &AtomicU64,
+        sums: &Mutex<Sums>,
+        digests: Option<&Digests>,
+        begun: Instant,
+    ) {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= self.seeds.end {
@@ -61,7 +73,10 @@ impl Sweep {
                 return;
             };
             let profile = plan.profile;
-            let outcome = run::run(plan);
+            let outcome = run::run_digested(plan, digests.map(|_| Digest::default()));
+            if let (Some(digests), Some(digest)) = (digests, &outcome.watch.digest) {
+                digests.take(format!("{seed} --profile {profile}"), digest);
+            }
             let mut sums = sums.lock().unwrap_or_else(|e| e.into_inner());
             sums.events.push(outcome.events);
             sums.faults.push(outcome.coverage.faults.values().sum());

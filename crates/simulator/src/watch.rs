@@ -2,8 +2,10 @@
 
 use trireme_replicator::Code;
 
+use crate::digest::{Channel, Digest};
 use crate::invariants::Invariant;
 use crate::seen::{NodeId, Seen, Sight, TimeUs};
+use crate::sketch::{self, Sketch};
 use crate::trace::Trace;
 
 /// Watches a run.
@@ -14,6 +16,8 @@ pub struct Watch {
     pub violation: Option<(&'static str, String)>,
     /// Fingerprint of all sights, if asked for: equal runs have equal ones.
     pub fingerprint: Option<u64>,
+    /// What has left each core, if asked for.
+    pub digest: Option<Digest>,
     /// Keeps every sight.
     pub keep: bool,
     /// The sights kept.
@@ -35,6 +39,11 @@ impl Watch {
         }
     }
 
+    /// The same; a digest takes in what leaves each core.
+    pub fn digesting(self, digest: Option<Digest>) -> Watch {
+        Watch { digest, ..self }
+    }
+
     /// Keeps all sights and judges nothing.
     pub fn recording() -> Watch {
         Watch {
@@ -48,6 +57,9 @@ impl Watch {
         self.count += 1;
         if let Seen::Ended { code: Code::Ok, .. } = what {
             self.acknowledged_us = at_us;
+        }
+        if let Some(sketch) = self.digest.as_ref().and_then(|_| sketch::seen(&what)) {
+            self.leaves(at_us, node, Channel::Host, || sketch);
         }
         let sight = Sight { at_us, node, what };
         if let Some(fingerprint) = &mut self.fingerprint {
@@ -68,6 +80,19 @@ impl Watch {
         }
         if self.keep {
             self.sights.push(sight);
+        }
+    }
+
+    /// Something leaves a node; nothing is done if nobody asks for a digest.
+    pub fn leaves(
+        &mut self,
+        at_us: TimeUs,
+        node: NodeId,
+        channel: Channel,
+        what: impl FnOnce() -> Sketch,
+    ) {
+        if let Some(digest) = &mut self.digest {
+            digest.add(at_us, node, channel, what());
         }
     }
 

@@ -68,5 +68,5 @@ fn fewer_faults_leave_the_rest_of_the_plan_as_it_is() {
 
 #[test]
 fn what_was_found_once_is_not_there_any_more() {
-    assert_eq!(regressions::run_all(regressions::LIST), Ok(true));
+    assert_eq!(regressions::run_all(regressions::LIST, None), Ok(true));
 }

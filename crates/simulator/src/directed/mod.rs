@@ -10,6 +10,7 @@ mod stage;
 
 use trireme_mutants::Mutant;
 
+use crate::digest::{Digest, Digests};
 use crate::invariants;
 use crate::plan::Plan;
 use crate::run::{self, Outcome};
@@ -161,12 +162,17 @@ impl Directed {
 }
 
 /// Plays all of them with all seeds below this one; true if each situation was reached and nothing was
-/// violated.
-pub fn play_all(seeds: u64) -> bool {
+/// violated. Their digests go to `digests`.
+pub fn play_all(seeds: u64, digests: Option<&Digests>) -> bool {
     let mut clean = true;
     for (name, directed) in ALL {
         for seed in 0..seeds {
-            let (outcome, reached) = directed.run(seed, Watch::new(invariants::all()));
+            let digest = digests.map(|_| Digest::default());
+            let watch = Watch::new(invariants::all()).digesting(digest);
+            let (outcome, reached) = directed.run(seed, watch);
+            if let (Some(digests), Some(digest)) = (digests, &outcome.watch.digest) {
+                digests.take(format!("{name} --seed {seed}"), digest);
+            }
             if let Err(Missed(what)) = reached {
                 clean = false;
                 println!("{name} --seed {seed}: not reached: {what}");

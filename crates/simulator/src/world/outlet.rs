@@ -9,11 +9,13 @@ use trireme_log::{FlushJob, MemoryDisk, Outcome};
 use trireme_replicator::{Action, ControlDigest, Gtid, History, Replicator};
 
 use super::control::{see_kept, see_taken_in};
+use crate::digest;
 use crate::doom::Doom;
 use crate::machine::Progress;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
+use crate::sketch::{self, Sketch};
 use crate::watch::Watch;
 
 /// The parts of the world and of a node that its engine's requests concern.
@@ -43,6 +45,11 @@ impl Outlet<'_> {
         self.watch.see(self.now_us, self.node, what);
     }
 
+    /// Something leaves the node.
+    fn leaves(&mut self, channel: digest::Channel, what: impl FnOnce() -> Sketch) {
+        self.watch.leaves(self.now_us, self.node, channel, what);
+    }
+
     fn writes_votes(&self) -> Result<(), NotKept> {
         match self.votes_fail {
             true => Err(NotKept {
@@ -54,9 +61,26 @@ impl Outlet<'_> {
     }
 }
 
+/// Groups' messages by what they say; one between replicators counts as a payload.
+fn sketch_frame(channel: Channel, bytes: &Bytes) -> Sketch {
+    match channel {
+        Channel::Replicator => Sketch::of(100).and(bytes),
+        Channel::Group | Channel::Bulk => match trireme_group::decode(bytes.clone()) {
+            Ok(message) => sketch::message(&message),
+            Err(_) => Sketch::of(0),
+        },
+    }
+}
+
 impl Outside for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.progress.acted = true;
+        if self.watch.digest.is_some() {
+            let sketch = sketch_frame(channel, &bytes);
+            for peer in to {
+                self.leaves(digest::Channel::Peer(*peer), || sketch);
+            }
+        }
         let mut frame = Vec::with_capacity(1 + bytes.len());
         frame.push(channel.byte());
         frame.extend_from_slice(&bytes);
@@ -68,6 +92,7 @@ impl Outside for Outlet<'_> {
 
     fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
         self.writes_votes()?;
+        self.leaves(digest::Channel::Log, || Sketch::of(1).and(&ballot));
         self.progress.waited = true;
         if self.doom.step() {
             *self.promised = ballot;
@@ -77,6 +102,7 @@ impl Outside for Outlet<'_> {
 
     fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
         self.writes_votes()?;
+        self.leaves(digest::Channel::Log, || Sketch::of(2).and(&id));
         if self.doom.step() {
             *self.last_log = id;
         }
@@ -121,6 +147,11 @@ impl Outside for Outlet<'_> {
 
     fn act(&mut self, action: Action) {
         self.progress.acted = true;
+        if self.watch.digest.is_some() {
+            if let Some(sketch) = sketch::action(&action) {
+                self.leaves(digest::Channel::Host, || sketch);
+            }
+        }
         if !self.doom.step() {
             return;
         }
@@ -170,6 +201,7 @@ impl Outside for Outlet<'_> {
 
     fn appended(&mut self, entry: &Entry) {
         self.progress.appended = true;
+        self.leaves(digest::Channel::Log, || sketch::entry(entry));
         if let Body::Configuration(configuration) = &entry.body {
             self.progress.waited = true;
             (self.configurations).push((entry.position, configuration.clone()));
@@ -186,12 +218,16 @@ impl Outside for Outlet<'_> {
     }
 
     fn truncated(&mut self, after: Position, ballot: Ballot) {
+        self.leaves(digest::Channel::Log, || Sketch::of(3).and(&(after, ballot)));
         self.see(Seen::InForce { ballot });
         self.configurations.retain(|(at, _)| *at <= after);
         self.see(Seen::Truncated { after });
     }
 
     fn began_anew(&mut self, checkpoint: &Checkpoint, ballot: Ballot) {
+        self.leaves(digest::Channel::Log, || {
+            Sketch::of(4).and(&(checkpoint, ballot))
+        });
         self.see(Seen::InForce { ballot });
         self.configurations.clear();
         *self.control_shown = 0;
@@ -223,6 +259,9 @@ impl Outside for Outlet<'_> {
     }
 
     fn delivered(&mut self, position: Position, delivery: &Delivery) {
+        self.leaves(digest::Channel::Order, || {
+            sketch::delivery(position, delivery)
+        });
         if let Delivery::Configuration(configuration) = delivery {
             self.views.push((position, configuration.clone()));
         }
@@ -245,10 +284,15 @@ impl Outside for Outlet<'_> {
     }
 
     fn noted(&mut self, position: Position, outcome: Outcome) {
+        let (seqno, flags, depends_on) = (outcome.seqno, outcome.flags, outcome.depends_on);
+        self.leaves(digest::Channel::Log, || {
+            Sketch::of(5).and(&(position, seqno, flags, depends_on))
+        });
         self.see(Seen::Noted { position, outcome });
     }
 
     fn kept(&mut self, state: &Checkpoint, control: &Bytes) {
+        self.leaves(digest::Channel::Log, || Sketch::of(6).and(state));
         let digest = ControlDigest::of_snapshot(control);
         see_kept(self.watch, self.now_us, self.node, state, digest);
     }

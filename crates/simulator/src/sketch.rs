@@ -1,0 +1,260 @@
+//! What leaves a core, as numbers: fixed numbers for kinds, positions, ids, and hashes of payloads. No Debug text, no
+//! text for people, no encoded bytes: what a core says can be compared over changes of names, texts and formats.
+
+use std::hash::{Hash, Hasher};
+
+use trireme_group::{Body, Delivery, Entry, Message, Source, WireBody};
+use trireme_replicator::{Action, Answer, Level};
+
+use crate::seen::Seen;
+
+/// A hash that is the same in every run (FNV-1a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sketch(u64);
+
+impl Sketch {
+    /// A sketch of something of this kind.
+    pub fn of(kind: u64) -> Sketch {
+        Sketch(0xcbf2_9ce4_8422_2325).and(&kind)
+    }
+
+    /// With this, too: a number, an id, a payload, or a plain record of them.
+    pub fn and(mut self, part: &impl Hash) -> Sketch {
+        part.hash(&mut self);
+        self
+    }
+
+    /// The number that stands for all of it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Hasher for Sketch {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A message from group to group.
+pub fn message(message: &Message) -> Sketch {
+    match message {
+        Message::Status(s) => Sketch::of(1)
+            .and(&(s.ballot, s.sequencer, s.standing as u8, s.history))
+            .and(&(&s.overrides, s.configuration_number, &s.members))
+            .and(&(s.ack, s.end, s.commit))
+            .and(&(s.outlook.wish as u8, s.outlook.able, s.outlook.stamp_ms))
+            .and(&s.outlook.links),
+        Message::Submit { number, payload } => Sketch::of(2).and(&(number, payload)),
+        Message::Append(a) => {
+            let head = (a.ballot, a.prev_position, a.prev_ballot, a.ack, a.commit);
+            let sketch = Sketch::of(3).and(&head).and(&a.entries.len());
+            a.entries.iter().fold(sketch, |sketch, entry| {
+                let body = match &entry.body {
+                    WireBody::Full(full) => body(full),
+                    WireBody::Reference { id, len, digest } => {
+                        Sketch::of(5).and(&(id, len, digest))
+                    }
+                };
+                sketch.and(&(entry.position, entry.ballot, body.number()))
+            })
+        }
+        Message::Ack {
+            ballot,
+            position,
+            commit,
+        } => Sketch::of(4).and(&(ballot, position, commit)),
+        Message::Summary { ballot, summary } => Sketch::of(5).and(&(ballot, summary)),
+        Message::Install {
+            ballot,
+            checkpoint,
+            intact_at,
+        } => Sketch::of(6).and(&(ballot, checkpoint, intact_at)),
+        Message::PreVote { ballot } => Sketch::of(7).and(ballot),
+        Message::PreVoteReply { ballot, granted } => Sketch::of(8).and(&(ballot, granted)),
+        Message::Prepare { ballot, forced } => Sketch::of(9).and(&(ballot, forced)),
+        Message::Promise(promise) => Sketch::of(10).and(promise),
+        Message::Refuse { promised } => Sketch::of(11).and(promised),
+        Message::TakeOffice { number, forced } => Sketch::of(12).and(&(number, forced)),
+        Message::Join(join) => Sketch::of(13).and(join),
+        Message::JoinRefused { .. } => Sketch::of(14),
+        Message::Leave => Sketch::of(15),
+        Message::Weight { weight } => Sketch::of(16).and(weight),
+        Message::Expects { nodes, promised } => Sketch::of(17).and(&(nodes, promised)),
+        Message::LogEnd { round } => Sketch::of(18).and(round),
+        Message::LogEndReply { round, ballot, end } => Sketch::of(19).and(&(round, ballot, end)),
+        Message::Offer { oldest, parcel } => Sketch::of(20).and(&(oldest, parcel)),
+        Message::Fetch {
+            source: from,
+            offset,
+            len,
+        } => source(21, from).and(&(offset, len)),
+        Message::Part {
+            source: from,
+            offset,
+            bytes,
+        } => source(22, from).and(&(offset, bytes)),
+        Message::Held { parcel } => Sketch::of(23).and(parcel),
+        Message::SubmitParcel {
+            number,
+            parcel,
+            head,
+        } => Sketch::of(24).and(&(number, parcel, head)),
+    }
+}
+
+fn source(kind: u64, source: &Source) -> Sketch {
+    match source {
+        Source::Offered { parcel } => Sketch::of(kind).and(&(1u8, parcel)),
+        Source::Logged { position, id } => Sketch::of(kind).and(&(2u8, position, id)),
+    }
+}
+
+fn body(body: &Body) -> Sketch {
+    match body {
+        Body::BallotStart => Sketch::of(1),
+        Body::Configuration(configuration) => Sketch::of(2).and(configuration),
+        Body::Submission { id, payload } => Sketch::of(3).and(&(id, payload)),
+        Body::Void { id } => Sketch::of(4).and(id),
+    }
+}
+
+/// An entry that goes into the log.
+pub fn entry(entry: &Entry) -> Sketch {
+    body(&entry.body).and(&(entry.position, entry.ballot))
+}
+
+/// Something that the group gives to the replicator.
+pub fn delivery(position: u64, delivery: &Delivery) -> Sketch {
+    match delivery {
+        Delivery::Submission { id, payload } => Sketch::of(1).and(&(position, id, payload)),
+        Delivery::Configuration(configuration) => Sketch::of(2).and(&(position, configuration)),
+    }
+}
+
+/// Something that the replicator gives to its host. None: the engine keeps it to itself.
+pub fn action(action: &Action) -> Option<Sketch> {
+    Some(match action {
+        Action::Answer { ticket, answer } => {
+            let Answer {
+                code,
+                gtid,
+                depends_on,
+                replay,
+                lives_on,
+            } = answer;
+            let replay = replay.as_ref().map(|a| (a.gtid.seqno, a.flags, &a.data));
+            Sketch::of(1)
+                .and(&(ticket, *code as i32, gtid.uuid, gtid.seqno))
+                .and(&(depends_on, lives_on, replay))
+        }
+        Action::WakeAppliers { n } => Sketch::of(2).and(n),
+        Action::SaveState {
+            gtid,
+            safe_to_bootstrap,
+        } => Sketch::of(3).and(&(gtid.uuid, gtid.seqno, safe_to_bootstrap)),
+        Action::MarkUnsafe => Sketch::of(4),
+        Action::MarkSafe => Sketch::of(5),
+        Action::MarkCorrupt => Sketch::of(6),
+        Action::MarkUncorrupt => Sketch::of(7),
+        Action::Admitted => Sketch::of(8),
+        Action::Closed => Sketch::of(9),
+        Action::Log { level, .. } => Sketch::of(10).and(&match level {
+            Level::Error => 1u8,
+            Level::Warn => 2,
+            Level::Info => 3,
+            Level::Debug => 4,
+        }),
+        Action::Fatal { .. } => Sketch::of(11),
+        _ => return None,
+    })
+}
+
+/// What a server's database and its clients have got from a node. None: told elsewhere.
+pub fn seen(seen: &Seen) -> Option<Sketch> {
+    Some(match seen {
+        Seen::Ordered {
+            history,
+            seqno,
+            writer,
+            view,
+            writes,
+            applied,
+        } => Sketch::of(101).and(&(history, seqno, writer, view, writes, applied)),
+        Seen::Database {
+            history,
+            seqno,
+            digest,
+        } => Sketch::of(102).and(&(history, seqno, digest)),
+        Seen::Snapshot {
+            history,
+            seqno,
+            digest,
+        } => Sketch::of(103).and(&(history, seqno, digest)),
+        Seen::Read {
+            trx,
+            key,
+            len,
+            digest,
+            ..
+        } => Sketch::of(104).and(&(trx, key, len, digest)),
+        Seen::Ended {
+            trx,
+            code,
+            seqno,
+            certain,
+            ..
+        } => Sketch::of(105).and(&(trx, *code as i32, seqno, certain)),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use trireme_group::{Ballot, Incarnation, SubmissionId};
+
+    use super::*;
+
+    #[test]
+    fn texts_for_people_do_not_count_and_numbers_do() {
+        let refused = |reason: &str| {
+            let reason = reason.to_owned();
+            message(&Message::JoinRefused { reason })
+        };
+        assert_eq!(refused("one"), refused("another"));
+        let ack = |position| Message::Ack {
+            ballot: Ballot::default(),
+            position,
+            commit: 0,
+        };
+        assert_ne!(message(&ack(1)), message(&ack(2)));
+        let submission = |payload: &'static [u8]| {
+            let body = Body::Submission {
+                id: SubmissionId {
+                    incarnation: Incarnation::default(),
+                    number: 1,
+                },
+                payload: Bytes::from_static(payload),
+            };
+            let (position, ballot) = (1, Ballot::default());
+            entry(&Entry {
+                position,
+                ballot,
+                body,
+            })
+        };
+        assert_ne!(submission(b"a"), submission(b"b"));
+    }
+
+    #[test]
+    fn a_sketch_is_the_same_for_ever() {
+        assert_eq!(message(&Message::Leave).number(), 0x43ad_db5f_5ec6_ac6a);
+    }
+}
