@@ -20,7 +20,7 @@ use crate::sample::Sample;
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Status variables that only grow while the server runs. All other numbers are gauges.
-const COUNTERS: [&str; 16] = [
+const COUNTERS: [&str; 21] = [
     "wsrep_causal_reads",
     "wsrep_flow_control_paused_ns",
     "wsrep_flow_control_recv",
@@ -37,6 +37,11 @@ const COUNTERS: [&str; 16] = [
     "wsrep_repl_other_bytes",
     "wsrep_replicated",
     "wsrep_replicated_bytes",
+    "wsrep_trireme_conflicts_brute_force_abort",
+    "wsrep_trireme_conflicts_certification",
+    "wsrep_trireme_conflicts_replay",
+    "wsrep_trireme_leader_changes",
+    "wsrep_trireme_paced_ns",
 ];
 
 /// All metrics of a node; of a server that does not answer, that it is down.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use trireme_group::{
     Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, ParcelId, Position, Uuid, encode_entry_parts,
 };
-use trireme_log::{Disk, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
+use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::Seqno;
 
 use crate::group_reads::LargeReads;
@@ -289,9 +289,18 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
+    /// How large the log is.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.as_ref().map_or(0, Log::bytes_kept)
+    }
+
+    /// What an acknowledgement is worth (`repl.durability`).
+    pub fn durability(&self) -> Durability {
+        self.config.durability
+    }
+
     /// How much larger the log is than `gcache.size`.
     pub fn bytes_beyond_size(&self) -> u64 {
-        let kept = self.log.as_ref().map_or(0, Log::bytes_kept);
-        kept.saturating_sub(self.config.size_bytes)
+        self.log_bytes().saturating_sub(self.config.size_bytes)
     }
 }

@@ -1,5 +1,6 @@
 //! Other processes, as their connections come and go.
 
+use crate::configuration::Member;
 use crate::founding::Expects;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
@@ -31,6 +32,21 @@ pub(crate) struct PeerAck {
 }
 
 impl Group {
+    /// The members of the view in force that were not heard of for so long, and for how long each.
+    pub fn late_members(
+        &self,
+        now: TimeMs,
+        margin_ms: TimeMs,
+    ) -> impl Iterator<Item = (&Member, TimeMs)> {
+        let members = self.committed.configuration.members.iter();
+        let others = members.filter(|member| member.incarnation != self.me());
+        others.filter_map(move |member| {
+            let heard_at = self.peers.get(&member.incarnation)?.heard_at;
+            let silent_ms = now.saturating_sub(heard_at);
+            (silent_ms >= margin_ms).then_some((member, silent_ms))
+        })
+    }
+
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         let peer = Peer {
             replica,

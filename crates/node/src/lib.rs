@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod latency;
 mod limiter;
 mod line;
 mod mark_file;
@@ -19,6 +20,7 @@ pub mod url;
 pub mod votes;
 
 pub use clock::now_ms;
+pub use latency::Latency;
 pub use line::Line;
 pub use mark_file::MarkFile;
 pub use progress::{LEAVE_PATIENCE, Progress};

@@ -15,6 +15,7 @@ use trireme_transport::AllowAddress;
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
 use crate::flusher::FLUSHER;
+use crate::leader_watch::LeaderWatch;
 use crate::node::Node;
 use crate::options::{OptionError, Options};
 use crate::reactor::Reactor;
@@ -284,6 +285,7 @@ fn engine_start(
 fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), ConnectError> {
     node.with(|core| {
         core.progress = Progress::default();
+        core.leaders = LeaderWatch::default();
         core.line = Some(line);
         core.incarnation = start.config.me.incarnation.0;
         core.donor = donor.to_owned();

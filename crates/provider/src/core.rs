@@ -11,6 +11,7 @@ use trireme_replicator::{self as replicator, Level};
 
 use crate::flusher::Pace;
 use crate::grastate::Grastate;
+use crate::leader_watch::LeaderWatch;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
 use crate::stager::Stager;
@@ -31,6 +32,8 @@ pub struct Core {
     pub flush_pace: Pace,
     pub waiting: Waiting,
     pub progress: Progress,
+    /// Of this connection.
+    pub leaders: LeaderWatch,
     pub grastate: Grastate,
     /// `wsrep_sst_donor` of this connection.
     pub donor: String,
@@ -53,6 +56,7 @@ impl Core {
             flush_pace: Pace::default(),
             waiting: Waiting::default(),
             progress: Progress::default(),
+            leaders: LeaderWatch::default(),
             grastate,
             donor: String::new(),
             incarnation: group::Uuid::NIL,
@@ -130,6 +134,13 @@ impl Core {
     /// The first of these addresses where another cluster answered, while nobody of the own one is connected.
     pub fn only_stranger(&self, addresses: &[String]) -> Option<String> {
         self.line.as_ref()?.only_stranger(addresses).cloned()
+    }
+
+    /// Looks at who leads.
+    pub fn watch_leader(&mut self) {
+        if let Some(link) = self.engine.link() {
+            self.leaders.look(&link.group);
+        }
     }
 
     /// An event for the replicator.

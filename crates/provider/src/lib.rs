@@ -14,6 +14,7 @@ mod flusher;
 pub mod fuzzing;
 mod grastate;
 mod gtid_mode;
+mod leader_watch;
 mod logging;
 mod node;
 mod outlet;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
-use trireme_node::Station;
+use trireme_node::{Latency, Station};
 use trireme_replicator::{Answer, Event, Gtid, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
@@ -30,6 +30,8 @@ pub struct Node {
     pub reactor: Mutex<Option<Reactor>>,
     /// Transactions that have appended something and were not certified yet.
     pub executing: Mutex<HashSet<TrxId>>,
+    /// How long certify() took for what was ordered.
+    commit_time: Mutex<Latency>,
     /// `repl.max_ws_size`.
     pub max_ws_bytes: AtomicU64,
     /// True once the server's storage engines are up.
@@ -47,6 +49,7 @@ impl Node {
             options: Mutex::new(options),
             reactor: Mutex::new(None),
             executing: Mutex::new(HashSet::new()),
+            commit_time: Mutex::new(Latency::default()),
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
             server_running: AtomicBool::new(false),
             recovered: OnceLock::new(),
@@ -62,6 +65,22 @@ impl Node {
             Station::pump(core);
             core.take_quick_flush(None)
         })
+    }
+
+    /// A write-set was ordered; certify() took so long.
+    pub fn note_commit_time(&self, took: Duration) {
+        let mut commit_time = (self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner);
+        commit_time.add(took.as_secs_f64());
+    }
+
+    /// How long certify() took since the last reset.
+    pub fn commit_time(&self) -> Latency {
+        *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// FLUSH STATUS.
+    pub fn reset_commit_time(&self) {
+        *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner) = Latency::default();
     }
 
     /// Makes the connection's thread look at its deadlines again.

@@ -83,6 +83,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             core.react(&mut ready);
             core.hear_stager();
             core.pump();
+            core.watch_leader();
             flush.job = core.take_quick_flush(flush.job.take());
             (core.idle_ms(), core.is_cut_off(), core.waits_for_others())
         });

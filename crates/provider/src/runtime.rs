@@ -64,6 +64,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         "Trireme {} starts with {options}",
         env!("CARGO_PKG_VERSION")
     ));
+    tell_about_options(&options, logger);
     let engine = Engine::new(Replicator::new(NodeOptions::default()));
     let core = Core::new(engine, grastate, logger.clone());
     let node = Node::new(core, settings, options, logger.clone());
@@ -75,6 +76,30 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     node.max_ws_bytes
         .store(limit.max(0) as u64, Ordering::Relaxed);
     Ok(node)
+}
+
+/// What an operator may not expect of the options.
+fn tell_about_options(options: &Options, logger: &Logger) {
+    let idle = options.without_effect();
+    if !idle.is_empty() {
+        logger.info(format!(
+            "wsrep_provider_options: without effect here, accepted so that a configuration for Galera can stay: {}",
+            idle.join(", ")
+        ));
+    }
+    let forgets = |option: &str| {
+        format!(
+            "{option}=no: a restart of this node drops its write-set log. The node then has no vote until it has caught up with a \
+             majority, and if more than half of the nodes stop at once, the cluster does not come back by itself; remove the option"
+        )
+    };
+    if !options.bool("gcache.recover") {
+        logger.warn(forgets("gcache.recover"));
+    }
+    if !options.bool("pc.recovery") {
+        // No warning: MariaDB's suite sets it in a test that allows none (galera_sr.galera_sr_kill_all_norecovery).
+        logger.info(forgets("pc.recovery"));
+    }
 }
 
 impl Node {

@@ -215,6 +215,34 @@ stats! {
         offices_needless: u64 = c"trireme_offices_needless",
         /// Peers that are connected without TLS.
         plaintext_links: u64 = c"trireme_plaintext_links",
+        /// 1: this node is the leader.
+        is_leader: u64 = c"trireme_is_leader",
+        /// The term in force.
+        term: u64 = c"trireme_term",
+        /// Changes of leader that this node has seen since it connected.
+        leader_changes: u64 = c"trireme_leader_changes",
+        /// Write-sets that this node knows to be ordered and has not committed.
+        lag_seqnos: u64 = c"trireme_lag_seqnos",
+        /// Age of the oldest of them here, in milliseconds.
+        lag_ms: u64 = c"trireme_lag_ms",
+        /// Time that own writers waited for a pace, in nanoseconds.
+        paced_ns: u64 = c"trireme_paced_ns",
+        /// Members that the group has left out of flow control.
+        left_out_count: u64 = c"trireme_left_out_count",
+        /// How far the database has come that catches up; 100 if it does not.
+        catching_up_percent: f64 = c"trireme_catching_up_percent",
+        /// Bytes of the write-set log.
+        log_bytes: u64 = c"trireme_log_bytes",
+        /// Those beyond `gcache.size`.
+        log_pinned_bytes: u64 = c"trireme_log_pinned_bytes",
+        /// `repl.durability`: 0 memory, 1 os, 2 disk.
+        durability: u64 = c"trireme_durability",
+        /// Own write-sets that failed certification.
+        conflicts_certification: u64 = c"trireme_conflicts_certification",
+        /// Own transactions that an applier rolled back before they were ordered.
+        conflicts_brute_force_abort: u64 = c"trireme_conflicts_brute_force_abort",
+        /// Own transactions that an applier rolled back, and that were applied anew.
+        conflicts_replay: u64 = c"trireme_conflicts_replay",
     }
 }
 
@@ -233,7 +261,7 @@ impl Stats {
     /// The variables as `stats_get` returns them: one malloc'ed block with the array and, behind it, the text values;
     /// names are static. NULL when memory is out. Free it with [`free_vars`].
     pub fn to_vars(&self) -> *mut StatsVar {
-        let mut vars = Vec::with_capacity(64);
+        let mut vars = Vec::with_capacity(96);
         self.node.append_to(&mut vars);
         if let Some(group) = &self.group {
             group.append_to(&mut vars);
@@ -356,6 +384,41 @@ mod tests {
         let own = read(&with_own).split_off(56);
         assert!(own.iter().all(|(name, ..)| name.starts_with("trireme_")));
         assert_eq!(read(&Stats::default()).len(), 48);
+    }
+
+    /// Every variable that there can be.
+    fn all_names() -> Vec<String> {
+        let text = Some(String::new());
+        let stats = Stats {
+            group: Some(GroupStats {
+                trireme_catching_up: text.clone(),
+                trireme_left_out: text.clone(),
+                trireme_lost_from: text,
+                ..GroupStats::default()
+            }),
+            own: Some(OwnStats::default()),
+            ..Stats::default()
+        };
+        let names = read(&stats).into_iter();
+        names
+            .map(|(name, ..)| format!("wsrep_{}", name.to_lowercase()))
+            .collect()
+    }
+
+    #[test]
+    fn the_page_lists_exactly_the_variables_that_there_are() {
+        let page = include_str!("../../../docs/status-variables.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let listed: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+        let mut names = all_names();
+        for name in &names {
+            assert!(listed.contains(&name.as_str()), "{name} is not in the page");
+        }
+        for name in &listed {
+            let at = names.iter().position(|known| known == name);
+            let at = at.unwrap_or_else(|| panic!("the page lists {name}, which is none, or twice"));
+            names.remove(at);
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! What `SHOW STATUS LIKE 'wsrep%'` shows of this node.
 
+use trireme_engine::Link;
 use trireme_group::{Group, Member};
+use trireme_log::Durability;
+use trireme_node::now_ms;
 use trireme_replicator::{LocalState, Status};
 
+use crate::core::Core;
 use crate::node::Node;
 use crate::stats::{GroupStats, NodeStats, OwnStats, Stats};
 
@@ -11,10 +15,14 @@ const PROTOCOL: i64 = 1;
 
 /// Everything at one moment.
 pub fn collect(node: &Node) -> Stats {
-    let segment = {
+    let (segment, delay_margin_ms) = {
         let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-        options.int("gmcast.segment")
+        (
+            options.int("gmcast.segment"),
+            options.duration_ms("evs.delay_margin"),
+        )
     };
+    let commit_time = node.commit_time().to_string();
     node.peek(|core| {
         let status = core.engine.status();
         let group = core.engine.link().map(|link| GroupStats {
@@ -25,7 +33,8 @@ pub fn collect(node: &Node) -> Stats {
             }
             .to_string(),
             desync_count: status.desync_count.to_string(),
-            evs_repl_latency: "0/0/0/0/0".to_owned(),
+            evs_delayed: delayed(&link.group, delay_margin_ms),
+            evs_repl_latency: commit_time,
             evs_state: match link.group.standing() {
                 trireme_group::Standing::Outside => "CLOSED",
                 _ => "OPERATIONAL",
@@ -38,21 +47,27 @@ pub fn collect(node: &Node) -> Stats {
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()
         });
+        let own = (core.engine.link()).map(|link| own_stats(core, link, &status));
         Stats {
             node: node_stats(status),
             group,
-            own: core.engine.link().map(|link| {
-                let line = core.line.as_ref();
-                own_stats(
-                    &link.group,
-                    line.map_or(0, |line| line.mesh.plaintext_links()),
-                )
-            }),
+            own,
         }
     })
 }
 
-fn own_stats(group: &Group, plaintext_links: usize) -> OwnStats {
+/// As Galera lists them: member id, address, and how many times over `evs.delay_margin` the member has been silent.
+fn delayed(group: &Group, margin_ms: u64) -> String {
+    let entry = |(member, silent_ms): (&Member, u64)| {
+        let times = silent_ms / margin_ms.max(1);
+        format!("{}:tcp://{}:{times}", member.incarnation, member.address)
+    };
+    let late = group.late_members(now_ms(), margin_ms.max(1));
+    late.map(entry).collect::<Vec<_>>().join(",")
+}
+
+fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
+    let group = &link.group;
     let named = |member: &Member| {
         let names = [&member.name, &member.address];
         let name = names.into_iter().find(|name| !name.is_empty());
@@ -60,12 +75,31 @@ fn own_stats(group: &Group, plaintext_links: usize) -> OwnStats {
             .unwrap_or_else(|| member.incarnation.to_string())
     };
     let counters = group.counters();
+    let links = (core.line.as_ref()).map_or(0, |line| line.mesh.plaintext_links());
     OwnStats {
         sequencer: group.sequencer_member().map(named).unwrap_or_default(),
         offices_taken: counters.offices_taken,
         offices_handed: counters.offices_handed,
         offices_needless: counters.offices_needless,
-        plaintext_links: plaintext_links as u64,
+        plaintext_links: links as u64,
+        is_leader: u64::from(group.is_sequencer()),
+        term: group.ballot().number,
+        leader_changes: core.leaders.changes(),
+        lag_seqnos: status.lag_seqnos,
+        lag_ms: status.lag_ms,
+        paced_ns: status.paced_ns,
+        left_out_count: status.left_out.len() as u64,
+        catching_up_percent: (status.progress).map_or(100.0, |progress| progress.percent()),
+        log_bytes: link.storage.log_bytes(),
+        log_pinned_bytes: link.storage.bytes_beyond_size(),
+        durability: match link.storage.durability() {
+            Durability::Memory => 0,
+            Durability::Os => 1,
+            Durability::Disk => 2,
+        },
+        conflicts_certification: status.conflicts.certification,
+        conflicts_brute_force_abort: status.conflicts.brute_force_abort,
+        conflicts_replay: status.conflicts.replay,
     }
 }
 

@@ -60,6 +60,7 @@ impl Replicator {
         } else {
             self.replicate(sent, draft)
         }
+        self.counters.send_queue.queued(self.unsent.len());
     }
 
     /// Sends a write-set: last_seen is what is visible now, with all its locks held
@@ -192,6 +193,9 @@ impl Replicator {
         let abort = self
             .transactions
             .abort(victim, executing, bf_seqno, &mut self.order);
+        if abort.code == Code::Ok && !abort.is_sent {
+            self.conflicts.was_aborted();
+        }
         if abort.is_sent && !planted(Mutant::VictimStaysExempt) {
             // What this node sends from now on may have locked what the victim lets go of: it is no
             // longer exempt from conflicts with it (rule 9d).
@@ -240,6 +244,7 @@ impl Replicator {
     pub(crate) fn grant_replay(&mut self) {
         while let Some((ticket, ordered)) = self.transactions.next_replay(&self.order) {
             self.counters.local_replays += 1;
+            self.conflicts.is_replayed();
             let apply = self.apply_task(
                 self.context.me(),
                 &ordered.write_set,

@@ -31,8 +31,10 @@ impl Replicator {
         self.context.connect(connect.incarnation, connect.me);
         let is_founding = connect.bootstrap.is_some();
         (self.lifecycle).connect(is_founding, connect.server_running);
+        self.counters.connect(self.context.now_ms());
         self.intake.start_over();
         self.retention.start_over();
+        self.lag.start_over();
         self.works.start_over();
         self.submissions.start_over();
         self.transactions.clear();

@@ -26,6 +26,34 @@ impl Average {
     }
 }
 
+/// A queue's length, taken at every insertion.
+#[derive(Debug, Default)]
+pub(crate) struct QueueMeter {
+    average: Average,
+    max: u64,
+    min: u64,
+}
+
+impl QueueMeter {
+    /// Something came in; the queue is so long now.
+    pub(crate) fn queued(&mut self, length: usize) {
+        let length = length as u64;
+        self.average.add(length as f64);
+        self.max = self.max.max(length);
+        self.min = self.min.min(length);
+    }
+
+    pub(crate) fn length(&self, now: usize) -> QueueLength {
+        let now = now as u64;
+        QueueLength {
+            now,
+            max: self.max.max(now),
+            min: self.min.min(now),
+            avg: self.average.get(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub replicated: u64,
@@ -47,37 +75,31 @@ pub(crate) struct Counters {
     pub out_of_order_entered: Average,
     pub out_of_order_left: Average,
     pub window: Average,
-    recv_queue: Average,
-    recv_queue_max: u64,
-    recv_queue_min: u64,
-    /// When these began to count.
-    pub since_ms: u64,
+    /// Write-sets that wait to be applied.
+    pub recv_queue: QueueMeter,
+    /// Own ones that wait to be submitted.
+    pub send_queue: QueueMeter,
+    /// When these began to count; None: no connection has begun yet.
+    since_ms: Option<u64>,
 }
 
 impl Counters {
     pub(crate) fn reset(&mut self, now_ms: u64) {
         *self = Counters {
-            since_ms: now_ms,
+            since_ms: Some(now_ms),
             ..Counters::default()
         };
     }
 
-    /// An apply was queued.
-    pub(crate) fn queued(&mut self, length: usize) {
-        let length = length as u64;
-        self.recv_queue.add(length as f64);
-        self.recv_queue_max = self.recv_queue_max.max(length);
-        self.recv_queue_min = self.recv_queue_min.min(length);
+    /// A connection begins; the counters go on.
+    pub(crate) fn connect(&mut self, now_ms: u64) {
+        self.since_ms.get_or_insert(now_ms);
     }
 
-    pub(crate) fn recv_queue(&self, now: usize) -> QueueLength {
-        let (now, avg) = (now as u64, self.recv_queue.get());
-        QueueLength {
-            now,
-            max: self.recv_queue_max.max(now),
-            min: self.recv_queue_min.min(now),
-            avg,
-        }
+    /// For so long these have counted.
+    pub(crate) fn elapsed_ms(&self, now_ms: u64) -> u64 {
+        let elapsed = |since_ms| now_ms.saturating_sub(since_ms);
+        self.since_ms.map_or(0, elapsed)
     }
 
     pub(crate) fn certified(&mut self, seqno: Seqno, last_seen: Seqno, outcome: &Outcome) {

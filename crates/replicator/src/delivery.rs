@@ -235,6 +235,9 @@ impl Replicator {
             )
         };
         self.counters.local_cert_failures += u64::from(failed);
+        if failed {
+            self.conflicts.failed_certification();
+        }
         if !trx.commits && (failed || aborted) {
             trx.phase = Phase::Certified { aborted: true };
             trx.ordered = Some(ordered);
@@ -254,6 +257,9 @@ impl Replicator {
     fn own_toi_ordered(&mut self, conn: u64, ordered: &Ordered, failed: bool) {
         let code = if failed { Code::TrxFail } else { Code::Ok };
         self.counters.local_cert_failures += u64::from(failed);
+        if failed {
+            self.conflicts.failed_certification();
+        }
         let Some(Isolation::Replicating { ticket }) = self.isolations.get(&conn).copied() else {
             unreachable!("an action in flight is in the table");
         };
@@ -395,6 +401,7 @@ impl Replicator {
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.retention.took(position, seqno);
+        (self.lag).ordered(seqno, self.context.now_ms(), self.order.low());
         let is_dropped =
             planted(Mutant::AppliedDependenceDropped) && depends_on <= self.order.low();
         let depends_on = if is_dropped { 0 } else { depends_on };

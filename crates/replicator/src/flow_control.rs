@@ -10,6 +10,7 @@ mod back_pressure;
 mod back_pressure_tests;
 mod lag_budget;
 mod leases;
+mod stopwatch;
 
 use trireme_group::{Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
@@ -24,6 +25,7 @@ use back_pressure::{BackPressure, Demand, Limits, Participation, Signal};
 use lag_budget::LagBudget;
 use leases::Leases;
 pub(crate) use leases::Request;
+use stopwatch::Stopwatch;
 
 /// What flow control asks the coordinator to do.
 #[derive(Debug, PartialEq)]
@@ -39,6 +41,8 @@ pub(crate) enum FlowOutput {
 pub(crate) struct FlowCounters {
     /// Time that own writers were stopped.
     pub paused_ms: u64,
+    /// Time that own writers waited for a pace, and were not stopped.
+    pub paced_ms: u64,
     /// Stops that were requested of the others.
     pub sent: u64,
     /// Stops that others requested.
@@ -55,6 +59,8 @@ pub(crate) struct FlowControl {
     leases: Leases,
     lag_budget: LagBudget,
     back_off: BackOff,
+    /// Own writers wait for a pace.
+    paced: Stopwatch,
 }
 
 impl FlowControl {
@@ -68,6 +74,7 @@ impl FlowControl {
     pub(crate) fn forget(&mut self, now_ms: u64) {
         self.back_pressure.forget(now_ms);
         self.leases.forget(now_ms);
+        self.paced.set(false, now_ms);
         self.lag_budget = LagBudget::default();
     }
 
@@ -171,6 +178,8 @@ impl FlowControl {
         lifecycle: &Lifecycle,
         writers_wait: bool,
     ) -> Option<FlowOutput> {
+        let is_paced = writers_wait && self.leases.is_paced();
+        self.paced.set(is_paced, context.now_ms());
         let own_stop = self.back_pressure.is_stopping();
         let holder = self.leases.sole_holder(own_stop).filter(|_| writers_wait);
         let limit_ms = context.options().fc_desync_after_ms;
@@ -217,6 +226,7 @@ impl FlowControl {
     pub(crate) fn counters(&self, now_ms: u64) -> FlowCounters {
         FlowCounters {
             paused_ms: self.leases.total_paused_ms(now_ms),
+            paced_ms: self.paced.total_ms(now_ms),
             sent: self.back_pressure.sent(),
             received: self.leases.received(),
             is_stopped: self.leases.is_stopped(),
@@ -228,6 +238,7 @@ impl FlowControl {
     pub(crate) fn reset_counters(&mut self, now_ms: u64) {
         self.leases.reset_counters(now_ms);
         self.back_pressure.reset_counters();
+        self.paced.reset(now_ms);
     }
 }
 

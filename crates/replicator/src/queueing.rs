@@ -52,7 +52,7 @@ impl Replicator {
         self.works.push(task, after, payload);
         if is_apply {
             let length = self.works.applies();
-            self.counters.queued(length);
+            self.counters.recv_queue.queued(length);
         }
     }
 

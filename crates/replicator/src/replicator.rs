@@ -6,6 +6,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Level};
 use crate::announcements::Announcements;
+use crate::conflicts::Conflicts;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::database::Database;
@@ -16,6 +17,7 @@ use crate::gtid::Gtid;
 use crate::intake::Intake;
 use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
+use crate::lag::Lag;
 use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
@@ -69,6 +71,7 @@ pub struct Replicator {
     pub(crate) log_reader: LogReader,
     pub(crate) retention: Retention,
     pub(crate) order: Order,
+    pub(crate) lag: Lag,
     /// The history that `order` counts in; nil before anything of it is here.
     pub(crate) applied_history: trireme_group::Uuid,
     /// While the synthetic first view is shown: what last_committed() says meanwhile.
@@ -84,6 +87,7 @@ pub struct Replicator {
     // --- own business
     pub(crate) submissions: Submissions,
     pub(crate) transactions: Transactions,
+    pub(crate) conflicts: Conflicts,
     pub(crate) isolations: Isolations,
     pub(crate) voting: Voting,
     pub(crate) unsent: Unsent,
@@ -113,12 +117,14 @@ impl Replicator {
             log_reader: LogReader::default(),
             retention: Retention::default(),
             order: Order::new(-1),
+            lag: Lag::default(),
             applied_history: trireme_group::Uuid::NIL,
             shown_low: None,
             works: Works::default(),
             joined_at: -1,
             submissions: Submissions::default(),
             transactions: Transactions::default(),
+            conflicts: Conflicts::default(),
             isolations: Isolations::default(),
             voting: Voting::default(),
             unsent: Unsent::default(),

@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::joiner::TransferPhase;
 use crate::member_state::NodeState;
 use crate::replicator::{Replicator, Stage};
-use crate::status::{LocalState, QueueLength, Status};
+use crate::status::{LocalState, Status};
 
 impl Replicator {
     /// How many write-sets have failed because they had seen too little (`cert.max_length`).
@@ -76,13 +76,9 @@ impl Replicator {
         let (state, comment) = self.local_state();
         let counters = &self.counters;
         let control = self.context.control();
-        let elapsed_ms = self
-            .context
-            .now_ms()
-            .saturating_sub(counters.since_ms)
-            .max(1);
+        let elapsed_ms = counters.elapsed_ms(self.context.now_ms()).max(1);
         let flow = self.flow_control.counters(self.context.now_ms());
-        let held = self.unsent.len() as u64;
+        let held_up_ms = flow.paused_ms + flow.paced_ms;
         let members = control
             .map(|c| c.configuration.members.as_slice())
             .unwrap_or_default();
@@ -102,15 +98,11 @@ impl Replicator {
             local_commits: counters.local_commits,
             local_cert_failures: counters.local_cert_failures,
             local_replays: counters.local_replays,
-            local_send_queue: QueueLength {
-                now: held,
-                max: held,
-                ..QueueLength::default()
-            },
-            local_recv_queue: counters.recv_queue(self.queue()),
+            local_send_queue: counters.send_queue.length(self.unsent.len()),
+            local_recv_queue: counters.recv_queue.length(self.queue()),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
-            flow_control_paused_ns: flow.paused_ms * 1_000_000,
-            flow_control_paused: (flow.paused_ms as f64 / elapsed_ms as f64).min(1.0),
+            flow_control_paused_ns: held_up_ms * 1_000_000,
+            flow_control_paused: (held_up_ms as f64 / elapsed_ms as f64).min(1.0),
             flow_control_sent: flow.sent,
             flow_control_recv: flow.received,
             flow_control_active: flow.is_stopped,
@@ -140,7 +132,33 @@ impl Replicator {
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())
                 .unwrap_or_default(),
+            paced_ns: flow.paced_ms * 1_000_000,
+            lag_seqnos: self.lag_seqnos(),
+            lag_ms: self.lag_ms(),
+            conflicts: self.conflicts.counts(),
         }
+    }
+
+    /// Entries that this node knows to be ordered, and has not committed.
+    fn lag_seqnos(&self) -> u64 {
+        let Some(top) = self
+            .context
+            .seqno()
+            .filter(|_| !self.applied_history.is_nil())
+        else {
+            return 0;
+        };
+        let certified = u64::try_from(top - self.order.low()).unwrap_or(0);
+        let to_come = match self.intake.to_come() {
+            many if many > u64::MAX / 2 => 0, // not known
+            few => few,
+        };
+        certified + self.intake.len() as u64 + to_come
+    }
+
+    fn lag_ms(&self) -> u64 {
+        let top = self.context.seqno().unwrap_or(-1);
+        (self.lag).age_ms(self.context.now_ms(), self.order.low(), top)
     }
 
     /// True if the node is Synced: up to date, and neither a donor nor desynced.

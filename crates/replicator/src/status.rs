@@ -5,6 +5,7 @@ use std::fmt;
 use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
+use crate::conflicts::ConflictCounts;
 use crate::progress::Progress;
 
 /// `wsrep_local_state`.
@@ -108,4 +109,11 @@ pub struct Status {
     pub progress: Option<Progress>,
     /// Names of the members that the group has left out of flow control.
     pub left_out: Vec<String>,
+    /// Time that own writers waited for a pace, and were not stopped.
+    pub paced_ns: u64,
+    /// Write-sets that this node knows to be ordered and has not committed.
+    pub lag_seqnos: u64,
+    /// Age of the oldest of them here.
+    pub lag_ms: u64,
+    pub conflicts: ConflictCounts,
 }

@@ -314,6 +314,16 @@ impl Options {
             })
     }
 
+    /// The options that are set to something else than their default, and mean nothing here.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let is_set = |spec: &&Spec| {
+            let (now, default) = (self.text(spec), spec.default.text());
+            spec.kind.parse(now) != spec.kind.parse(default)
+        };
+        let idle = SPECS.iter().filter(|spec| spec.without_effect);
+        idle.filter(is_set).map(|spec| spec.name).collect()
+    }
+
     fn text(&self, spec: &Spec) -> &str {
         self.values
             .get(spec.name)

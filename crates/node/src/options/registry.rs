@@ -48,6 +48,8 @@ pub struct Spec {
     pub trigger: bool,
     /// Refused in a cluster address: what changes it later knows no address.
     pub not_in_address: bool,
+    /// Accepted, and means nothing here.
+    pub without_effect: bool,
 }
 
 impl Spec {
@@ -68,6 +70,13 @@ impl Spec {
     const fn not_in_address(self) -> Spec {
         Spec {
             not_in_address: true,
+            ..self
+        }
+    }
+
+    const fn without_effect(self) -> Spec {
+        Spec {
+            without_effect: true,
             ..self
         }
     }
@@ -98,6 +107,7 @@ const fn start(name: &'static str, kind: Kind, default: DefaultValue) -> Spec {
         hidden: false,
         trigger: false,
         not_in_address: false,
+        without_effect: false,
     }
 }
 
@@ -145,86 +155,100 @@ pub const SPECS: &[Spec] = &[
     start("base_dir", Str, Shown(".")),
     start("base_host", Str, Shown("")),
     start("base_port", PORT, Shown("4567")),
-    start("cert.length_check", COUNT, Unshown("127")).hidden(),
-    dynamic("cert.log_conflicts", Bool, Shown("no")),
+    start("cert.length_check", COUNT, Unshown("127"))
+        .without_effect()
+        .hidden(),
+    dynamic("cert.log_conflicts", Bool, Shown("no")).without_effect(),
     start("cert.max_length", POSITIVE, Unshown("16384")).hidden(),
-    dynamic("cert.optimistic_pa", Bool, Shown("yes")),
+    dynamic("cert.optimistic_pa", Bool, Shown("yes")).without_effect(),
     dynamic("debug", Bool, Shown("no")),
-    dynamic("evs.auto_evict", BoolOrInt, Shown("0")),
-    dynamic("evs.causal_keepalive_period", Duration, FromConnect("PT1S")),
-    dynamic("evs.debug_log_mask", Str, FromConnect("0x1")),
+    dynamic("evs.auto_evict", BoolOrInt, Shown("0")).without_effect(),
+    dynamic("evs.causal_keepalive_period", Duration, FromConnect("PT1S")).without_effect(),
+    dynamic("evs.debug_log_mask", Str, FromConnect("0x1")).without_effect(),
     dynamic("evs.delay_margin", Duration, Shown("PT1S")),
-    dynamic("evs.delayed_keep_period", Duration, Shown("PT30S")),
-    dynamic("evs.evict", Str, Unshown("")).trigger(),
-    connect("evs.inactive_check_period", Duration, Shown("PT0.5S")),
+    dynamic("evs.delayed_keep_period", Duration, Shown("PT30S")).without_effect(),
+    dynamic("evs.evict", Str, Unshown(""))
+        .without_effect()
+        .trigger(),
+    connect("evs.inactive_check_period", Duration, Shown("PT0.5S")).without_effect(),
     dynamic("evs.inactive_timeout", Duration, Shown("PT15S")),
-    dynamic("evs.info_log_mask", Str, FromConnect("0")),
-    dynamic("evs.install_timeout", Duration, FromConnect("PT7.5S")),
-    dynamic("evs.join_retrans_period", Duration, Shown("PT1S")),
-    dynamic("evs.keepalive_period", Duration, FromConnect("PT1S")),
-    dynamic("evs.max_install_timeouts", COUNT, Shown("3")),
-    dynamic("evs.send_window", POSITIVE, Shown("4")),
-    dynamic("evs.stats_report_period", Duration, Shown("PT1M")),
+    dynamic("evs.info_log_mask", Str, FromConnect("0")).without_effect(),
+    dynamic("evs.install_timeout", Duration, FromConnect("PT7.5S")).without_effect(),
+    dynamic("evs.join_retrans_period", Duration, Shown("PT1S")).without_effect(),
+    dynamic("evs.keepalive_period", Duration, FromConnect("PT1S")).without_effect(),
+    dynamic("evs.max_install_timeouts", COUNT, Shown("3")).without_effect(),
+    dynamic("evs.send_window", POSITIVE, Shown("4")).without_effect(),
+    dynamic("evs.stats_report_period", Duration, Shown("PT1M")).without_effect(),
     dynamic("evs.suspect_timeout", Duration, Shown("PT5S")),
-    dynamic("evs.use_aggregate", Bool, FromConnect("true")),
-    dynamic("evs.user_send_window", POSITIVE, Shown("2")),
-    connect("evs.version", Str, FromConnect("1")),
-    connect("evs.view_forget_timeout", Duration, Shown("PT24H")),
+    dynamic("evs.use_aggregate", Bool, FromConnect("true")).without_effect(),
+    dynamic("evs.user_send_window", POSITIVE, Shown("2")).without_effect(),
+    connect("evs.version", Str, FromConnect("1")).without_effect(),
+    connect("evs.view_forget_timeout", Duration, Shown("PT24H")).without_effect(),
     start("gcache.dir", Str, Shown(".")),
-    dynamic("gcache.keep_pages_size", COUNT, Shown("0")),
-    dynamic("gcache.mem_size", COUNT, Shown("0")),
-    start("gcache.name", Str, Shown("galera.cache")),
-    dynamic("gcache.page_size", COUNT, Shown("128M")),
+    dynamic("gcache.keep_pages_size", COUNT, Shown("0")).without_effect(),
+    dynamic("gcache.mem_size", COUNT, Shown("0")).without_effect(),
+    start("gcache.name", Str, Shown("galera.cache")).without_effect(),
+    dynamic("gcache.page_size", COUNT, Shown("128M")).without_effect(),
     start("gcache.recover", Bool, Shown("yes")),
     start("gcache.size", COUNT, Shown("128M")),
-    start("gcomm.thread_prio", Str, Shown("")),
-    dynamic("gcs.fc_debug", COUNT, Shown("0")),
+    start("gcomm.thread_prio", Str, Shown("")).without_effect(),
+    dynamic("gcs.fc_debug", COUNT, Shown("0")).without_effect(),
     dynamic("gcs.fc_factor", FRACTION, Shown("1.0")),
     dynamic("gcs.fc_limit", COUNT, Shown("16")),
     start("gcs.fc_master_slave", Bool, Shown("no")).deprecated(),
     start("gcs.fc_single_primary", Bool, Shown("no")),
-    connect("gcs.max_packet_size", POSITIVE, Shown("64500")),
-    dynamic("gcs.max_throttle", FRACTION, Shown("0.25")),
-    dynamic("gcs.recv_q_hard_limit", COUNT, Shown("9223372036854775807")),
-    dynamic("gcs.recv_q_soft_limit", FRACTION, Shown("0.25")),
+    connect("gcs.max_packet_size", POSITIVE, Shown("64500")).without_effect(),
+    dynamic("gcs.max_throttle", FRACTION, Shown("0.25")).without_effect(),
+    dynamic("gcs.recv_q_hard_limit", COUNT, Shown("9223372036854775807")).without_effect(),
+    dynamic("gcs.recv_q_soft_limit", FRACTION, Shown("0.25")).without_effect(),
     start("gcs.stateless", Bool, Unshown("no")),
-    dynamic("gcs.sync_donor", Bool, Shown("no")),
+    dynamic("gcs.sync_donor", Bool, Shown("no")).without_effect(),
     start("gcs.vote_policy", COUNT, Unshown("0")),
-    connect("gmcast.group", Str, Unshown("")),
+    connect("gmcast.group", Str, Unshown("")).without_effect(),
     dynamic("gmcast.isolate", Kind::Int { min: 0, max: 2 }, Unshown("0"))
         .hidden()
         .trigger(),
     connect("gmcast.listen_addr", Address, FromConnect("")),
-    connect("gmcast.mcast_addr", Str, FromConnect("")),
-    connect("gmcast.mcast_port", PORT, Unshown("4567")).hidden(),
-    connect("gmcast.mcast_ttl", BYTE, FromConnect("1")),
-    connect("gmcast.mira", COUNT, Unshown("0")).hidden(),
+    connect("gmcast.mcast_addr", Str, FromConnect("")).without_effect(),
+    connect("gmcast.mcast_port", PORT, Unshown("4567"))
+        .without_effect()
+        .hidden(),
+    connect("gmcast.mcast_ttl", BYTE, FromConnect("1")).without_effect(),
+    connect("gmcast.mira", COUNT, Unshown("0"))
+        .without_effect()
+        .hidden(),
     dynamic("gmcast.peer_addr", Address, Unshown("")).trigger(),
-    connect("gmcast.peer_timeout", Duration, FromConnect("PT3S")),
+    connect("gmcast.peer_timeout", Duration, FromConnect("PT3S")).without_effect(),
     connect("gmcast.segment", BYTE, Shown("0")),
-    connect("gmcast.time_wait", Duration, FromConnect("PT5S")),
-    connect("gmcast.version", Str, Shown("0")),
-    start("ist.keep_keys", Bool, Unshown("yes")).hidden(),
+    connect("gmcast.time_wait", Duration, FromConnect("PT5S")).without_effect(),
+    connect("gmcast.version", Str, Shown("0")).without_effect(),
+    start("ist.keep_keys", Bool, Unshown("yes"))
+        .without_effect()
+        .hidden(),
     start("ist.recv_addr", Address, Shown("")),
     start("ist.recv_bind", Address, Unshown("")),
-    connect("pc.announce_timeout", Duration, Shown("PT3S")),
+    connect("pc.announce_timeout", Duration, Shown("PT3S")).without_effect(),
     dynamic("pc.bootstrap", Bool, Unshown("no")).trigger(),
     // Trireme's own: a new cluster of so many data nodes is founded without choosing one (docs/protocol.md).
     connect("pc.bootstrap_expect", NODES, Unshown("0")),
-    connect("pc.checksum", Bool, Shown("false")),
+    connect("pc.checksum", Bool, Shown("false")).without_effect(),
     dynamic("pc.ignore_quorum", Bool, Shown("false")),
     dynamic("pc.ignore_sb", Bool, Shown("false")),
-    connect("pc.linger", Duration, FromConnect("PT20S")),
-    connect("pc.npvo", Bool, Shown("false")),
+    connect("pc.linger", Duration, FromConnect("PT20S")).without_effect(),
+    connect("pc.npvo", Bool, Shown("false")).without_effect(),
     connect("pc.recovery", Bool, Shown("true")),
-    connect("pc.version", Str, Shown("0")),
+    connect("pc.version", Str, Shown("0")).without_effect(),
     // Trireme's own: without the voters that are missing after a loss of power of half or more (docs/protocol.md, rule 4).
     dynamic("pc.wait_evidence", Duration, Unshown("PT0S")),
     connect("pc.wait_prim", Bool, Shown("true")),
     connect("pc.wait_prim_timeout", Duration, Shown("PT30S")),
     dynamic("pc.weight", BYTE, Shown("1")),
-    start("protonet.backend", Str, Shown("asio")).deprecated(),
-    start("protonet.version", Str, Shown("0")).deprecated(),
+    start("protonet.backend", Str, Shown("asio"))
+        .without_effect()
+        .deprecated(),
+    start("protonet.version", Str, Shown("0"))
+        .without_effect()
+        .deprecated(),
     // Trireme's own: the seqno that is applied once more although the server has died of it (docs/log-format.md).
     connect("repl.apply_again", COUNT, Unshown("0")).hidden(),
     dynamic("repl.causal_read_timeout", Duration, Shown("PT30S")),
@@ -232,7 +256,8 @@ pub const SPECS: &[Spec] = &[
         "repl.commit_order",
         Choice(&["0", "1", "2", "3"]),
         Shown("3"),
-    ),
+    )
+    .without_effect(),
     // Trireme's own: what an acknowledged commit has survived (docs/guarantees.md, section 4).
     start(
         "repl.durability",
@@ -246,11 +271,12 @@ pub const SPECS: &[Spec] = &[
         "repl.key_format",
         Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
         Shown("FLAT8"),
-    ),
+    )
+    .without_effect(),
     // Likewise: a directory in memory for marks (docs/state-files.md); empty: none are kept.
     start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
-    dynamic("repl.proto_max", Str, Shown("11")),
+    dynamic("repl.proto_max", Str, Shown("11")).without_effect(),
     // Trireme's own: the file of a secret that all nodes share (docs/security.md).
     dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
     // Likewise: whether this node is to have the sequencer's office (docs/protocol.md).
@@ -259,16 +285,20 @@ pub const SPECS: &[Spec] = &[
         Choice(&["auto", "prefer", "never"]),
         Shown("auto"),
     ),
-    start("socket.checksum", COUNT, Shown("2")),
+    start("socket.checksum", COUNT, Shown("2")).without_effect(),
     dynamic("socket.dynamic", Bool, Unshown("no")).not_in_address(),
-    start("socket.non_blocking", FLAG, Unshown("0")).hidden(),
-    dynamic("socket.recv_buf_size", Kind::AutoOrSize, Shown("auto")),
-    start("socket.send_buf_size", Kind::AutoOrSize, Shown("auto")),
+    start("socket.non_blocking", FLAG, Unshown("0"))
+        .without_effect()
+        .hidden(),
+    dynamic("socket.recv_buf_size", Kind::AutoOrSize, Shown("auto")).without_effect(),
+    start("socket.send_buf_size", Kind::AutoOrSize, Shown("auto")).without_effect(),
     dynamic("socket.ssl", Bool, Unshown("no")).not_in_address(),
     dynamic("socket.ssl_ca", Str, Unshown("")).not_in_address(),
     dynamic("socket.ssl_cert", Str, Unshown("")).not_in_address(),
     dynamic("socket.ssl_cipher", Str, Unshown("")).not_in_address(),
-    start("socket.ssl_compression", Bool, Unshown("no")).deprecated(),
+    start("socket.ssl_compression", Bool, Unshown("no"))
+        .without_effect()
+        .deprecated(),
     // Trireme's own: lists of revoked certificates.
     dynamic("socket.ssl_crl", Str, Unshown("")).not_in_address(),
     dynamic("socket.ssl_key", Str, Unshown("")).not_in_address(),

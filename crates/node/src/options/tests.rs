@@ -457,3 +457,36 @@ proptest! {
         let _ = (options.listen_address(), options.ist_receive_address(), options.ist_bind_address());
     }
 }
+
+#[test]
+fn what_means_nothing_here_is_named_when_it_is_set() {
+    assert_eq!(options("").without_effect(), [""; 0]);
+    let set = options("evs.send_window=8; gcache.size=1G; pc.npvo=yes; evs.user_send_window=2");
+    assert_eq!(set.without_effect(), ["evs.send_window", "pc.npvo"]);
+}
+
+/// The code that reads options names each of them in quotes.
+#[test]
+fn exactly_the_options_that_the_code_reads_have_an_effect() {
+    let source = [
+        include_str!("addresses.rs"),
+        include_str!("mod.rs"),
+        include_str!("../setup.rs"),
+        include_str!("../../../provider/src/connect.rs"),
+        include_str!("../../../provider/src/runtime.rs"),
+        include_str!("../../../provider/src/status.rs"),
+        include_str!("../../../arbitrator/src/settings.rs"),
+    ]
+    .concat();
+    for spec in SPECS {
+        let is_read = source.contains(&format!("\"{}\"", spec.name));
+        // SET GLOBAL of it is answered with a warning.
+        let is_refused = spec.name == "evs.evict";
+        assert_eq!(
+            is_read && !is_refused,
+            !spec.without_effect,
+            "{}",
+            spec.name
+        );
+    }
+}

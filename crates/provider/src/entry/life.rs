@@ -156,7 +156,8 @@ pub unsafe extern "C" fn stats_reset(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table.
     unsafe {
         guard(wsrep, (), |node| {
-            node.with(|core| core.engine.replicator.reset_counters())
+            node.with(|core| core.engine.replicator.reset_counters());
+            node.reset_commit_time();
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A transaction's way: keys and data, certification, commit order, release, abort, replay.
 
 use std::ffi::c_void;
+use std::time::Instant;
 
 use trireme_certification::KeyType;
 use trireme_mutants::{Mutant, planted};
@@ -169,6 +170,7 @@ pub unsafe extern "C" fn certify(
             let trx = ws_handle.trx_id;
             let draft = transaction.take_draft(flags, conn);
             let mut own_id = trireme_group::Uuid::NIL;
+            let began = Instant::now();
             let answer = node.call(|core, ticket| {
                 own_id = core.incarnation;
                 node.executing
@@ -183,6 +185,7 @@ pub unsafe extern "C" fn certify(
                 }
             });
             if answer.gtid.seqno >= 0 {
+                node.note_commit_time(began.elapsed());
                 set_meta(meta_of_answer(&answer, own_id, trx, conn));
             }
             recv::status(answer.code)

@@ -133,6 +133,11 @@ impl Leases {
         self.active_since.is_some()
     }
 
+    /// Own writers may go, at a pace.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.is_some() && !self.is_stopped()
+    }
+
     /// The only member that stops own writers, or that paces them; None if there is none, or more than one.
     pub(crate) fn sole_holder(&self, own_stop: bool) -> Option<Holder> {
         let sole = |stops: bool| {

@@ -45,6 +45,7 @@ fn of_two_writers_of_a_row_the_first_wins() {
     assert!(cluster.nodes[0].records.by_seqno[&dummy].failed);
     assert_eq!(cluster.nodes[0].server.commits.last(), Some(&dummy));
     assert_eq!(cluster.status(1).local_cert_failures, 1);
+    assert_eq!(cluster.status(1).conflicts.certification, 1);
     assert_eq!(cluster.status(0).local_cert_failures, 0);
     cluster.assert_settled();
 }

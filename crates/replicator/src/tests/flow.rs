@@ -334,6 +334,7 @@ fn with_no_limit_of_patience_nobody_is_left_out() {
 #[test]
 fn a_paced_writer_writes_at_the_pace() {
     let mut cluster = Cluster::of(2);
+    cluster.nodes[0].replicator.reset_counters();
     let pace = Direct::FlowPace { per_second: 100 }.encode();
     let mut sent = Vec::new();
     let mut longest_ms = 0;
@@ -364,7 +365,17 @@ fn a_paced_writer_writes_at_the_pace() {
     let count = cluster.status(0).replicated - first;
     assert!((29..=33).contains(&count), "{count}");
     assert!(longest_ms <= 12, "{longest_ms}");
-    assert!(!cluster.status(0).flow_control_active, "a pace is no stop");
+    let status = cluster.status(0);
+    assert!(!status.flow_control_active, "a pace is no stop");
+    // Somebody waits nearly all the time.
+    let paced_ms = status.paced_ns / 1_000_000;
+    assert!((280..=300).contains(&paced_ms), "{paced_ms}");
+    assert_eq!(status.flow_control_paused_ns, status.paced_ns);
+    let paused = status.flow_control_paused;
+    assert!((0.9..=1.0).contains(&paused), "{paused}");
+    let queue = status.local_send_queue;
+    assert!(queue.now > 200 && queue.max >= queue.now, "{queue:?}");
+    assert!((100.0..200.0).contains(&queue.avg), "{queue:?}");
     // What waits goes when the pace lapses.
     cluster.settle();
     cluster.assert_settled();

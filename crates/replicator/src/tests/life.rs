@@ -159,6 +159,10 @@ fn a_pause_does_not_keep_a_victim_from_its_place_in_the_order() {
     let victim = cluster.certify(0, "b", KeyType::Exclusive);
     cluster.deliver(0);
     cluster.take_work(0);
+    let lag = |cluster: &Cluster| (cluster.status(0).lag_seqnos, cluster.status(0).lag_ms);
+    cluster.pass(70);
+    let (seqnos, ms) = lag(&cluster);
+    assert!(seqnos > 0 && (70..=80).contains(&ms), "{seqnos} {ms}");
     // The applier of "a" needs the victim's locks: until the victim has rolled back it cannot go on.
     assert_eq!(cluster.abort(0, victim, 5), Code::Ok);
     let ticket = 999;
@@ -172,6 +176,7 @@ fn a_pause_does_not_keep_a_victim_from_its_place_in_the_order() {
     cluster.settle();
     assert!(cluster.nodes[0].server.take(ticket).is_some());
     assert_eq!(cluster.outcome(0, victim), Code::Ok);
+    assert_eq!(lag(&cluster), (0, 0));
 }
 
 #[test]

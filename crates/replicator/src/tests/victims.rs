@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, draft};
 use super::server::Session;
-use crate::{Code, Event, Gtid, Owner};
+use crate::{Code, ConflictCounts, Event, Gtid, Owner};
 
 #[test]
 fn a_victim_that_executes_fails_unordered() {
@@ -37,6 +37,11 @@ fn a_victim_that_executes_fails_unordered() {
     // A victim that the provider does not know of leaves no trace.
     assert_eq!(cluster.abort(0, 78, 5), Code::Ok);
     assert_eq!(cluster.status(0).open_transactions, 0);
+    let counts = ConflictCounts {
+        brute_force_abort: 2,
+        ..ConflictCounts::default()
+    };
+    assert_eq!(cluster.status(0).conflicts, counts);
 }
 
 #[test]
@@ -52,6 +57,11 @@ fn a_victim_in_flight_that_passes_is_replayed() {
     cluster.settle();
     assert_eq!(cluster.outcome(0, trx), Code::Ok);
     assert_eq!(cluster.status(0).local_replays, 1);
+    let counts = ConflictCounts {
+        replay: 1,
+        ..ConflictCounts::default()
+    };
+    assert_eq!(cluster.status(0).conflicts, counts);
     cluster.assert_settled();
 }
 

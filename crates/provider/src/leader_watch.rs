@@ -1,0 +1,58 @@
+//! Counts the changes of leader that this node sees.
+//!
+//! In come the term and its leader, as they are now and then; the count goes out. A leader that came and went between two looks is missed.
+
+use trireme_group::{Ballot, Group, Incarnation};
+
+/// Of one connection.
+#[derive(Debug, Default)]
+pub struct LeaderWatch {
+    last: Option<(Ballot, Incarnation)>,
+    changes: u64,
+}
+
+impl LeaderWatch {
+    /// Looks at who leads. The first leader is no change.
+    pub fn look(&mut self, group: &Group) {
+        if self.last.is_some_and(|(term, _)| term == group.ballot()) {
+            return;
+        }
+        let leader = group.sequencer_member().map(|member| member.incarnation);
+        if let Some(leader) = leader {
+            self.leads(group.ballot(), leader);
+        }
+    }
+
+    /// So often another member became leader, or the same one in another term.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn leads(&mut self, term: Ballot, leader: Incarnation) {
+        self.changes += u64::from(self.last.is_some_and(|last| last != (term, leader)));
+        self.last = Some((term, leader));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trireme_group::{ReplicaId, Uuid};
+
+    #[test]
+    fn every_new_term_with_a_leader_is_a_change_but_the_first() {
+        let leads = |watch: &mut LeaderWatch, number, id| {
+            let term = Ballot {
+                number,
+                replica: ReplicaId(Uuid([id; 16])),
+            };
+            watch.leads(term, Incarnation(Uuid([id; 16])));
+            watch.changes()
+        };
+        let mut watch = LeaderWatch::default();
+        assert_eq!(leads(&mut watch, 4, 1), 0);
+        assert_eq!(leads(&mut watch, 4, 1), 0);
+        assert_eq!(leads(&mut watch, 6, 2), 1);
+        assert_eq!(leads(&mut watch, 7, 2), 2);
+    }
+}
