@@ -317,7 +317,13 @@ impl Options {
     /// The options that are set to something else than their default, and mean nothing here.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let is_set = |spec: &&Spec| {
-            let (now, default) = (self.text(spec), spec.default.text());
+            let (now, default) = (
+                self.text(spec),
+                match spec.name {
+                    "ist.recv_addr" => self.values.get("base_host").map_or("", String::as_str),
+                    _ => spec.default.text(),
+                },
+            );
             spec.kind.parse(now) != spec.kind.parse(default)
         };
         let idle = SPECS.iter().filter(|spec| spec.without_effect);

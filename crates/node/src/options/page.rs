@@ -24,6 +24,8 @@ struct Row {
     when: String,
     /// Effect or remark.
     text: String,
+    /// It stands in the section of options without an effect.
+    without_effect: bool,
 }
 
 fn page() -> String {
@@ -34,7 +36,12 @@ fn page() -> String {
 /// The rows by the option's name; an option that has two is an error.
 fn rows(page: &str) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
-    for line in page.lines().filter(|line| line.starts_with("| `")) {
+    let mut without_effect = false;
+    for line in page.lines() {
+        without_effect |= line == "## Accepted, without an effect";
+        if !line.starts_with("| `") {
+            continue;
+        }
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [name, default, value, when, text, _galera] = cells[..] else {
             panic!("a row of {} cells in place of 6: {line}", cells.len());
@@ -44,6 +51,7 @@ fn rows(page: &str) -> BTreeMap<String, Row> {
             value: value.to_owned(),
             when: when.to_owned(),
             text: text.to_lowercase(),
+            without_effect,
         };
         let name = name.trim_matches('`').to_owned();
         assert!(!rows.contains_key(&name), "{name} has two rows");
@@ -89,6 +97,7 @@ fn check(rows: &BTreeMap<String, Row>, spec: &Spec) {
     let row = row.unwrap_or_else(|| panic!("docs/provider-options.md has no row for {name}"));
     assert_eq!(row.default, default_of(spec), "default of {name}");
     assert_eq!(row.when, when_of(spec.until), "when {name} may be set");
+    assert_eq!(row.without_effect, spec.without_effect, "section of {name}");
     match value_of(spec.kind) {
         Some(value) => assert_eq!(row.value, value, "values of {name}"),
         None => assert!(!row.value.is_empty(), "{name} has no unit"),

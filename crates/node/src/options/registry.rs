@@ -167,9 +167,7 @@ pub const SPECS: &[Spec] = &[
     dynamic("evs.debug_log_mask", Str, FromConnect("0x1")).without_effect(),
     dynamic("evs.delay_margin", Duration, Shown("PT1S")),
     dynamic("evs.delayed_keep_period", Duration, Shown("PT30S")).without_effect(),
-    dynamic("evs.evict", Str, Unshown(""))
-        .without_effect()
-        .trigger(),
+    dynamic("evs.evict", Str, Unshown("")).trigger(),
     connect("evs.inactive_check_period", Duration, Shown("PT0.5S")).without_effect(),
     dynamic("evs.inactive_timeout", Duration, Shown("PT15S")),
     dynamic("evs.info_log_mask", Str, FromConnect("0")).without_effect(),
@@ -225,8 +223,8 @@ pub const SPECS: &[Spec] = &[
     start("ist.keep_keys", Bool, Unshown("yes"))
         .without_effect()
         .hidden(),
-    start("ist.recv_addr", Address, Shown("")),
-    start("ist.recv_bind", Address, Unshown("")),
+    start("ist.recv_addr", Address, Shown("")).without_effect(),
+    start("ist.recv_bind", Address, Unshown("")).without_effect(),
     connect("pc.announce_timeout", Duration, Shown("PT3S")).without_effect(),
     dynamic("pc.bootstrap", Bool, Unshown("no")).trigger(),
     // Trireme's own: a new cluster of so many data nodes is founded without choosing one (docs/protocol.md).
