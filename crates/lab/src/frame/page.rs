@@ -93,6 +93,14 @@ fn warning(records: &[Record], planned: usize) -> String {
         .collect();
     let partial = records.iter().filter(|r| !r.complete);
     let mut text = String::new();
+    let builds: BTreeSet<&str> = records.iter().map(|r| r.commit.as_str()).collect();
+    if builds.len() > 1 {
+        text += &format!(
+            "<p class=\"warn\"><b>Of {} builds</b> ({}): compare cells of one build only, results.csv names it.</p>\n",
+            builds.len(),
+            escape(&builds.into_iter().collect::<Vec<_>>().join(", "))
+        );
+    }
     if done.len() < planned {
         text += &format!(
             "<p class=\"warn\"><b>Partial:</b> {} of {planned} measurements are there.</p>\n",
@@ -115,10 +123,10 @@ fn cpu_shares(records: &[Record]) -> String {
         return String::new();
     };
     let header: Vec<&str> = t.header.iter().map(String::as_str).collect();
-    let yes = t.rows.iter().filter(|row| row[3] == "yes").count();
+    let throttled = records.iter().filter(|r| shares::throttled(r)).count();
     let class = |_, column| if column == 0 { "" } else { "n" };
     format!(
-        "<h3>{}</h3>\n<details><summary>A node was throttled in {yes} of {} cells (warm-up and checks included).</summary>{}</details>\n",
+        "<h3>{}</h3>\n<details><summary>A node was throttled in {throttled} of {} cells (warm-up and checks included).</summary>{}</details>\n",
         escape(&t.title),
         t.rows.len(),
         table(&header, &t.rows, class)

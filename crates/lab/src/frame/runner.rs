@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock, statvfs};
@@ -63,6 +63,12 @@ pub fn run<G: Ground>(
     };
     for Absent { system, reason } in &absent {
         line(&format!("{system} is not measured: {reason}"));
+    }
+    if notebook.records().iter().any(|r| r.commit != facts::COMMIT) {
+        line(&format!(
+            "what was measured before is of another build than this one ({}): the report says so",
+            facts::COMMIT
+        ));
     }
     let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();
@@ -310,13 +316,26 @@ impl<'a, G: Ground> Runner<'a, G> {
 /// Only one measurement at a time on this machine.
 fn lock() -> Result<File, LabError> {
     make_private_dir(&work_dir())?;
-    let path = work_dir().join("lab.lock");
-    let file = File::create(&path).map_err(LabError::io(&path))?;
+    let path = lock_path();
+    // Another user's file in a directory of all is opened to read only (fs.protected_regular).
+    let file = File::open(&path).or_else(|_| File::create(&path));
+    let file = file.map_err(LabError::io(&path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(LabError::Busy(path)),
         Err(error) => Err(LabError::io(&path)(error.into())),
     }
+}
+
+/// Where all users of this machine may have a file, if there is such a place.
+fn lock_path() -> PathBuf {
+    let shared = Path::new("/run/lock");
+    let dir = if shared.is_dir() {
+        shared.to_path_buf()
+    } else {
+        work_dir()
+    };
+    dir.join("trireme-lab.lock")
 }
 
 /// Fails before anything starts if memory or disk will not do.

@@ -165,18 +165,24 @@ pub fn table(records: &[Record]) -> Option<Table> {
     })
 }
 
+/// Whether a node of this cell had to wait for its share.
+pub fn throttled(record: &Record) -> bool {
+    of_nodes(record, "periods").any(|periods| periods > 0.0)
+}
+
+/// A figure of each node, in their order.
+fn of_nodes<'a>(record: &'a Record, what: &'a str) -> impl Iterator<Item = f64> + 'a {
+    let names = (1..).map(move |i| format!("node{i}_throttled_{what}"));
+    names.map_while(|name| record.measured.figures.get(&name).copied())
+}
+
 fn row(record: &Record) -> Option<Vec<String>> {
     let figure = |name: &str| record.measured.figures.get(name).copied();
-    let of_nodes = |what: &str| -> Vec<f64> {
-        let names = (1..).map(|i| format!("node{i}_throttled_{what}"));
-        names.map_while(|name| figure(&name)).collect()
-    };
-    let joined = |values: Vec<f64>| -> String {
-        let texts: Vec<String> = values.iter().map(|v| format!("{v:.0}")).collect();
+    let joined = |what: &str| -> String {
+        let texts: Vec<String> = of_nodes(record, what).map(|v| format!("{v:.0}")).collect();
         texts.join(" / ")
     };
     let (node, clients) = (figure(NODE_SHARE)?, figure(CLIENTS_SHARE)?);
-    let throttled = of_nodes("periods").into_iter().any(|periods| periods > 0.0);
     let clients_figure = |what: &str| {
         figure(&format!("clients_throttled_{what}"))
             .map_or("-".to_string(), |value| format!("{value:.0}"))
@@ -185,9 +191,9 @@ fn row(record: &Record) -> Option<Vec<String>> {
         record.cell.to_string(),
         format!("{node:.2}"),
         format!("{clients:.2}"),
-        if throttled { "yes" } else { "no" }.to_string(),
-        joined(of_nodes("percent")),
-        joined(of_nodes("ms")),
+        if throttled(record) { "yes" } else { "no" }.to_string(),
+        joined("percent"),
+        joined("ms"),
         clients_figure("percent"),
         clients_figure("ms"),
     ])

@@ -10,7 +10,6 @@ use trireme_testbed::interrupt;
 use trireme_testbed::node::{StartMode, snapshots_given};
 use trireme_testbed::sql::{Sql, SqlError};
 use trireme_testbed::status::NodeStatus;
-use trireme_testbed::verify::verify_identical;
 
 use super::error::LatencyError;
 use super::failover::FAULT_AT;
@@ -107,7 +106,6 @@ pub fn measure(
 
     let commits = all(&load);
     drop(load);
-    verify_identical(&mut site.cluster, &["sbtest"])?;
     let seen = |window: Window| observed(&commits, rate, window).p99_ms;
     let usual_ms = seen(usual);
     let catch_up_ms = seen(came_back.catch_up());

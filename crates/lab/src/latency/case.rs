@@ -125,6 +125,11 @@ impl Case {
         }
     }
 
+    /// Whether all nodes are there at the end of a trial, so that their rows can be compared.
+    pub fn ends_whole(self) -> bool {
+        !matches!(self, Self::Failover(..))
+    }
+
     /// Starts the cluster of a trial below `dir`.
     pub fn start(self, system: &dyn System, dir: &Path) -> Result<Site, LatencyError> {
         let on_loopback = |nodes| Site::on_loopback(system, dir, nodes, |_| Ok(()));

@@ -32,13 +32,15 @@ mod strace;
 mod trace;
 mod windows;
 
+use trireme_testbed::verify::verify_identical;
+
 use crate::frame::{self, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Table};
 use case::{Case, PART};
 use error::LatencyError;
 pub use fault::Fault;
 use ground::{Sites, Trial};
 pub use plan::{Part, Plan, Victim};
-use site::Site;
+use site::{DATABASE, Site};
 
 const NAME: &str = "latency";
 
@@ -114,6 +116,9 @@ impl Experiment<Sites> for Latency {
     ) -> Result<(), LabError> {
         let case = self.case(cell);
         *measured = case.measure(&self.plan, site, cell.repetition)?;
+        if case.ends_whole() {
+            verify_identical(&mut site.cluster, &[DATABASE]).map_err(LatencyError::from)?;
+        }
         Ok(())
     }
 

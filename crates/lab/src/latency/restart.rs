@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use trireme_testbed::cluster::START_TIMEOUT;
 use trireme_testbed::interrupt;
 use trireme_testbed::node::StartMode;
-use trireme_testbed::verify::verify_identical;
 
 use super::error::LatencyError;
 use super::failover::FAULT_AT;
@@ -67,7 +66,6 @@ pub fn measure(site: &mut Site) -> Result<Measured, LatencyError> {
     }
     let seconds = began.elapsed().as_secs() as usize;
     let clients = load.end()?;
-    verify_identical(&mut site.cluster, &["sbtest"])?;
     check(site, &clients)?;
 
     let whole = Window {

@@ -12,7 +12,10 @@ use super::error::LatencyError;
 use super::network::Network;
 use crate::oltp::template;
 
-/// Rows of the table `sbtest.sbtest1`.
+/// The database of all loads.
+pub const DATABASE: &str = "sbtest";
+
+/// Rows of its table `sbtest1`.
 pub const ROWS: usize = 10_000;
 
 /// The status variable by which a member names the sequencer: its `wsrep_node_name`.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use trireme_testbed::sysbench::Load;
-use trireme_testbed::verify::verify_identical;
 
 use super::error::LatencyError;
 use super::figures::measured;
@@ -34,7 +33,6 @@ pub fn measure(
     let seed = repetition * 1000;
     run_load(site.cluster.nodes(), &load, WARMUP_S, seed + 500)?;
     let summaries = run_load(site.cluster.nodes(), &load, length.as_secs(), seed)?;
-    verify_identical(&mut site.cluster, &[&load.database])?;
     let commits: u64 = summaries.iter().map(|s| s.transactions).sum();
     let conflicts: u64 = summaries.iter().map(|s| s.conflicts).sum();
     let per_s = summaries.iter();

@@ -1,5 +1,7 @@
 //! What the report says and lists.
 
+use trireme_testbed::systems::plain_of;
+
 use super::figures::{DEADLOCKS_PER_S, ERRORS, OTHER_ERRORS, TX_PER_S, commits_of_node};
 use super::plan::{ARTICLE_THREADS, PLAIN, Plan};
 use super::points::{Part, Point, best_threads, points_of};
@@ -212,7 +214,11 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     table.header.push("ratio to plain".to_string());
     for (row, cells) in rows.iter().zip(&mut table.rows) {
         cells.insert(3, row.point.threads.to_string());
-        let ratios = row.ratios(records, (PLAIN, row.point.reference()), TX_PER_S);
+        let ratios = row.ratios(
+            records,
+            (plain_of(&row.system), row.point.reference()),
+            TX_PER_S,
+        );
         cells.push(shown(&ratios, 2));
     }
     table

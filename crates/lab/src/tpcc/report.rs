@@ -1,5 +1,7 @@
 //! What the report says and lists.
 
+use trireme_testbed::systems::plain_of;
+
 use super::consistency::CONDITIONS;
 use super::figures::{LOAD_S, NOTPM, TX_PER_S, of_condition, of_kind};
 use super::input::Kind;
@@ -126,7 +128,7 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     ];
     let mut header: Vec<String> = HEADS.map(String::from).to_vec();
     header.extend(figures.iter().map(|(_, name, _)| name.to_string()));
-    header.push("NOTPM / plain's best".to_string());
+    header.push("NOTPM / best of the plain server of its kind".to_string());
     let body = rows.iter().map(|row| {
         let mut cells = row.heads();
         cells.extend(
@@ -144,11 +146,12 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     }
 }
 
-/// The ratio of medians to the best point of the plain server with as many warehouses.
+/// The ratio of medians to the best point of the plain server of the same kind, with as many warehouses.
 fn to_plain(records: &[Record], row: &Row) -> Option<String> {
     let w = row.point.warehouses;
-    let plain = best(records, "plain", NOTPM, |p| p.warehouses == w)?;
-    let reference = median(&values(records, "plain", NOTPM, |cell| plain.has(cell)))?;
+    let reference = plain_of(&row.system);
+    let plain = best(records, reference, NOTPM, |p| p.warehouses == w)?;
+    let reference = median(&values(records, reference, NOTPM, |cell| plain.has(cell)))?;
     let own = values(records, &row.system, NOTPM, |cell| row.point.has(cell));
     let ratio = median(&own)? / reference;
     ratio.is_finite().then(|| format!("{ratio:.2}"))

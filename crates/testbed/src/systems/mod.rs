@@ -104,6 +104,14 @@ pub const NAMES: [&str; 7] = [
     "group-replication-single",
 ];
 
+/// The system without replication that has the same server as `system`.
+pub fn plain_of(system: &str) -> &'static str {
+    match system {
+        "plain-mysql" | "group-replication" | "group-replication-single" => "plain-mysql",
+        _ => "plain",
+    }
+}
+
 /// Which nodes of the system called `name` take writes.
 pub fn writers(name: &str) -> Writers {
     match name {
@@ -242,6 +250,10 @@ mod tests {
         assert_eq!(writers("group-replication-single"), Writers::First);
         assert_eq!(writers("group-replication"), Writers::All);
         assert_eq!(writers("trireme"), Writers::All);
+        let mysql = NAMES
+            .into_iter()
+            .filter(|name| plain_of(name) == "plain-mysql");
+        assert_eq!(mysql.collect::<Vec<_>>(), NAMES[4..]);
         let wsrep = NAMES.into_iter().filter(|name| has_wsrep(name));
         assert_eq!(wsrep.collect::<Vec<_>>(), ["galera", "trireme"]);
         assert!(has_wsrep("mine=/x/libtrireme.so"));
