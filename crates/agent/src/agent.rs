@@ -152,11 +152,12 @@ fn status(seen: Result<&Sample, &DatabaseError>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Endpoint;
 
     #[test]
     fn without_a_server_the_status_says_so() {
         let login = Login {
-            socket: "/nonexistent/socket".into(),
+            endpoint: Endpoint::Socket("/nonexistent/socket".into()),
             user: "x".to_owned(),
             password: None,
         };

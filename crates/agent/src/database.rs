@@ -1,21 +1,46 @@
 //! The SQL side: one connection to the server, opened anew after an error.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+use mysql::{Conn, OptsBuilder, Value};
 
 use crate::sample::Sample;
 
 /// More than any answer that is asked for here.
 const MAX_PACKET_BYTES: usize = 1 << 20;
 
+/// Where a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Its Unix socket.
+    Socket(PathBuf),
+    /// Its TCP port.
+    Tcp {
+        /// Name or address, without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => path.display().fmt(f),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
 /// How to reach the server.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// The server's Unix socket.
-    pub socket: PathBuf,
+    /// Where it answers.
+    pub endpoint: Endpoint,
     /// The SQL user.
     pub user: String,
     /// Its password; `None` for a user that the server knows by the name of the process's owner.
@@ -29,17 +54,17 @@ pub enum DatabaseError {
     #[error("the server refuses: {1} (error {0})")]
     Refused(u16, String),
     /// No answer.
-    #[error("no answer at {socket}: {reason}")]
+    #[error("no answer at {endpoint}: {reason}")]
     Silent {
-        /// The server's socket.
-        socket: String,
+        /// The server's socket or address.
+        endpoint: String,
         /// What the system or the protocol says.
         reason: String,
     },
 }
 
 /// At most one connection.
-pub(crate) struct Database {
+pub struct Database {
     login: Login,
     timeout: Duration,
     conn: Option<Conn>,
@@ -47,12 +72,31 @@ pub(crate) struct Database {
 
 impl Database {
     /// Connects when there is something to ask. Each step of an answer may take `timeout`.
-    pub(crate) fn new(login: Login, timeout: Duration) -> Self {
+    pub fn new(login: Login, timeout: Duration) -> Self {
         Self {
             login,
             timeout,
             conn: None,
         }
+    }
+
+    /// All global status and system variables.
+    pub fn whole_sample(&mut self) -> Result<Sample, DatabaseError> {
+        self.ask(|conn| {
+            Ok(Sample::new(
+                conn.query("SHOW GLOBAL STATUS")?,
+                conn.query("SHOW GLOBAL VARIABLES")?,
+            ))
+        })
+    }
+
+    /// The first `limit` rows of a query as text; NULL is an empty text.
+    pub fn rows(&mut self, query: &str, limit: usize) -> Result<Vec<Vec<String>>, DatabaseError> {
+        self.ask(|conn| {
+            let rows = conn.query_iter(query)?.take(limit);
+            rows.map(|row| Ok(row?.unwrap().iter().map(text).collect()))
+                .collect()
+        })
     }
 
     /// What the server says of its node.
@@ -93,15 +137,21 @@ impl Database {
         answer.map_err(|error| match error {
             mysql::Error::MySqlError(error) => DatabaseError::Refused(error.code, error.message),
             other => DatabaseError::Silent {
-                socket: self.login.socket.display().to_string(),
+                endpoint: self.login.endpoint.to_string(),
                 reason: other.to_string(),
             },
         })
     }
 
     fn connect(&self) -> mysql::Result<Conn> {
-        let options = OptsBuilder::new()
-            .socket(Some(self.login.socket.to_string_lossy()))
+        let options = match &self.login.endpoint {
+            Endpoint::Socket(path) => OptsBuilder::new().socket(Some(path.to_string_lossy())),
+            Endpoint::Tcp { host, port } => OptsBuilder::new()
+                .ip_or_hostname(Some(host))
+                .tcp_port(*port)
+                .tcp_connect_timeout(Some(self.timeout)),
+        };
+        let options = options
             .prefer_socket(false)
             .user(Some(&self.login.user))
             .pass(self.login.password.as_deref())
@@ -110,5 +160,29 @@ impl Database {
             .read_timeout(Some(self.timeout))
             .write_timeout(Some(self.timeout));
         Conn::new(options)
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::NULL => String::new(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        // The text protocol sends strings.
+        other => other.as_sql(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Endpoint;
+
+    #[test]
+    fn an_address_of_ipv6_is_shown_in_brackets() {
+        let at = |host: &str| Endpoint::Tcp {
+            host: host.to_owned(),
+            port: 3306,
+        };
+        assert_eq!(at("db1").to_string(), "db1:3306");
+        assert_eq!(at("::1").to_string(), "[::1]:3306");
     }
 }

@@ -206,7 +206,7 @@ mod tests {
         assert!(live(Err(&refused)).ok);
         assert!(!ready(Err(&refused)).ok);
         let silent = DatabaseError::Silent {
-            socket: "/s".to_owned(),
+            endpoint: "/s".to_owned(),
             reason: "gone".to_owned(),
         };
         assert!(!live(Err(&silent)).ok);

@@ -17,5 +17,6 @@ mod request;
 mod sample;
 
 pub use agent::{Agent, AgentError};
-pub use database::Login;
+pub use database::{Database, DatabaseError, Endpoint, Login};
 pub use grant::grant;
+pub use sample::Sample;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-/// Status variables (`wsrep_*`) and some system variables of a server.
+/// Status variables and system variables of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub struct Sample {
     status: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
 }
 
 impl Sample {
     /// From the rows of SHOW STATUS and SHOW VARIABLES.
-    pub(crate) fn new(status: Vec<(String, String)>, variables: Vec<(String, String)>) -> Self {
+    pub fn new(status: Vec<(String, String)>, variables: Vec<(String, String)>) -> Self {
         let lower = |rows: Vec<(String, String)>| {
             rows.into_iter()
                 .map(|(name, value)| (name.to_lowercase(), value))
@@ -24,22 +24,22 @@ impl Sample {
     }
 
     /// All status variables, by name in lower case.
-    pub(crate) fn all_status(&self) -> &BTreeMap<String, String> {
+    pub fn all_status(&self) -> &BTreeMap<String, String> {
         &self.status
     }
 
     /// All system variables that were asked for.
-    pub(crate) fn all_variables(&self) -> &BTreeMap<String, String> {
+    pub fn all_variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
 
     /// A status variable; empty if there is none.
-    pub(crate) fn status(&self, name: &str) -> &str {
+    pub fn status(&self, name: &str) -> &str {
         self.status.get(name).map_or("", String::as_str)
     }
 
     /// A system variable; empty if there is none.
-    pub(crate) fn variable(&self, name: &str) -> &str {
+    pub fn variable(&self, name: &str) -> &str {
         self.variables.get(name).map_or("", String::as_str)
     }
 }

@@ -1,11 +1,13 @@
 //! `trireme agent`: its arguments, and its life until a signal ends it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use trireme_agent::{Agent, AgentError, Login};
+use trireme_agent::{Agent, AgentError, Endpoint, Login};
 use trireme_testbed::interrupt;
+
+use crate::login::{PasswordError, password};
 
 /// May hold the password, instead of a file.
 const PASSWORD: &str = "TRIREME_AGENT_PASSWORD";
@@ -47,13 +49,8 @@ struct UserArgs {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The file of the password.
-    #[error("cannot read {}: {source}", .path.display())]
-    Password {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Password(#[from] PasswordError),
     /// The agent does not start.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -62,35 +59,21 @@ pub enum CommandError {
 /// Answers until SIGINT or SIGTERM; or prints SQL.
 pub fn run(args: AgentArgs) -> Result<(), CommandError> {
     if let Some(AgentCommand::Grant(user)) = args.command {
-        let password = password(user.password_file.as_deref())?;
+        let password = password(user.password_file.as_deref(), PASSWORD)?;
         print!("{}", trireme_agent::grant(&user.user, password.as_deref()));
         return Ok(());
     }
     let login = Login {
-        socket: args.socket,
+        endpoint: Endpoint::Socket(args.socket),
         user: args.user.user,
-        password: password(args.user.password_file.as_deref())?,
+        password: password(args.user.password_file.as_deref(), PASSWORD)?,
     };
-    let socket = login.socket.display().to_string();
+    let server = login.endpoint.to_string();
     let agent = Agent::start(login, &args.listen)?;
     eprintln!(
-        "trireme agent: http://{} tells of the server at {socket}",
+        "trireme agent: http://{} tells of the server at {server}",
         agent.address()
     );
     while interrupt::sleep(Duration::from_secs(3600)).is_ok() {}
     Ok(())
-}
-
-/// From the file, or else from the environment. The last line's end is not part of it.
-fn password(file: Option<&Path>) -> Result<Option<String>, CommandError> {
-    let Some(path) = file else {
-        return Ok(std::env::var(PASSWORD)
-            .ok()
-            .filter(|password| !password.is_empty()));
-    };
-    let text = std::fs::read_to_string(path).map_err(|source| CommandError::Password {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
 }

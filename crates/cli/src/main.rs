@@ -23,6 +23,8 @@ use trireme_trials::soak::{self, SoakOptions};
 
 mod agent;
 mod cluster_commands;
+mod inspect;
+mod login;
 mod pages;
 
 /// Synchronous multi-primary replication for MariaDB: local clusters, demo, measurements.
@@ -67,6 +69,10 @@ enum Command {
     Bench(BenchCommand),
     // Described where its arguments are.
     Crash(crash::Plan),
+    /// A running cluster at a glance: members, leader, lag, commit times, how many losses it survives now.
+    Status(inspect::StatusArgs),
+    /// Everything that is wrong with a running cluster, or will be, with its remedy. Ends with 1 if a check has failed.
+    Doctor(inspect::DoctorArgs),
     /// Mixed load for a long time: watches memory, errors and identity.
     Soak {
         /// The wsrep provider [default: libtrireme.so beside this program].
@@ -178,8 +184,11 @@ fn main() -> ExitCode {
             eprintln!("{name}: interrupted");
             ExitCode::from(130)
         }
-        // It is in the log.
-        Err(error) if matches!(error.downcast_ref(), Some(CommandError::Ended(_))) => {
+        // It is in the log, or on the screen.
+        Err(error)
+            if matches!(error.downcast_ref(), Some(CommandError::Ended(_)))
+                || error.is::<inspect::CheckFailed>() =>
+        {
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -226,6 +235,8 @@ fn run(command: Command) -> Result<(), AnyError> {
                 out,
             })?)
         }
+        Command::Status(args) => inspect::status(args),
+        Command::Doctor(args) => inspect::doctor(args),
         Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Pages { dir } => Ok(pages::write(&dir, Cli::command())?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),

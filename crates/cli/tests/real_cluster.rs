@@ -14,6 +14,7 @@ mod real {
     mod dies_applying;
     mod founding;
     mod full_disk;
+    mod inspect;
     mod large;
     mod leave;
     mod load;

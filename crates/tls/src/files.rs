@@ -100,6 +100,19 @@ pub(crate) fn check_dates(file: &str, cert: &X509) -> Result<(), TlsError> {
     Ok(())
 }
 
+/// Days until the first certificate of a file expires that does so; negative if one has. `option` names the file in errors.
+pub fn days_left(option: &'static str, file: &str) -> Result<i64, TlsError> {
+    let now = Asn1Time::days_from_now(0)?;
+    let mut days = i64::MAX;
+    for cert in certificates(option, file)? {
+        let left = now.diff(cert.not_after())?;
+        // Part of a day counts as none, and of a day that is over as one.
+        let whole = i64::from(left.days) - i64::from(left.secs < 0);
+        days = days.min(whole);
+    }
+    Ok(days)
+}
+
 pub(crate) fn malformed(
     option: &'static str,
     file: &str,

@@ -24,5 +24,6 @@ mod wire;
 pub use credentials::{Credentials, Files};
 pub use error::TlsError;
 pub use failure::Failure;
+pub use files::days_left;
 pub use handshake::{Handshake, Progress, Role};
 pub use session::{MAX_RECORD_BYTES, Session};

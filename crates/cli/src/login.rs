@@ -1,0 +1,78 @@
+//! The arguments that say which server to ask, and as whom.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use trireme_agent::{Endpoint, Login};
+
+/// May hold the password, instead of a file.
+const PASSWORD: &str = "TRIREME_PASSWORD";
+
+/// Which server to ask, and as whom. The other members are asked over TCP as the same user.
+#[derive(Args)]
+pub struct ServerArgs {
+    /// The server's Unix socket [default: /run/mysqld/mysqld.sock].
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["host", "port"])]
+    socket: Option<PathBuf>,
+    /// The server's name or address, instead of a socket.
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Its port.
+    #[arg(long, value_name = "PORT", default_value_t = 3306, requires = "host")]
+    port: u16,
+    /// The SQL user [default: the name of the process's owner].
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// A file with the password (or TRIREME_PASSWORD in the environment).
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+/// The file of a password cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}: {source}", .path.display())]
+pub struct PasswordError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl ServerArgs {
+    /// How to reach the server.
+    pub fn login(self) -> Result<Login, PasswordError> {
+        let endpoint = match (self.socket, self.host) {
+            (Some(path), _) => Endpoint::Socket(path),
+            (None, Some(host)) => Endpoint::Tcp {
+                host: host.trim_matches(['[', ']']).to_owned(),
+                port: self.port,
+            },
+            (None, None) => Endpoint::Socket("/run/mysqld/mysqld.sock".into()),
+        };
+        Ok(Login {
+            endpoint,
+            user: self.user.unwrap_or_else(owner),
+            password: password(self.password_file.as_deref(), PASSWORD)?,
+        })
+    }
+}
+
+/// As the server's own clients do.
+fn owner() -> String {
+    match rustix::process::geteuid().is_root() {
+        true => "root".to_owned(),
+        false => std::env::var("USER").unwrap_or_else(|_| "root".to_owned()),
+    }
+}
+
+/// From the file, or else from the environment. The last line's end is not part of it.
+pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, PasswordError> {
+    let Some(path) = file else {
+        return Ok(std::env::var(variable)
+            .ok()
+            .filter(|password| !password.is_empty()));
+    };
+    let text = std::fs::read_to_string(path).map_err(|source| PasswordError {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+}

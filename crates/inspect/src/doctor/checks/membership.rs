@@ -1,0 +1,250 @@
+//! Who is there, and in which state.
+
+use crate::doctor::facts::{Facts, list};
+use crate::doctor::finding::Finding;
+use crate::losses::{Voter, losses};
+use crate::node::Node;
+
+pub(crate) fn majority(facts: &Facts) -> Finding {
+    let without = facts.those(|node| !node.is_primary());
+    match without.is_empty() {
+        true => Finding::ok("all nodes that answered are in the primary component"),
+        false => Finding::failed(
+            format!("no majority, so no statements: {}", list(&without)),
+            "bring the missing members back; `trireme why-waiting --dir DATADIR` on the node names them",
+        ),
+    }
+}
+
+pub(crate) fn answers(facts: &Facts) -> Finding {
+    let silent: Vec<String> = facts
+        .silent
+        .iter()
+        .map(|(address, reason)| format!("{address} ({reason})"))
+        .collect();
+    match silent.is_empty() {
+        true => Finding::ok("all members of the view answer"),
+        false => Finding::warning(
+            format!("not examined: {}", list(&silent)),
+            "a user for all nodes: trireme agent grant --doctor --from HOST --user NAME --password-file FILE",
+        ),
+    }
+}
+
+pub(crate) fn missing(facts: &Facts) -> Finding {
+    match facts.missing.is_empty() {
+        true => Finding::ok("all members that wsrep_cluster_address names are there"),
+        false => Finding::failed(
+            format!(
+                "named in wsrep_cluster_address, and not there: {}",
+                list(&facts.missing)
+            ),
+            "start mariadb there, or mend its network; one that is gone for good is taken out of wsrep_cluster_address",
+        ),
+    }
+}
+
+pub(crate) fn in_step(facts: &Facts) -> Finding {
+    let behind: Vec<String> = facts
+        .nodes
+        .iter()
+        .map(|seen| &seen.node)
+        .filter(|node| node.is_primary() && !node.is_synced())
+        .map(|node| {
+            format!(
+                "{} is {}",
+                node.name(),
+                node.status("wsrep_local_state_comment")
+            )
+        })
+        .collect();
+    match behind.is_empty() {
+        true => Finding::ok("all nodes are Synced"),
+        false => Finding::warning(
+            format!("not Synced: {}", list(&behind)),
+            "wait while it catches up (wsrep_trireme_catching_up); a forgotten desync: SET GLOBAL wsrep_desync = OFF",
+        ),
+    }
+}
+
+pub(crate) fn one_history(facts: &Facts) -> Finding {
+    match facts.differing(|node| node.status("wsrep_cluster_state_uuid").to_owned()) {
+        None => Finding::ok("all nodes have the same cluster UUID"),
+        Some(values) => Finding::failed(
+            format!("different cluster UUIDs: {values}"),
+            "these are two clusters: keep the one with the right data, and move grastate.dat and trireme* of the others away",
+        ),
+    }
+}
+
+pub(crate) fn one_view(facts: &Facts) -> Finding {
+    let primary = |node: &Node| match node.is_primary() {
+        true => node.status("wsrep_cluster_conf_id").to_owned(),
+        false => String::new(),
+    };
+    match facts.differing(primary) {
+        None => Finding::ok("all nodes have the same view"),
+        Some(values) => Finding::warning(
+            format!("different views: {values}"),
+            "ask again: a view is being formed; if it stays so, the network between them is broken",
+        ),
+    }
+}
+
+pub(crate) fn loss(facts: &Facts) -> Finding {
+    let Some(first) = facts.first() else {
+        return Finding::unknown("no node answers");
+    };
+    let nodes = facts.nodes.iter().filter(|seen| seen.node.state() >= 2);
+    let mut voters: Vec<Voter> = nodes
+        .map(|seen| Voter {
+            name: seen.node.name().to_owned(),
+            weight: seen.node.weight(),
+        })
+        .collect();
+    let others = facts.silent.iter().map(|(address, _)| address.clone());
+    let arbitrators = (0..facts.arbitrators).map(|_| "arbitrator".to_owned());
+    voters.extend(
+        others
+            .chain(arbitrators)
+            .map(|name| Voter { name, weight: None }),
+    );
+    let total = first
+        .whole("wsrep_cluster_weight")
+        .and_then(|sum| u64::try_from(sum).ok());
+    let losses = losses(first.is_primary(), total.unwrap_or(0), voters);
+    match losses.survives {
+        0 => Finding::failed(
+            format!("survives the loss of no member now: {}", losses.why),
+            "three voters at least, of equal weight: a third node, or `trireme arbitrator`",
+        ),
+        n => Finding::ok(format!(
+            "survives the loss of {n} member(s) now: {}",
+            losses.why
+        )),
+    }
+}
+
+pub(crate) fn weights(facts: &Facts) -> Finding {
+    let none = facts.those(|node| node.weight() == Some(0));
+    match none.is_empty() {
+        true => Finding::ok("every node has a vote"),
+        false => Finding::warning(
+            format!(
+                "pc.weight is 0, so these count for nothing: {}",
+                list(&none)
+            ),
+            "SET GLOBAL wsrep_provider_options = 'pc.weight=1'",
+        ),
+    }
+}
+
+pub(crate) fn names(facts: &Facts) -> Finding {
+    let mut names = facts.those(|_| true);
+    names.sort();
+    let twice: Vec<String> = names
+        .windows(2)
+        .filter(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0].clone())
+        .collect();
+    match twice.is_empty() {
+        true => Finding::ok("every node has a name of its own"),
+        false => Finding::warning(
+            format!("several nodes share a name: {}", list(&twice)),
+            "set wsrep_node_name to another one on each: wsrep_sst_donor and the logs go by it",
+        ),
+    }
+}
+
+pub(crate) fn left_out(facts: &Facts) -> Finding {
+    let left_out = facts
+        .nodes
+        .iter()
+        .map(|seen| seen.node.status("wsrep_trireme_left_out"));
+    match left_out.into_iter().find(|names| !names.is_empty()) {
+        None => Finding::ok("nobody is left out of flow control"),
+        Some(names) => Finding::warning(
+            format!("too slow, and left out of flow control: {}", list(&[names])),
+            "look for what slows it down: disk, processor, wsrep_slave_threads, a backup; it comes back by itself",
+        ),
+    }
+}
+
+pub(crate) fn desynced(facts: &Facts) -> Finding {
+    let desynced = facts.those(|node| node.variable("wsrep_desync") == "ON");
+    match desynced.is_empty() {
+        true => Finding::ok("no node is desynced by hand"),
+        false => Finding::warning(
+            format!("wsrep_desync is ON: {}", list(&desynced)),
+            "SET GLOBAL wsrep_desync = OFF when the backup or maintenance is over",
+        ),
+    }
+}
+
+pub(crate) fn versions(facts: &Facts) -> Finding {
+    match facts.differing(|node| node.status("wsrep_provider_version").to_owned()) {
+        None => Finding::ok("all nodes have the same library"),
+        Some(values) => Finding::warning(
+            format!("different libraries: {values}"),
+            "upgrade trireme-provider on the others too, and restart node after node",
+        ),
+    }
+}
+
+pub(crate) fn server_versions(facts: &Facts) -> Finding {
+    let series = |node: &Node| {
+        let parts: Vec<&str> = node.variable("version").split(['.', '-']).take(2).collect();
+        parts.join(".")
+    };
+    match facts.differing(series) {
+        None => Finding::ok("all servers are of the same series"),
+        Some(values) => Finding::warning(
+            format!("servers of different series: {values}"),
+            "upgrade the others too: a newer server may replicate what an older one does not know",
+        ),
+    }
+}
+
+pub(crate) fn lost_commits(facts: &Facts) -> Finding {
+    let lost = facts
+        .nodes
+        .iter()
+        .map(|seen| seen.node.status("wsrep_trireme_lost_from"));
+    match lost.into_iter().find(|gtid| !gtid.is_empty()) {
+        None => Finding::ok("nothing acknowledged is known to be lost"),
+        Some(gtid) => Finding::failed(
+            format!("acknowledged commits from {} on may be lost", list(&[gtid])),
+            "compare with binary logs, backups or the applications; repl.durability=disk where power may fail everywhere",
+        ),
+    }
+}
+
+pub(crate) fn addresses(facts: &Facts) -> Finding {
+    let named = |node: &Node| {
+        let mut named = crate::address::named(node.variable("wsrep_cluster_address"));
+        named.sort();
+        named.join(",")
+    };
+    match facts.differing(named) {
+        None => Finding::ok("all nodes name the same members"),
+        Some(values) => Finding::warning(
+            format!("wsrep_cluster_address differs: {values}"),
+            "write the same list of all members into every configuration",
+        ),
+    }
+}
+
+pub(crate) fn bootstrap_address(facts: &Facts) -> Finding {
+    let empty = facts
+        .those(|node| crate::address::named(node.variable("wsrep_cluster_address")).is_empty());
+    match empty.is_empty() {
+        true => Finding::ok("no node would found a cluster of its own at its next start"),
+        false => Finding::failed(
+            format!(
+                "wsrep_cluster_address is gcomm:// without members: {}",
+                list(&empty)
+            ),
+            "name all members there: as it is, the next restart begins a second cluster",
+        ),
+    }
+}

@@ -1,0 +1,101 @@
+//! Who may listen or join.
+
+use crate::address::is_loopback;
+use crate::doctor::checks::options::is_on;
+use crate::doctor::facts::{Certificate, Facts, list};
+use crate::doctor::finding::Finding;
+
+/// Days before its end when a certificate is worth a word, and when it is urgent.
+const SOON_DAYS: i64 = 30;
+const URGENT_DAYS: i64 = 7;
+
+pub(crate) fn plaintext(facts: &Facts) -> Finding {
+    let open = facts.those(|node| {
+        let links = node.number("wsrep_trireme_plaintext_links").unwrap_or(0.0);
+        let alone = is_loopback(node.option("base_host").trim_matches(['[', ']']));
+        links > 0.0 && !alone
+    });
+    match open.is_empty() {
+        true => Finding::ok("group traffic is encrypted, or stays on this machine"),
+        false => Finding::warning(
+            format!("group traffic without TLS: {}", list(&open)),
+            "docs/security.md: three steps while the cluster runs; or a network that nobody else reaches",
+        ),
+    }
+}
+
+pub(crate) fn mixed_tls(facts: &Facts) -> Finding {
+    match facts.differing(|node| {
+        if is_on(node, "socket.ssl") {
+            "yes"
+        } else {
+            "no"
+        }
+        .to_owned()
+    }) {
+        None => Finding::ok("socket.ssl is the same everywhere"),
+        Some(values) => Finding::warning(
+            format!("socket.ssl differs: {values}"),
+            "go on with the steps of docs/security.md: a node that restarts as it is may not be let in",
+        ),
+    }
+}
+
+pub(crate) fn both_accepted(facts: &Facts) -> Finding {
+    let both = facts.those(|node| is_on(node, "socket.dynamic"));
+    match both.is_empty() {
+        true => Finding::ok("no node accepts plain TCP beside TLS"),
+        false => Finding::warning(
+            format!(
+                "socket.dynamic is on, so plain TCP is accepted beside TLS: {}",
+                list(&both)
+            ),
+            "SET GLOBAL wsrep_provider_options = 'socket.dynamic=no' once every node has socket.ssl=yes",
+        ),
+    }
+}
+
+pub(crate) fn expiry(facts: &Facts) -> Finding {
+    let Some(host) = &facts.host else {
+        return Finding::unknown("the node's files are not on this machine, or may not be read");
+    };
+    let of = |certificate: &Certificate| match &certificate.days {
+        Ok(days) if *days < 0 => Some((*days, format!("{} has expired", certificate.file))),
+        Ok(days) if *days < SOON_DAYS => Some((
+            *days,
+            format!("{} expires in {days} days", certificate.file),
+        )),
+        Ok(_) => None,
+        Err(reason) => Some((SOON_DAYS, format!("{}: {reason}", certificate.file))),
+    };
+    let found: Vec<(i64, String)> = host.certificates.iter().filter_map(of).collect();
+    let texts: Vec<String> = found.iter().map(|(_, text)| text.clone()).collect();
+    let remedy = "renew it, replace the file, then FLUSH SSL on each node (docs/security.md)";
+    match found.iter().map(|(days, _)| *days).min() {
+        None => Finding::ok("no certificate expires within 30 days"),
+        Some(days) if days < URGENT_DAYS => Finding::failed(list(&texts), remedy),
+        Some(_) => Finding::warning(list(&texts), remedy),
+    }
+}
+
+pub(crate) fn key_mode(facts: &Facts) -> Finding {
+    let Some(host) = &facts.host else {
+        return Finding::unknown("the node's files are not on this machine, or may not be read");
+    };
+    let is_key = |certificate: &&Certificate| {
+        certificate.option == "socket.ssl_key" && certificate.is_public
+    };
+    let public: Vec<String> = host
+        .certificates
+        .iter()
+        .filter(is_key)
+        .map(|key| key.file.clone())
+        .collect();
+    match public.is_empty() {
+        true => Finding::ok("the private key is not readable by everybody"),
+        false => Finding::failed(
+            format!("everybody may read the private key: {}", list(&public)),
+            "chmod 0640, owner root, group mysql; and renew it, if others have had access",
+        ),
+    }
+}

@@ -1,0 +1,255 @@
+//! Settings of the server.
+
+use crate::doctor::facts::{Facts, Seen, list};
+use crate::doctor::finding::Finding;
+
+pub(crate) fn snapshot_isolation(facts: &Facts) -> Finding {
+    let off = facts.those(|node| node.variable("innodb_snapshot_isolation") == "OFF");
+    match off.is_empty() {
+        true => Finding::ok("innodb_snapshot_isolation is on, or this series does not have it"),
+        false => Finding::warning(
+            format!("innodb_snapshot_isolation=OFF: {}", list(&off)),
+            "innodb_snapshot_isolation=ON: without it REPEATABLE READ loses updates, on one node as well as on several",
+        ),
+    }
+}
+
+pub(crate) fn autoinc(facts: &Facts) -> Finding {
+    let wrong = facts.those(|node| !matches!(node.variable("innodb_autoinc_lock_mode"), "2" | ""));
+    match wrong.is_empty() {
+        true => Finding::ok("innodb_autoinc_lock_mode is 2"),
+        false => Finding::failed(
+            format!("innodb_autoinc_lock_mode is not 2: {}", list(&wrong)),
+            "innodb_autoinc_lock_mode=2: with others, appliers and clients wait for each other",
+        ),
+    }
+}
+
+pub(crate) fn row_format(facts: &Facts) -> Finding {
+    let wrong = facts.those(|node| !matches!(node.variable("binlog_format"), "ROW" | ""));
+    match wrong.is_empty() {
+        true => Finding::ok("binlog_format is ROW"),
+        false => Finding::failed(
+            format!("binlog_format is not ROW: {}", list(&wrong)),
+            "binlog_format=ROW: only rows are replicated",
+        ),
+    }
+}
+
+pub(crate) fn engine(facts: &Facts) -> Finding {
+    let wrong =
+        facts.those(|node| !matches!(node.variable("default_storage_engine"), "InnoDB" | ""));
+    match wrong.is_empty() {
+        true => Finding::ok("new tables are InnoDB"),
+        false => Finding::warning(
+            format!("default_storage_engine is not InnoDB: {}", list(&wrong)),
+            "default_storage_engine=InnoDB: others are not replicated",
+        ),
+    }
+}
+
+pub(crate) fn innodb_flush(facts: &Facts) -> Finding {
+    let wasteful = facts.those(|node| {
+        node.variable("innodb_flush_log_at_trx_commit") == "1"
+            && node.option("repl.durability") != "disk"
+    });
+    match wasteful.is_empty() {
+        true => Finding::ok("InnoDB flushes no more often than the write-set log"),
+        false => Finding::warning(
+            format!(
+                "innodb_flush_log_at_trx_commit=1 beside repl.durability=os: {}",
+                list(&wasteful)
+            ),
+            "0 or 2: recovery stands on the write-set log; or repl.durability=disk, if each commit is to be on disk",
+        ),
+    }
+}
+
+pub(crate) fn nonpk(facts: &Facts) -> Finding {
+    let off = facts.those(|node| {
+        node.variable("wsrep_certify_nonPK") == "OFF"
+            || node.variable("wsrep_certify_nonpk") == "OFF"
+    });
+    match off.is_empty() {
+        true => Finding::ok("rows of tables without primary key are certified"),
+        false => Finding::failed(
+            format!("wsrep_certify_nonPK=OFF: {}", list(&off)),
+            "SET GLOBAL wsrep_certify_nonPK = ON: without it nodes diverge on tables without primary key",
+        ),
+    }
+}
+
+pub(crate) fn appliers(facts: &Facts) -> Finding {
+    let one = facts.those(|node| node.variable("wsrep_slave_threads") == "1");
+    match one.is_empty() {
+        true => Finding::ok("several threads apply"),
+        false => Finding::warning(
+            format!("wsrep_slave_threads=1: {}", list(&one)),
+            "SET GLOBAL wsrep_slave_threads = 4 (up to twice the processors): one thread falls behind under load",
+        ),
+    }
+}
+
+pub(crate) fn rejects(facts: &Facts) -> Finding {
+    let rejecting =
+        facts.those(|node| !matches!(node.variable("wsrep_reject_queries"), "NONE" | ""));
+    match rejecting.is_empty() {
+        true => Finding::ok("no node rejects statements"),
+        false => Finding::warning(
+            format!("wsrep_reject_queries is set: {}", list(&rejecting)),
+            "SET GLOBAL wsrep_reject_queries = NONE when the maintenance is over",
+        ),
+    }
+}
+
+pub(crate) fn read_only(facts: &Facts) -> Finding {
+    let read_only =
+        facts.those(|node| !matches!(node.variable("read_only"), "OFF" | "0" | "NO_LOCK" | ""));
+    match read_only.is_empty() {
+        true => Finding::ok("no node is read_only"),
+        false => Finding::warning(
+            format!("read_only: {}", list(&read_only)),
+            "SET GLOBAL read_only = OFF, unless only reads shall go there",
+        ),
+    }
+}
+
+pub(crate) fn connections(facts: &Facts) -> Finding {
+    let full = facts.those(|node| {
+        let most: f64 = node
+            .variable("max_connections")
+            .parse()
+            .unwrap_or(f64::INFINITY);
+        node.number("threads_connected")
+            .is_some_and(|used| used > 0.8 * most)
+    });
+    match full.is_empty() {
+        true => Finding::ok("connections are left"),
+        false => Finding::warning(
+            format!(
+                "more than 80 % of max_connections are in use: {}",
+                list(&full)
+            ),
+            "raise max_connections, or let clients share connections",
+        ),
+    }
+}
+
+pub(crate) fn causal_reads(facts: &Facts) -> Finding {
+    match facts.differing(|node| node.variable("wsrep_sync_wait").to_owned()) {
+        None => Finding::ok("all nodes have the same wsrep_sync_wait"),
+        Some(values) => Finding::warning(
+            format!("wsrep_sync_wait differs: {values}"),
+            "set the same everywhere, else reads are fresh or stale by the node that a client happens to reach",
+        ),
+    }
+}
+
+pub(crate) fn binlog(facts: &Facts) -> Finding {
+    let half = facts.those(|node| {
+        node.variable("log_bin") == "ON" && node.variable("log_slave_updates") == "OFF"
+    });
+    match half.is_empty() {
+        true => Finding::ok("a binary log, where there is one, holds the writes of all nodes"),
+        false => Finding::failed(
+            format!("log_bin without log_slave_updates: {}", list(&half)),
+            "log_slave_updates=ON: without it the binary log lacks what other nodes wrote",
+        ),
+    }
+}
+
+/// The statements that wait in total order isolation.
+pub(crate) fn long_statement(facts: &Facts) -> Finding {
+    if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
+        return Finding::unknown(
+            "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
+        );
+    }
+    let found = facts.nodes.iter().flat_map(ddl_of);
+    let longest = found.max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
+    match longest {
+        None => Finding::ok("no ALTER or the like holds up the cluster"),
+        Some((seen, process)) => Finding::failed(
+            format!(
+                "a long statement holds up all commits: {} for {:.0} s on {}, connection {} of {}",
+                list(&[&process.statement]),
+                process.seconds,
+                list(&[seen.node.name()]),
+                process.id,
+                list(&[&process.user]),
+            ),
+            "wait; or end it on that node: KILL QUERY ID. Next time: ALGORITHM=INSTANT, or wsrep_OSU_method=RSU node by node, \
+             or pt-online-schema-change",
+        ),
+    }
+}
+
+/// Seconds after which a statement is long.
+const LONG_S: f64 = 3.0;
+
+/// On the node where a client runs it, not where it is applied.
+fn ddl_of(seen: &Seen) -> impl Iterator<Item = (&Seen, &crate::doctor::facts::Process)> {
+    let words = [
+        "ALTER",
+        "CREATE INDEX",
+        "CREATE UNIQUE",
+        "DROP INDEX",
+        "OPTIMIZE",
+        "RENAME",
+        "TRUNCATE",
+    ];
+    let is_ddl = move |statement: &str| {
+        let start: String = statement.trim_start().chars().take(20).collect();
+        words
+            .iter()
+            .any(|word| start.to_uppercase().starts_with(word))
+    };
+    let processes = seen.processes.iter().flatten();
+    processes
+        .filter(move |process| {
+            process.command == "Query"
+                && process.user != "system user"
+                && process.seconds >= LONG_S
+                && is_ddl(&process.statement)
+        })
+        .map(move |process| (seen, process))
+}
+
+pub(crate) fn load_balancer(facts: &Facts) -> Finding {
+    let monitors = ["proxysql", "maxscale", "haproxy", "clustercheck", "monitor"];
+    let is_monitor = |user: &str| {
+        monitors
+            .iter()
+            .any(|name| user.to_lowercase().contains(name))
+    };
+    let mut seen: Vec<String> = facts
+        .nodes
+        .iter()
+        .flat_map(|seen| seen.processes.iter().flatten())
+        .map(|process| process.user.clone())
+        .filter(|user| is_monitor(user))
+        .collect();
+    seen.sort();
+    seen.dedup();
+    let leaves_out = facts.those(|node| {
+        let after: u64 = node.option("repl.fc_desync_after_ms").parse().unwrap_or(0);
+        after > 0 && node.option("repl.fc_desync_state") != "synced"
+    });
+    if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
+        return Finding::unknown(
+            "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
+        );
+    }
+    match seen.is_empty() || leaves_out.is_empty() {
+        true => Finding::ok("no load balancer is seen that a lagging node would confuse"),
+        false => Finding::warning(
+            format!(
+                "a load balancer watches ({}), and takes a node off for as long as it is left out as too slow \
+                 (wsrep_local_state 2)",
+                list(&seen)
+            ),
+            "let it ask `trireme agent` (/health/write, /health/read?max_lag_ms=500), or allow donors as readers; \
+             docs/agent.md",
+        ),
+    }
+}

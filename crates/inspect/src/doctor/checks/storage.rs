@@ -1,0 +1,177 @@
+//! Disk, log and files of the first node's machine.
+
+use crate::doctor::facts::{Facts, Host, list};
+use crate::doctor::finding::Finding;
+use crate::doctor::outages::longest_outage_s;
+use crate::node::{Node, bytes};
+use crate::status::{commits_per_second, log_minutes};
+
+/// Hours until a backlog fills the disk that are few, and very few.
+const FEW_HOURS: f64 = 24.0;
+const VERY_FEW_HOURS: f64 = 4.0;
+/// A restart that was never seen takes so long at least.
+const ASSUMED_OUTAGE_S: f64 = 600.0;
+
+/// The host's facts, or why there are none.
+pub(crate) fn with_host(facts: &Facts, judge: impl FnOnce(&Host, &Node) -> Finding) -> Finding {
+    match (&facts.host, facts.first()) {
+        (Some(host), Some(node)) => judge(host, node),
+        _ => Finding::unknown(
+            "the node's files are not on this machine, or may not be read: run it there, as root",
+        ),
+    }
+}
+
+pub(crate) fn free_space(facts: &Facts) -> Finding {
+    with_host(facts, |host, node| {
+        let volumes = [
+            ("the write-set log", host.log_volume),
+            ("the data", host.data_volume),
+        ];
+        let full: Vec<String> = volumes
+            .iter()
+            .filter_map(|(what, volume)| {
+                let (free, total) = (*volume)?;
+                (free as f64 <= 0.05 * total as f64)
+                    .then(|| format!("{what}: {} MiB of {} free", free >> 20, total >> 20))
+            })
+            .collect();
+        let to_grow = bytes(node.option("gcache.size")).zip(host.log_bytes);
+        let lacking = match (to_grow, host.log_volume) {
+            (Some((size, used)), Some((free, _))) if size.saturating_sub(used) > free => {
+                Some(format!(
+                    "the log may grow by {} MiB to gcache.size, and {} MiB are free",
+                    (size - used) >> 20,
+                    free >> 20
+                ))
+            }
+            _ => None,
+        };
+        let texts: Vec<String> = full.into_iter().chain(lacking).collect();
+        match texts.is_empty() {
+            true => Finding::ok("the volumes have room"),
+            false => Finding::failed(
+                format!("the disk is nearly full: {}", list(&texts)),
+                "make room or grow the volume now: a node whose log cannot be written leaves the cluster",
+            ),
+        }
+    })
+}
+
+pub(crate) fn backlog(facts: &Facts) -> Finding {
+    with_host(facts, |host, node| {
+        let written = ["wsrep_replicated_bytes", "wsrep_received_bytes"];
+        let written: f64 = written.iter().filter_map(|name| node.number(name)).sum();
+        let uptime = node.number("uptime").filter(|seconds| *seconds > 0.0);
+        let (Some(uptime), Some((free, _))) = (uptime, host.log_volume) else {
+            return Finding::unknown("the volume of the log cannot be examined");
+        };
+        let per_hour = written / uptime * 3600.0;
+        let hours = if per_hour > 0.0 {
+            free as f64 / per_hour
+        } else {
+            f64::INFINITY
+        };
+        let text = format!(
+            "the log keeps what a slow or paused member lacks: at {:.0} MiB an hour, the free space lasts {hours:.0} h",
+            per_hour / f64::from(1 << 20)
+        );
+        let remedy =
+            "grow the volume, or end long pauses (FLUSH TABLES WITH READ LOCK, backups) sooner";
+        match hours {
+            hours if hours < VERY_FEW_HOURS => Finding::failed(text, remedy),
+            hours if hours < FEW_HOURS => Finding::warning(text, remedy),
+            hours if hours.is_finite() => Finding::ok(text),
+            _ => Finding::ok("nothing is written"),
+        }
+    })
+}
+
+pub(crate) fn ist_window(facts: &Facts) -> Finding {
+    let Some(node) = facts.first() else {
+        return Finding::unknown("no node answers");
+    };
+    let seen = facts
+        .host
+        .as_ref()
+        .and_then(|host| longest_outage_s(host.error_log.as_deref()?));
+    let outage_s = seen.unwrap_or(ASSUMED_OUTAGE_S);
+    let what = match seen {
+        Some(seconds) => format!("the longest restart in the error log took {:.0} s", seconds),
+        None => format!("a restart may take {:.0} min", ASSUMED_OUTAGE_S / 60.0),
+    };
+    let Some(minutes) = log_minutes(node) else {
+        return match commits_per_second(node) {
+            Some(_) => Finding::ok(format!("the log still has all commits; {what}")),
+            None => Finding::unknown("the node does not tell what its log has"),
+        };
+    };
+    let text = format!(
+        "the log reaches back {minutes:.0} min, at the rate of commits since the start; {what}"
+    );
+    match minutes * 60.0 < 2.0 * outage_s {
+        false => Finding::ok(text),
+        true => Finding::warning(
+            text,
+            "raise gcache.size: a node that is away for longer takes a full snapshot",
+        ),
+    }
+}
+
+pub(crate) fn damaged(facts: &Facts) -> Finding {
+    with_host(facts, |host, _| match host.damaged.is_empty() {
+        true => Finding::ok("no damaged part of a log was set aside"),
+        false => Finding::warning(
+            format!(
+                "damaged parts of the log were set aside: {}",
+                list(&host.damaged)
+            ),
+            "look into the disk's health (dmesg, smartctl); remove the files when done with them",
+        ),
+    })
+}
+
+pub(crate) fn mark_dir(facts: &Facts) -> Finding {
+    with_host(facts, |host, node| {
+        let dir = node.option("repl.mark_dir");
+        match (node.option("repl.durability"), host.mark_dir_in_memory) {
+            ("os", _) if dir.is_empty() => Finding::warning(
+                "repl.mark_dir is empty: a log whose disk lost its end cannot tell",
+                "repl.mark_dir=/dev/shm",
+            ),
+            ("os", Some(false)) => Finding::warning(
+                format!("repl.mark_dir is not in memory: {}", list(&[dir])),
+                "a directory of a tmpfs, such as /dev/shm: on a disk a mark may outlive a loss of power",
+            ),
+            ("os", None) => Finding::unknown(format!("{} cannot be examined", list(&[dir]))),
+            _ => Finding::ok(
+                "the mark outside the log's volume is kept where it should be, or not needed",
+            ),
+        }
+    })
+}
+
+pub(crate) fn copies(facts: &Facts) -> Finding {
+    with_host(facts, |host, _| {
+        let told = host.error_log.as_deref().unwrap_or_default();
+        let is_told = told.contains("copied data directory");
+        match (host.same_replica.is_empty(), is_told) {
+            (true, false) => Finding::ok("no other data directory with this replica id was found"),
+            (false, _) => {
+                let names: Vec<String> = host
+                    .same_replica
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect();
+                Finding::failed(
+                    format!("copies of this data directory: {}", list(&names)),
+                    "before a copy is started, remove trireme* and grastate.dat from it: two replicas with one id cannot vote",
+                )
+            }
+            (true, true) => Finding::failed(
+                "the error log tells of a copied data directory: two replicas have one id",
+                "stop the copy; remove trireme* and grastate.dat from it; start it again: it joins as a new node",
+            ),
+        }
+    })
+}

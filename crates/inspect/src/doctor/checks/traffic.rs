@@ -1,0 +1,143 @@
+//! What the counters say.
+
+use crate::doctor::facts::{Facts, list};
+use crate::doctor::finding::Finding;
+use crate::node::Node;
+
+/// A share of the time in which writers stood, or of commits that lost, that is worth a word.
+const PAUSED_SHARE: f64 = 0.1;
+const CONFLICT_SHARE: f64 = 0.02;
+/// So many commits are enough for a share.
+const FEW_COMMITS: f64 = 100.0;
+/// Clocks that differ by so much confuse people, certificates and time stamps in tables.
+const CLOCK_MS: f64 = 1000.0;
+
+pub(crate) fn paused(facts: &Facts) -> Finding {
+    let paused = facts.those(|node| paused_share(node) > PAUSED_SHARE);
+    match paused.is_empty() {
+        true => Finding::ok("flow control holds up writers for less than a tenth of the time"),
+        false => Finding::warning(
+            format!(
+                "flow control held up writers for more than a tenth of the time: {}",
+                list(&paused)
+            ),
+            "look for the slow member (wsrep_flow_control_sent is highest there); more wsrep_slave_threads, smaller load",
+        ),
+    }
+}
+
+fn paused_share(node: &Node) -> f64 {
+    let paced_ns = node.number("wsrep_trireme_paced_ns").unwrap_or(0.0);
+    let uptime = node
+        .number("uptime")
+        .filter(|seconds| *seconds > 0.0)
+        .unwrap_or(f64::INFINITY);
+    let paced = paced_ns / 1e9 / uptime;
+    node.number("wsrep_flow_control_paused")
+        .unwrap_or(0.0)
+        .max(paced)
+}
+
+pub(crate) fn conflicts(facts: &Facts) -> Finding {
+    let many = facts.those(|node| {
+        let lost = ["wsrep_local_cert_failures", "wsrep_local_bf_aborts"];
+        let lost: f64 = lost.iter().filter_map(|name| node.number(name)).sum();
+        let commits = node.number("wsrep_local_commits").unwrap_or(0.0);
+        commits >= FEW_COMMITS && lost > CONFLICT_SHARE * commits
+    });
+    match many.is_empty() {
+        true => Finding::ok("few commits lose conflicts"),
+        false => Finding::warning(
+            format!(
+                "more than 2 of 100 commits lose a conflict: {}",
+                list(&many)
+            ),
+            "`trireme conflicts` names the rows: write them on one node, or in smaller transactions",
+        ),
+    }
+}
+
+pub(crate) fn clocks(facts: &Facts) -> Finding {
+    let known: Vec<(&str, f64, f64)> = facts
+        .nodes
+        .iter()
+        .filter_map(|seen| {
+            seen.clock_ms
+                .map(|(ahead, doubt)| (seen.node.name(), ahead, doubt))
+        })
+        .collect();
+    let by_clock = |a: &&(&str, f64, f64), b: &&(&str, f64, f64)| a.1.total_cmp(&b.1);
+    let (Some(slow), Some(fast)) = (known.iter().min_by(by_clock), known.iter().max_by(by_clock))
+    else {
+        return Finding::unknown(
+            "no node tells the time: without a majority it takes no statements",
+        );
+    };
+    let apart = fast.1 - slow.1;
+    match apart - slow.2 - fast.2 > CLOCK_MS {
+        // With one node there is this machine's clock to compare with.
+        false if known.len() == 1 && slow.1.abs() - slow.2 > CLOCK_MS => Finding::warning(
+            format!(
+                "the clock of {} is {:.1} s off this machine's",
+                list(&[slow.0]),
+                slow.1 / 1000.0
+            ),
+            "run chrony or systemd-timesyncd on both: timedatectl set-ntp true",
+        ),
+        false => Finding::ok("the nodes' clocks agree within a second"),
+        true => Finding::failed(
+            format!(
+                "clocks differ by {:.1} s: {} is ahead of {}",
+                apart / 1000.0,
+                list(&[fast.0]),
+                list(&[slow.0])
+            ),
+            "run chrony or systemd-timesyncd on every node: timedatectl set-ntp true",
+        ),
+    }
+}
+
+pub(crate) fn slow_commits(facts: &Facts) -> Finding {
+    const SLOW_US: f64 = 200_000.0;
+    let told = facts
+        .nodes
+        .iter()
+        .any(|seen| seen.node.number("wsrep_trireme_commit_p99_us").is_some());
+    if !told {
+        return Finding::unknown("the library tells no commit times");
+    }
+    let slow: Vec<String> = facts
+        .nodes
+        .iter()
+        .map(|seen| &seen.node)
+        .filter_map(|node| {
+            let p99 = node
+                .number("wsrep_trireme_commit_p99_us")
+                .filter(|us| *us > SLOW_US)?;
+            let stages = [
+                "fc_wait",
+                "order",
+                "log",
+                "majority",
+                "certify",
+                "commit_order",
+            ];
+            let of = |stage: &&&str| {
+                node.number(&format!("wsrep_trireme_{stage}_p99_us"))
+                    .unwrap_or(0.0)
+            };
+            let worst = stages.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
+            let worst = worst
+                .filter(|stage| of(stage) > 0.0)
+                .map_or(String::new(), |stage| format!(", most in {stage}"));
+            Some(format!("{} {:.0} ms{worst}", node.name(), p99 / 1000.0))
+        })
+        .collect();
+    match slow.is_empty() {
+        true => Finding::ok("99 of 100 commits take less than 200 ms"),
+        false => Finding::warning(
+            format!("1 of 100 commits takes longer than 200 ms: {}", list(&slow)),
+            "log: a slow disk; majority: a slow network or disk at the others; fc_wait: a slow member",
+        ),
+    }
+}

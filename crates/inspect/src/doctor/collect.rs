@@ -1,0 +1,149 @@
+//! Finds out what the checks judge: by SQL on all nodes, and on this machine.
+
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use trireme_agent::{Database, Endpoint, Login};
+
+use super::facts::{Facts, Process, Seen, Tables};
+use super::host;
+use crate::members;
+use crate::node::Node;
+use crate::refusal::Refusal;
+use crate::survey::Survey;
+
+/// How long each step of an answer may take; looking through many tables takes some time.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Rows of one answer.
+const MAX_ROWS: usize = 500;
+
+const NOW: &str = "SELECT UNIX_TIMESTAMP(NOW(6))";
+const PROCESSES: &str =
+    "SELECT ID, USER, COMMAND, TIME_MS, LEFT(INFO, 200) FROM information_schema.PROCESSLIST";
+const WITHOUT_PRIMARY_KEY: &str = "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i \
+    JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID \
+    WHERE i.NAME = 'GEN_CLUST_INDEX' AND t.NAME NOT LIKE 'mysql/%' AND t.NAME NOT LIKE 'sys/%'";
+const NOT_INNODB: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, ' (', ENGINE, ')') FROM information_schema.TABLES \
+    WHERE TABLE_TYPE = 'BASE TABLE' AND ENGINE NOT IN ('InnoDB', 'SEQUENCE') \
+    AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema')";
+
+/// Asks everybody.
+pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
+    let survey = Survey::take(login)?;
+    let mut facts = Facts {
+        arbitrators: survey.without_database(),
+        missing: members::missing(&survey),
+        ..Facts::default()
+    };
+    thread::scope(|scope| {
+        let mut asked = Vec::new();
+        for member in survey.members() {
+            match &member.answer {
+                Ok(node) => {
+                    let login = Login {
+                        endpoint: member.endpoint.clone(),
+                        ..login.clone()
+                    };
+                    asked.push((member, scope.spawn(move || examine(login, node.clone()))));
+                }
+                Err(refusal) => facts
+                    .silent
+                    .push((member.endpoint.to_string(), refusal.to_string())),
+            }
+        }
+        for (i, (member, seen)) in asked.into_iter().enumerate() {
+            if member.endpoint == login.endpoint {
+                facts.first = i;
+            }
+            facts.nodes.push(
+                seen.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
+        }
+    });
+    facts.tables = tables(login);
+    if is_here(&login.endpoint) {
+        facts.host = facts.first().and_then(host::examine);
+    }
+    Ok(facts)
+}
+
+/// What a node says without a majority is nothing: it takes no SELECT.
+fn examine(login: Login, node: Node) -> Seen {
+    let mut database = Database::new(login, PATIENCE);
+    Seen {
+        clock_ms: clock(&mut database),
+        processes: processes(&mut database),
+        node,
+    }
+}
+
+fn clock(database: &mut Database) -> Option<(f64, f64)> {
+    // The first question opens the connection.
+    database.rows(NOW, 1).ok()?;
+    let local = || {
+        Some(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .ok()?
+                .as_secs_f64()
+                * 1000.0,
+        )
+    };
+    let (before, begin) = (local()?, Instant::now());
+    let rows = database.rows(NOW, 1).ok()?;
+    let took = begin.elapsed().as_secs_f64() * 1000.0;
+    let there: f64 = rows.first()?.first()?.parse().ok()?;
+    Some((there * 1000.0 - before - took / 2.0, took / 2.0))
+}
+
+fn processes(database: &mut Database) -> Option<Vec<Process>> {
+    let rows = database.rows(PROCESSES, MAX_ROWS).ok()?;
+    let processes: Vec<Process> = rows.into_iter().filter_map(process).collect();
+    // Who lacks PROCESS sees its own connection alone.
+    processes
+        .iter()
+        .any(|process| process.user == "system user")
+        .then_some(processes)
+}
+
+fn process(row: Vec<String>) -> Option<Process> {
+    let [id, user, command, time_ms, statement] = row.try_into().ok()?;
+    let seconds = time_ms.parse::<f64>().ok()? / 1000.0;
+    Some(Process {
+        id,
+        user,
+        command,
+        seconds,
+        statement,
+    })
+}
+
+fn tables(login: &Login) -> Tables {
+    let mut database = Database::new(login.clone(), PATIENCE);
+    let mut names = |query: &str| {
+        let rows = database.rows(query, MAX_ROWS).ok()?;
+        Some(
+            rows.into_iter()
+                .filter_map(|row| row.into_iter().next())
+                .collect::<Vec<_>>(),
+        )
+    };
+    Tables {
+        without_primary_key: names(WITHOUT_PRIMARY_KEY).map(|names| {
+            names
+                .into_iter()
+                .map(|name| name.replacen('/', ".", 1))
+                .collect()
+        }),
+        not_innodb: names(NOT_INNODB),
+    }
+}
+
+/// Whether the server runs on this machine.
+fn is_here(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Socket(_) => true,
+        Endpoint::Tcp { host, .. } => crate::address::is_loopback(host),
+    }
+}

@@ -1,0 +1,51 @@
+//! What a check finds.
+
+use serde::Serialize;
+
+/// How good it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// As it should be.
+    Ok,
+    /// Could not be found out; the text says why.
+    Unknown,
+    /// Works today, and costs something or will do harm one day.
+    Warning,
+    /// Does harm now, or at the next failure.
+    Failed,
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) outcome: Outcome,
+    pub(crate) text: String,
+    pub(crate) remedy: String,
+}
+
+impl Finding {
+    pub(crate) fn ok(text: impl Into<String>) -> Self {
+        Self::new(Outcome::Ok, text, "")
+    }
+
+    pub(crate) fn unknown(why: impl Into<String>) -> Self {
+        Self::new(Outcome::Unknown, why, "")
+    }
+
+    pub(crate) fn warning(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::new(Outcome::Warning, text, remedy)
+    }
+
+    pub(crate) fn failed(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::new(Outcome::Failed, text, remedy)
+    }
+
+    fn new(outcome: Outcome, text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            text: text.into(),
+            remedy: remedy.into(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Looks at this machine: the volumes, files and process of a node.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::facts::{Certificate, Host};
+use crate::local::{end_of, file_names, replica, small};
+use crate::node::Node;
+
+/// The end of an error log that is read.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+/// `f_type` of tmpfs and ramfs.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// Where packages put programs.
+const PATHS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin"];
+const PROGRAMS: [&str; 4] = ["rsync", "mariadb-backup", "mbstream", "socat"];
+
+/// `None`: its data directory is not here, or may not be read.
+pub(super) fn examine(node: &Node) -> Option<Host> {
+    let datadir = PathBuf::from(node.variable("datadir"));
+    fs::read_dir(&datadir).ok()?;
+    let within = |name: &str| datadir.join(name);
+    let log_dir = match node.option("gcache.dir") {
+        "" => datadir.clone(),
+        dir => within(dir),
+    };
+    let pid = pid(&within(node.variable("pid_file")));
+    let names = file_names(&log_dir).unwrap_or_default();
+    let log_names = names
+        .iter()
+        .filter(|name| name.starts_with("trireme-") && name.ends_with(".log"));
+    let (damaged, segments): (Vec<&String>, Vec<&String>) =
+        log_names.partition(|name| name.starts_with("trireme-damaged-"));
+    let sizes = segments
+        .iter()
+        .filter_map(|name| fs::metadata(log_dir.join(name)).ok());
+    Some(Host {
+        log_volume: volume(&log_dir),
+        data_volume: volume(&datadir),
+        log_bytes: Some(sizes.map(|file| file.len()).sum()),
+        damaged: damaged.into_iter().cloned().collect(),
+        programs: programs(),
+        mark_dir_in_memory: is_in_memory(Path::new(node.option("repl.mark_dir"))),
+        arguments: pid.and_then(|pid| words(&format!("/proc/{pid}/cmdline"))),
+        environment: pid
+            .and_then(|pid| words(&format!("/proc/{pid}/environ")))
+            .map(|all| {
+                let name = |pair: String| pair.split('=').next().unwrap_or_default().to_owned();
+                all.into_iter().map(name).collect()
+            }),
+        error_log: end_of(&within(node.variable("log_error")), MAX_LOG_BYTES),
+        certificates: certificates(node),
+        same_replica: same_replica(&datadir),
+        start_timeout_s: start_timeout_s(pid),
+        agent_answers: agent_answers(),
+    })
+}
+
+fn volume(dir: &Path) -> Option<(u64, u64)> {
+    let found = rustix::fs::statvfs(dir).ok()?;
+    Some((
+        found.f_bavail * found.f_frsize,
+        found.f_blocks * found.f_frsize,
+    ))
+}
+
+fn is_in_memory(dir: &Path) -> Option<bool> {
+    let found = rustix::fs::statfs(dir).ok()?;
+    #[allow(clippy::unnecessary_cast)] // its type depends on the platform
+    let kind = found.f_type as i64;
+    Some(IN_MEMORY.contains(&kind))
+}
+
+fn programs() -> BTreeSet<&'static str> {
+    let is_there = |name: &&&str| {
+        PATHS
+            .iter()
+            .any(|path| Path::new(path).join(name).is_file())
+    };
+    PROGRAMS.iter().filter(is_there).copied().collect()
+}
+
+fn pid(file: &Path) -> Option<u32> {
+    small(file)?.trim().parse().ok()
+}
+
+/// Parts that end in zero bytes.
+fn words(file: &str) -> Option<Vec<String>> {
+    let text = small(Path::new(file))?;
+    Some(
+        text.split('\0')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+fn certificates(node: &Node) -> Vec<Certificate> {
+    let options = ["socket.ssl_cert", "socket.ssl_ca", "socket.ssl_key"];
+    let found = options.into_iter().filter_map(|option| {
+        let file = node.option(option);
+        if file.is_empty() {
+            return None;
+        }
+        let mode = fs::metadata(file).map(|found| found.permissions().mode());
+        Some(Certificate {
+            option,
+            file: file.to_owned(),
+            days: match option {
+                "socket.ssl_key" => Ok(i64::from(i32::MAX)),
+                _ => trireme_tls::days_left(option, file).map_err(|error| error.to_string()),
+            },
+            is_public: mode.is_ok_and(|mode| mode & 0o004 != 0),
+        })
+    });
+    found.collect()
+}
+
+/// Beside the data directory, where copies are made.
+fn same_replica(datadir: &Path) -> Vec<PathBuf> {
+    let Some(own) = replica(datadir) else {
+        return Vec::new();
+    };
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let here = canonical(datadir);
+    let beside = here.parent().map(Path::to_owned).unwrap_or_default();
+    let mut found: Vec<PathBuf> = file_names(&beside)
+        .unwrap_or_default()
+        .iter()
+        .map(|name| beside.join(name))
+        .filter(|path| canonical(path) != here && replica(path).as_ref() == Some(&own))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Of the unit that runs the process; `None` if none does.
+fn start_timeout_s(pid: Option<u32>) -> Option<f64> {
+    let cgroup = small(Path::new(&format!("/proc/{}/cgroup", pid?)))?;
+    let unit = cgroup
+        .trim()
+        .rsplit('/')
+        .next()
+        .filter(|unit| unit.ends_with(".service"))?;
+    let shown = Command::new("systemctl")
+        .args(["show", "--property=TimeoutStartUSec", "--", unit])
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    systemd_seconds(text.trim().strip_prefix("TimeoutStartUSec=")?)
+}
+
+/// `1min 30s`, `infinity`.
+fn systemd_seconds(text: &str) -> Option<f64> {
+    if text == "infinity" {
+        return Some(f64::INFINITY);
+    }
+    let mut total = 0.0;
+    for part in text.split_whitespace() {
+        let at = part.find(|c: char| c.is_ascii_alphabetic())?;
+        let unit = match &part[at..] {
+            "d" => 86_400.0,
+            "h" => 3600.0,
+            "min" => 60.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            _ => return None,
+        };
+        total += part[..at].parse::<f64>().ok()? * unit;
+    }
+    Some(total)
+}
+
+fn agent_answers() -> bool {
+    let address = SocketAddr::from(([127, 0, 0, 1], 8077));
+    TcpStream::connect_timeout(&address, Duration::from_millis(500)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_directory_is_known_by_its_replica_id() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = |name: &str, id: &str| {
+            let path = temp.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(
+                path.join("trireme.gvwstate.dat"),
+                format!("version: 1\nreplica: {id}\n"),
+            )
+            .unwrap();
+            path
+        };
+        let own = dir("data", "a");
+        dir("other", "b");
+        assert!(same_replica(&own).is_empty());
+        let copy = dir("copy", "a");
+        assert_eq!(same_replica(&own), [copy.canonicalize().unwrap()]);
+    }
+
+    #[test]
+    fn times_of_systemd() {
+        assert_eq!(systemd_seconds("1min 30s"), Some(90.0));
+        assert_eq!(systemd_seconds("infinity"), Some(f64::INFINITY));
+        assert_eq!(systemd_seconds("soon"), None);
+    }
+
+    #[test]
+    fn memory_is_told_from_a_disk() {
+        assert_eq!(is_in_memory(Path::new("/dev/shm")), Some(true));
+        assert_eq!(is_in_memory(Path::new("/nonexistent")), None);
+        assert!(volume(Path::new("/")).is_some_and(|(free, total)| free <= total));
+    }
+}

@@ -1,0 +1,67 @@
+//! Files of this machine, read with bounds.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The largest file of /proc or of votes that is read.
+const MAX_SMALL_BYTES: u64 = 1 << 20;
+/// Entries of a directory that are looked at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Names in a directory, the first of them.
+pub(crate) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(dir)?.flatten().take(MAX_ENTRIES);
+    Ok(entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect())
+}
+
+/// A small text file, or the beginning of a large one.
+pub(crate) fn small(file: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(file)
+        .ok()?
+        .take(MAX_SMALL_BYTES)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last `max_bytes` of a file.
+pub(crate) fn end_of(file: &Path, max_bytes: u64) -> Option<String> {
+    if !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut file = fs::File::open(file).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(max_bytes)))
+        .ok()?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The replica id of a data directory.
+pub(crate) fn replica(datadir: &Path) -> Option<String> {
+    let text = small(&datadir.join("trireme.gvwstate.dat"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("replica:"))?;
+    Some(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_is_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("log");
+        fs::write(&file, "0123456789").unwrap();
+        assert_eq!(end_of(&file, 4).as_deref(), Some("6789"));
+        assert_eq!(end_of(Path::new("/dev/zero"), 4), None);
+        assert_eq!(end_of(temp.path(), 4), None);
+    }
+}

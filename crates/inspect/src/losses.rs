@@ -1,0 +1,143 @@
+//! How many members may be lost at the same moment. Pure.
+
+use serde::Serialize;
+
+/// A member's part in the quorum.
+#[derive(Clone, Debug)]
+pub(crate) struct Voter {
+    pub(crate) name: String,
+    /// `None`: it was not asked, or has no database.
+    pub(crate) weight: Option<u64>,
+}
+
+/// How many members may be lost now, all at once, so that the rest goes on with every acknowledged commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Any so many.
+    pub survives: usize,
+    /// Why not one more.
+    pub why: String,
+}
+
+/// `total`: `wsrep_cluster_weight`, the sum over all voters.
+pub(crate) fn losses(is_primary: bool, total: u64, mut voters: Vec<Voter>) -> Losses {
+    if !is_primary || total == 0 {
+        return Losses {
+            survives: 0,
+            why: "the node has no majority now: nothing can be committed here until one is back"
+                .to_owned(),
+        };
+    }
+    assign(total, &mut voters);
+    let mut weights: Vec<(u64, &str)> = voters
+        .iter()
+        .map(|voter| (voter.weight.unwrap_or(0), voter.name.as_str()))
+        .collect();
+    weights.sort_by(|a, b| b.cmp(a));
+    let majority = total / 2 + 1;
+    let mut left = total;
+    let survives = weights
+        .iter()
+        .take_while(|(weight, _)| {
+            left = left.saturating_sub(*weight);
+            left >= majority
+        })
+        .count();
+    let equal = weights.iter().all(|(weight, _)| *weight == weights[0].0);
+    let voters = weights.len();
+    let votes = match equal {
+        true => format!("{voters} votes, a majority is {}", voters / 2 + 1),
+        false => format!(
+            "weights {}, a majority is {majority} of {total}",
+            join(&weights)
+        ),
+    };
+    let why = match (survives, voters) {
+        (0, 1) => "it is the only voter; add two nodes, or a node and an arbitrator".to_owned(),
+        (0, 2) => format!(
+            "{votes}: without either of the two the other one waits; add a node or an arbitrator"
+        ),
+        (0, _) => format!("{votes}: the rest has none without the heaviest; change pc.weight"),
+        (n, _) => format!(
+            "{votes}: {} more would leave less",
+            if n == 1 { "one" } else { "any" }
+        ),
+    };
+    Losses { survives, why }
+}
+
+/// Who was not asked shares what is left of the total; if it is not to be shared equally, one has it all.
+fn assign(total: u64, voters: &mut Vec<Voter>) {
+    let known: u64 = voters.iter().filter_map(|voter| voter.weight).sum();
+    let rest = total.saturating_sub(known);
+    let unknown = voters.iter().filter(|voter| voter.weight.is_none()).count() as u64;
+    let equally = (unknown > 0 && rest % unknown == 0).then(|| rest / unknown.max(1));
+    let mut all = Some(rest);
+    for voter in voters.iter_mut().filter(|voter| voter.weight.is_none()) {
+        voter.weight = equally.or(all.take()).or(Some(0));
+    }
+    // A weight of zero is no vote.
+    voters.retain(|voter| voter.weight != Some(0));
+}
+
+fn join(weights: &[(u64, &str)]) -> String {
+    let shown = weights
+        .iter()
+        .take(8)
+        .map(|(weight, name)| format!("{} {weight}", crate::text::clipped(name, 20)));
+    let more = if weights.len() > 8 { ", ..." } else { "" };
+    shown.collect::<Vec<_>>().join(", ") + more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survives(total: u64, weights: &[Option<u64>]) -> usize {
+        let voters = weights.iter().enumerate().map(|(i, weight)| Voter {
+            name: format!("n{i}"),
+            weight: *weight,
+        });
+        losses(true, total, voters.collect()).survives
+    }
+
+    #[test]
+    fn a_majority_must_be_left() {
+        assert_eq!(survives(1, &[Some(1)]), 0);
+        assert_eq!(survives(2, &[Some(1); 2]), 0);
+        assert_eq!(survives(3, &[Some(1); 3]), 1);
+        assert_eq!(survives(4, &[Some(1); 4]), 1);
+        assert_eq!(survives(5, &[Some(1); 5]), 2);
+        assert_eq!(survives(5, &[Some(3), Some(1), Some(1)]), 0);
+        assert_eq!(survives(3, &[Some(1), None, None]), 1);
+        assert_eq!(
+            survives(4, &[Some(1), None, None]),
+            0,
+            "one of the two may have a weight of 3"
+        );
+        assert_eq!(survives(3, &[Some(1), Some(1), Some(1), Some(0)]), 1);
+    }
+
+    #[test]
+    fn the_reason_names_the_remedy() {
+        let voters = |n| {
+            (0..n)
+                .map(|i| Voter {
+                    name: format!("n{i}"),
+                    weight: Some(1),
+                })
+                .collect::<Vec<_>>()
+        };
+        assert!(
+            losses(true, 2, voters(2))
+                .why
+                .contains("add a node or an arbitrator")
+        );
+        assert!(losses(false, 0, voters(3)).why.contains("no majority"));
+        assert!(
+            losses(true, 3, voters(3))
+                .why
+                .contains("3 votes, a majority is 2")
+        );
+    }
+}

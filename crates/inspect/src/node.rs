@@ -1,0 +1,246 @@
+//! What one node said of itself. Pure.
+
+use std::collections::BTreeMap;
+
+use trireme_agent::Sample;
+
+/// `wsrep_provider_name` of ours.
+pub(crate) const TRIREME: &str = "Trireme";
+
+/// A node's own words, with the readings that several reports need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    sample: Sample,
+    options: BTreeMap<String, String>,
+}
+
+impl Node {
+    pub(crate) fn new(sample: Sample) -> Self {
+        let options = options(sample.variable("wsrep_provider_options"));
+        Self { sample, options }
+    }
+
+    /// A status variable; empty if there is none.
+    pub(crate) fn status(&self, name: &str) -> &str {
+        self.sample.status(name)
+    }
+
+    /// A status variable that is a number.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.status(name)
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
+    }
+
+    /// A status variable that is a whole number.
+    pub(crate) fn whole(&self, name: &str) -> Option<i64> {
+        self.status(name).parse().ok()
+    }
+
+    /// A system variable; empty if there is none.
+    pub(crate) fn variable(&self, name: &str) -> &str {
+        self.sample.variable(name)
+    }
+
+    /// A provider option; empty if the provider does not show it.
+    pub(crate) fn option(&self, name: &str) -> &str {
+        self.options.get(name).map_or("", String::as_str)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.variable("wsrep_node_name")
+    }
+
+    pub(crate) fn is_primary(&self) -> bool {
+        self.status("wsrep_cluster_status") == "Primary"
+    }
+
+    /// `wsrep_local_state`: 4 is Synced.
+    pub(crate) fn state(&self) -> i64 {
+        self.whole("wsrep_local_state").unwrap_or(0)
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.is_primary() && self.state() == 4 && self.status("wsrep_ready") == "ON"
+    }
+
+    /// Its group address, `host:port`.
+    pub(crate) fn group_address(&self) -> Option<String> {
+        let host = self.option("base_host");
+        let port = self.option("base_port").parse().ok()?;
+        (!host.is_empty()).then(|| crate::address::joined(host.trim_matches(['[', ']']), port))
+    }
+
+    pub(crate) fn weight(&self) -> Option<u64> {
+        self.option("pc.weight").parse().ok()
+    }
+
+    /// A duration option (`PT30S`, `P1D`, or seconds) in seconds.
+    pub(crate) fn option_seconds(&self, name: &str) -> Option<f64> {
+        seconds(self.option(name))
+    }
+}
+
+/// `key = value; key = value`, in which a backslash makes the next character ordinary.
+fn options(text: &str) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::new();
+    let mut pair = String::new();
+    let mut chars = text.chars();
+    let mut add = |pair: &str| {
+        if let Some((key, value)) = pair.split_once('=') {
+            options.insert(key.trim().to_owned(), value.trim().to_owned());
+        }
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => pair.extend(chars.next()),
+            ';' => add(&std::mem::take(&mut pair)),
+            c => pair.push(c),
+        }
+    }
+    add(&pair);
+    options
+}
+
+/// A period of ISO 8601 in seconds, days and smaller parts only; or a number of seconds.
+fn seconds(text: &str) -> Option<f64> {
+    let Some(rest) = text.strip_prefix('P') else {
+        return text.parse().ok();
+    };
+    let mut total = 0.0;
+    let mut number = String::new();
+    for c in rest.chars() {
+        let unit = match c {
+            'D' => 86_400.0,
+            'H' => 3600.0,
+            'M' => 60.0,
+            'S' => 1.0,
+            'T' => continue,
+            c => {
+                number.push(c);
+                continue;
+            }
+        };
+        total += number.parse::<f64>().ok()? * unit;
+        number.clear();
+    }
+    number.is_empty().then_some(total)
+}
+
+/// A number with a suffix of Galera's options (K, M, G, T) in bytes.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    let (number, shift) = match text.char_indices().last()? {
+        (at, 'K' | 'k') => (&text[..at], 10),
+        (at, 'M' | 'm') => (&text[..at], 20),
+        (at, 'G' | 'g') => (&text[..at], 30),
+        (at, 'T' | 't') => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A healthy node of a cluster of three, with changes: variables have `@`, options have `.` in their names.
+    pub(crate) fn node(name: &str, changes: &[(&str, &str)]) -> Node {
+        let index = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let index: usize = index.parse().unwrap_or(1);
+        let mut status: BTreeMap<String, String> = BTreeMap::new();
+        let mut variables: BTreeMap<String, String> = BTreeMap::new();
+        let mut options: BTreeMap<String, String> = BTreeMap::new();
+        let base = [
+            ("wsrep_provider_name", "Trireme"),
+            ("wsrep_provider_version", "0.1.0(rabc)"),
+            ("wsrep_cluster_status", "Primary"),
+            ("wsrep_cluster_size", "3"),
+            ("wsrep_cluster_weight", "3"),
+            ("wsrep_cluster_conf_id", "3"),
+            (
+                "wsrep_cluster_state_uuid",
+                "3b1c0f2e-0102-11ee-8b1c-00ff7f80a5c3",
+            ),
+            ("wsrep_ready", "ON"),
+            ("wsrep_connected", "ON"),
+            ("wsrep_local_state", "4"),
+            ("wsrep_local_state_comment", "Synced"),
+            ("wsrep_last_committed", "1000"),
+            ("wsrep_local_cached_downto", "1"),
+            (
+                "wsrep_incoming_addresses",
+                "192.0.2.1:3306,192.0.2.2:3306,192.0.2.3:3306",
+            ),
+            ("wsrep_trireme_sequencer", "node1"),
+            ("wsrep_trireme_plaintext_links", "0"),
+            ("wsrep_replicated", "500"),
+            ("wsrep_received", "500"),
+            ("uptime", "3600"),
+            ("@wsrep_on", "ON"),
+            ("@wsrep_cluster_name", "shop"),
+            (
+                "@wsrep_cluster_address",
+                "gcomm://192.0.2.1,192.0.2.2,192.0.2.3",
+            ),
+            ("pc.weight", "1"),
+            ("base_port", "4567"),
+            ("repl.durability", "os"),
+            ("gcache.size", "128M"),
+        ];
+        let own = [
+            ("wsrep_local_index", format!("{}", index - 1)),
+            ("@wsrep_node_name", name.to_owned()),
+            ("base_host", format!("192.0.2.{index}")),
+        ];
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        for (name, value) in base.into_iter().chain(own).chain(changes.iter().copied()) {
+            let name = name.to_owned();
+            let value = value.to_owned();
+            match name.strip_prefix('@') {
+                Some(variable) => variables.insert(variable.to_owned(), value),
+                None if name.contains('.') || name.starts_with("base_") => {
+                    options.insert(name, value)
+                }
+                None => status.insert(name, value),
+            };
+        }
+        let joined = options
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}; "));
+        variables.insert("wsrep_provider_options".to_owned(), joined.collect());
+        Node::new(Sample::new(
+            status.into_iter().collect(),
+            variables.into_iter().collect(),
+        ))
+    }
+
+    #[test]
+    fn options_are_read_as_they_are_shown() {
+        let read = options(r"a.b = 1; c = x\;y; d = ; e");
+        let pairs: Vec<_> = read
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(pairs, [("a.b", "1"), ("c", "x;y"), ("d", "")]);
+    }
+
+    #[test]
+    fn periods_and_sizes_have_units() {
+        assert_eq!(seconds("PT30S"), Some(30.0));
+        assert_eq!(seconds("P1DT1M0.5S"), Some(86_460.5));
+        assert_eq!(seconds("7"), Some(7.0));
+        assert_eq!(seconds("PTx"), None);
+        assert_eq!(bytes("128M"), Some(128 << 20));
+        assert_eq!(bytes("7"), Some(7));
+        assert_eq!(bytes(""), None);
+        assert_eq!(bytes("99999999999999999999T"), None);
+    }
+
+    #[test]
+    fn a_group_address_comes_from_the_options() {
+        let node = node("node2", &[]);
+        assert_eq!(node.group_address().as_deref(), Some("192.0.2.2:4567"));
+        assert!(node.is_synced());
+    }
+}

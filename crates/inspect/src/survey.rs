@@ -1,0 +1,131 @@
+//! Asks a node, learns the other members' addresses from it, and asks them all at once.
+
+use std::thread;
+use std::time::Duration;
+
+use trireme_agent::{Database, Endpoint, Login};
+
+use crate::MAX_MEMBERS;
+use crate::address;
+use crate::node::Node;
+use crate::refusal::Refusal;
+
+/// How long each step of an answer may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What was learned of one member.
+pub(crate) struct Member {
+    /// Where it was asked.
+    pub(crate) endpoint: Endpoint,
+    /// What it said.
+    pub(crate) answer: Result<Node, Refusal>,
+}
+
+/// What the members of a cluster say of themselves, at about the same time.
+pub struct Survey {
+    members: Vec<Member>,
+    without_database: usize,
+    left_off: usize,
+}
+
+impl Survey {
+    /// Asks the server that `login` names, and the members that it knows with the same user. Fails if that first one
+    /// cannot be asked; one of the others is shown as silent.
+    pub fn take(login: &Login) -> Result<Self, Refusal> {
+        let first = ask(login)?;
+        let incoming = first.status("wsrep_incoming_addresses").to_owned();
+        let entries: Vec<&str> = incoming.split(',').collect();
+        let own = usize::try_from(first.whole("wsrep_local_index").unwrap_or(-1)).ok();
+        let is_view = !incoming.is_empty() && own.is_some_and(|own| own < entries.len());
+        let mut found: Vec<Option<Endpoint>> = Vec::new();
+        if is_view {
+            found = entries
+                .iter()
+                .map(|entry| address::endpoint(entry))
+                .collect();
+        }
+        let without_database = found.iter().filter(|endpoint| endpoint.is_none()).count();
+        let endpoints: Vec<(usize, Endpoint)> = (found.into_iter().enumerate())
+            .filter_map(|(i, endpoint)| Some((i, endpoint?)))
+            .collect();
+        let left_off = endpoints.len().saturating_sub(MAX_MEMBERS);
+        let mut members: Vec<Member> = thread::scope(|scope| {
+            let asked: Vec<_> = (endpoints.into_iter().take(MAX_MEMBERS))
+                .filter(|(i, _)| Some(*i) != own)
+                .map(|(_, endpoint)| {
+                    let login = Login {
+                        endpoint: endpoint.clone(),
+                        ..login.clone()
+                    };
+                    (endpoint, scope.spawn(move || ask(&login)))
+                })
+                .collect();
+            let answers = asked.into_iter().map(|(endpoint, answer)| Member {
+                endpoint,
+                // A panic there is one here.
+                answer: answer
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            });
+            answers.collect()
+        });
+        let place = own.unwrap_or(0).min(members.len());
+        members.insert(
+            place,
+            Member {
+                endpoint: login.endpoint.clone(),
+                answer: Ok(first),
+            },
+        );
+        Ok(Self {
+            members,
+            without_database,
+            left_off,
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(members: Vec<Member>, without_database: usize) -> Self {
+        Self {
+            members,
+            without_database,
+            left_off: 0,
+        }
+    }
+
+    /// All members that have a database, in the order of the view.
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Those that answered.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.members
+            .iter()
+            .filter_map(|member| member.answer.as_ref().ok())
+    }
+
+    /// Arbitrators in the view.
+    pub(crate) fn without_database(&self) -> usize {
+        self.without_database
+    }
+
+    /// Members beyond [`MAX_MEMBERS`], which were not asked.
+    pub(crate) fn left_off(&self) -> usize {
+        self.left_off
+    }
+}
+
+fn ask(login: &Login) -> Result<Node, Refusal> {
+    let sample = Database::new(login.clone(), PATIENCE).whole_sample()?;
+    let node = Node::new(sample);
+    let endpoint = login.endpoint.to_string();
+    match node.status("wsrep_provider_name") {
+        crate::node::TRIREME => Ok(node),
+        "" => Err(Refusal::Alone { endpoint }),
+        other => Err(Refusal::Foreign {
+            endpoint,
+            provider: format!("{other} {}", node.status("wsrep_provider_version")),
+        }),
+    }
+}
