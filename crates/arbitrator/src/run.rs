@@ -62,7 +62,8 @@ impl Arbitrator {
             me.full_weight = 0;
         }
         let incarnation = me.incarnation;
-        let (mesh, poller) = setup::open_mesh(&settings.group, &cluster, &options, &me, None)?;
+        let (mesh, poller) =
+            setup::open_mesh(&settings.group, &cluster, &options, &me, &votes, None)?;
         let mut start = setup::start(&options, &votes, me);
         if directory.is_temporary() {
             start.mark = None; // nobody comes back to this directory

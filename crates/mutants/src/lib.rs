@@ -218,6 +218,9 @@ mutants! {
         plain_taken_under_tls: PlainTakenUnderTls in "trireme-transport" "tls" "plaintext_and_tls_tell_each_other_apart",
         verdict_not_awaited: VerdictNotAwaited in "trireme-transport" "tls" "a_stranger_with_a_certificate_is_named_on_both_sides",
         handshakes_unbounded: HandshakesUnbounded in "trireme-transport" "tls" "silent_and_half_open_callers_lock_nobody_out",
+        proof_not_examined: ProofNotExamined in "trireme-transport" "identity" "a_recorded_hello_is_worth_nothing",
+        key_speaks_for_anybody: KeySpeaksForAnybody in "trireme-transport" "identity" "a_certificate_does_not_make_anybody_another_replica",
+        link_taken_by_another: LinkTakenByAnother in "trireme-transport" "identity" "a_link_is_replaced_by_the_same_key_only",
         all_encrypted_at_once: AllEncryptedAtOnce in "trireme-transport" "tls" "large_and_small_frames_arrive_in_order",
         accept_spins: AcceptSpins in "trireme-transport" "descriptors" "a_node_without_a_free_descriptor_keeps_its_peers_and_takes_others_later",
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
@@ -65,16 +65,6 @@ pub fn random_uuid() -> Result<Uuid, SetupError> {
     Ok(Uuid(bytes))
 }
 
-/// A fresh replica id (version 7): it begins with the milliseconds since 1970, so ids sort by the age of their data
-/// directories. `now` before 1970 counts as 1970.
-fn new_replica_id(now: SystemTime) -> Result<Uuid, SetupError> {
-    let mut bytes = random_uuid()?.0;
-    let age = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    bytes[..6].copy_from_slice(&(age.as_millis() as u64).to_be_bytes()[2..]);
-    bytes[6] = bytes[6] & 0x0f | 0x70;
-    Ok(Uuid(bytes))
-}
-
 /// Id of this boot of the operating system: what was only in the page cache is lost when it changes.
 fn current_boot_id() -> io::Result<Uuid> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
@@ -128,15 +118,15 @@ pub fn is_of_security(key: &str) -> bool {
 /// The first connect of a data directory gives it its identity (rule 14).
 pub fn open_votes(options: &Options) -> Result<Votes, SetupError> {
     let base_dir = PathBuf::from(options.str("base_dir"));
-    Ok(Votes::open(&base_dir, new_replica_id(SystemTime::now())?)?)
+    Ok(Votes::open(&base_dir, SystemTime::now())?)
 }
 
-/// A process of this replica. Its id begins as the replica's does: members are in the order of their ids, here and in
-/// the server's tables. So the oldest data directory comes first, and a node keeps its index, and the server its
+/// A process of a data directory. Its id begins with the place of that: members are in the order of their ids, here and
+/// in the server's tables. So the oldest data directory comes first, and a node keeps its index, and the server its
 /// `auto_increment_offset`, over restarts.
-fn new_incarnation(replica: Uuid) -> Result<Incarnation, SetupError> {
+fn new_incarnation(place: [u8; 8]) -> Result<Incarnation, SetupError> {
     let mut bytes = random_uuid()?.0;
-    bytes[..8].copy_from_slice(&replica.0[..8]);
+    bytes[..8].copy_from_slice(&place);
     Ok(Incarnation(Uuid(bytes)))
 }
 
@@ -144,7 +134,7 @@ fn new_incarnation(replica: Uuid) -> Result<Incarnation, SetupError> {
 pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
     Ok(Member {
         replica: ReplicaId(votes.replica()),
-        incarnation: new_incarnation(votes.replica())?,
+        incarnation: new_incarnation(votes.place())?,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
         address: advertised_address(options, &listen_address(options)?),
         segment: options.int("gmcast.segment").clamp(0, 255) as u8,
@@ -161,12 +151,13 @@ fn listen_address(options: &Options) -> Result<HostPort, SetupError> {
     options.listen_address().map_err(address)
 }
 
-/// Listens, and looks for the others. `allow`: who may connect.
+/// Listens, and looks for the others. `votes`: of this node, which is `me`. `allow`: who may connect.
 pub fn open_mesh(
     group_name: &str,
     cluster: &ClusterUrl,
     options: &Options,
     me: &Member,
+    votes: &Votes,
     allow: Option<AllowAddress>,
 ) -> Result<(Mesh, Poller), SetupError> {
     let identity = Identity {
@@ -188,6 +179,7 @@ pub fn open_mesh(
     let config = MeshConfig {
         allow,
         security: security(options)?,
+        key: Some(votes.key()?),
         ..MeshConfig::new(listen, cluster.peers.iter().map(at).collect())
     };
     let (mut mesh, poller) = Mesh::bind(config, identity)?;
@@ -334,31 +326,11 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_a_replica_are_different_and_in_its_place() {
-        let ids = [
-            Uuid([1; 16]),
-            Uuid([1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
-        ];
-        let [first, second] = ids.map(|id| [(); 50].map(|()| new_incarnation(id).unwrap()));
+    fn processes_of_a_data_directory_are_different_and_in_its_place() {
+        let places = [[1; 8], [1, 1, 1, 1, 1, 2, 1, 1]];
+        let [first, second] = places.map(|at| [(); 50].map(|()| new_incarnation(at).unwrap()));
         assert_ne!(first[0], first[1]);
         assert!(first.iter().max() < second.iter().min());
-    }
-
-    #[test]
-    fn an_older_data_directory_comes_first() {
-        let at = |ms| UNIX_EPOCH + std::time::Duration::from_millis(ms);
-        let ids = [0, 255, 256, 1_800_000_000_000, 1_800_000_000_001];
-        let ids = ids.map(|ms| new_replica_id(at(ms)).unwrap());
-        assert!(ids.is_sorted());
-        assert!(
-            ids[3].to_string().starts_with("01a3185c-5000-7"),
-            "{}",
-            ids[3]
-        );
-        let processes = ids.map(|id| new_incarnation(id).unwrap());
-        assert!(processes.is_sorted());
-        let before_1970 = UNIX_EPOCH - std::time::Duration::from_millis(1);
-        assert!(new_replica_id(before_1970).unwrap() < ids[1]);
     }
 
     #[test]
@@ -387,7 +359,7 @@ mod tests {
     #[test]
     fn durability_is_what_was_asked_for_in_any_case() {
         let dir = tempfile::tempdir().unwrap();
-        let votes = Votes::open(dir.path(), Uuid([1; 16])).unwrap();
+        let votes = Votes::open(dir.path(), SystemTime::now()).unwrap();
         for (word, durability) in [
             ("memory", Durability::Memory),
             ("Os", Durability::Os),

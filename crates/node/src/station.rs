@@ -5,7 +5,8 @@ use trireme_engine::{Engine, Outside};
 use trireme_group::{Event, Incarnation, ReplicaId, Standing, Uuid};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
-use trireme_transport::{MeshEvent, PeerId, Ready, RejectReason};
+use trireme_tls::fingerprint;
+use trireme_transport::{MeshEvent, PeerId, PeerInfo, Ready, RejectReason};
 
 use crate::clock::now_ms;
 use crate::limiter::Kind;
@@ -110,12 +111,18 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
     let event = match event {
         MeshEvent::PeerUp { info, .. } => {
             let incarnation = incarnation_id(info.incarnation);
-            let text = format!(
-                "connection to {} ({}, {incarnation}) established, {}",
-                info.name, info.listen_addr, info.protection
-            );
             let peer = info.remote_ip.to_string();
-            tell(station, now, Kind::PeerUp, &peer, Level::Info, &text);
+            if let Some(replica) = other_replica(station, &info) {
+                return refuse_other(station, now, &info, replica);
+            }
+            tell(
+                station,
+                now,
+                Kind::PeerUp,
+                &peer,
+                Level::Info,
+                &admitted(&info),
+            );
             forgive(station, info.incarnation);
             Event::PeerUp {
                 replica: ReplicaId(Uuid(info.replica)),
@@ -174,6 +181,54 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         }
     };
     station.parts().0.group(now, event);
+}
+
+/// What is written of each peer that is admitted: who it is, from where, and how that is known.
+fn admitted(info: &PeerInfo) -> String {
+    let key = match &info.key {
+        Some(key) => format!("key {}", fingerprint(key)),
+        None => "no key proven".to_owned(),
+    };
+    format!(
+        "connection to {} ({}, {}) established, from {}, replica {}, {key}, {}",
+        info.name,
+        info.listen_addr,
+        incarnation_id(info.incarnation),
+        info.remote_ip,
+        Uuid(info.replica),
+        info.protection
+    )
+}
+
+/// The replica of a member whose process another one says to be.
+fn other_replica<S: Station + ?Sized>(station: &mut S, info: &PeerInfo) -> Option<ReplicaId> {
+    let link = station.parts().0.link()?;
+    let configuration = link.group.configuration();
+    let member = configuration.member(incarnation_id(info.incarnation))?;
+    Some(member.replica).filter(|replica| replica.0.0 != info.replica)
+}
+
+/// Ends the connection to a peer that says to be a member's process, and has another data directory.
+fn refuse_other<S: Station + ?Sized>(
+    station: &mut S,
+    now: u64,
+    info: &PeerInfo,
+    replica: ReplicaId,
+) {
+    let text = format!(
+        "it says to be member {}, which is of replica {replica} and not of {}: check what runs there",
+        incarnation_id(info.incarnation),
+        Uuid(info.replica)
+    );
+    let (peer, line) = (
+        info.remote_ip.to_string(),
+        format!("refused peer {}: {text}", info.remote_ip),
+    );
+    tell(station, now, Kind::Rejected, &peer, Level::Warn, &line);
+    if let Some(line) = station.line() {
+        line.dropped.insert(info.incarnation);
+        line.mesh.disconnect_peer(info.incarnation, Some(&text));
+    }
 }
 
 /// Notes who answered with the data of another cluster. True if that is no trouble here: this node serves, will serve

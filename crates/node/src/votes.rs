@@ -1,5 +1,5 @@
-//! What a replica must not forget if the cluster is to stay one: its id, the ballot that it promised, and which log it
-//! acknowledges with.
+//! What a replica must not forget if the cluster is to stay one: its id and key, the ballot that it promised, and which
+//! log it acknowledges with.
 //!
 //! Kept in `trireme.gvwstate.dat`. Galera's own `gvwstate.dat` may lie beside it and is neither read nor touched; the
 //! name ends alike because `wsrep_sst_mariabackup` spares what does. The byte format is in docs/state-files.md.
@@ -7,18 +7,23 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crc32c::crc32c;
 use trireme_engine::NotKept;
 use trireme_group::{Ballot, Counting, ReplicaId, Uuid};
 use trireme_log::is_lack;
+use trireme_tls::{IdentityKey, LibraryError};
 
+use birth::Birth;
 use files::Files;
 
 /// Name of the file, in `base_dir`.
 pub const FILE_NAME: &str = "trireme.gvwstate.dat";
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// Without a key.
+const VERSION_WITHOUT_KEY: &str = "1";
 const COMMENT: &str =
     "# Trireme votes. Belongs to this data directory alone: never copy it to another.";
 /// Ample: what is larger is damaged.
@@ -49,7 +54,7 @@ pub enum VotesError {
     },
     /// The file was written by a later version of Trireme.
     #[error(
-        "votes file '{}' has version '{version}', this Trireme reads version {VERSION}: load the newer libtrireme.so again",
+        "votes file '{}' has version '{version}', this Trireme reads versions {VERSION_WITHOUT_KEY} and {VERSION}: load the newer libtrireme.so again",
         path.display()
     )]
     Version {
@@ -58,9 +63,12 @@ pub enum VotesError {
         /// Its version.
         version: String,
     },
-    /// A new replica was given no id.
-    #[error("a replica's id must not be nil")]
-    NilReplica,
+    /// The system's random numbers.
+    #[error("no random numbers from the system: {0}")]
+    Random(#[from] getrandom::Error),
+    /// The key.
+    #[error("OpenSSL fails: {0}; check the installation of libssl and openssl.cnf")]
+    Key(#[from] LibraryError),
 }
 
 impl From<VotesError> for NotKept {
@@ -76,7 +84,7 @@ impl From<VotesError> for NotKept {
 /// The content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
-    replica: Uuid,
+    birth: Birth,
     promised: Ballot,
     /// Nil: none yet.
     log: Uuid,
@@ -84,17 +92,17 @@ struct Record {
 
 impl Record {
     fn format(&self) -> String {
-        // The three lines before the checksum are of the format and say nothing.
         let log = match self.log.is_nil() {
             true => String::new(),
             false => format!("log: {}\n", self.log),
         };
         let mut text = format!(
-            "{COMMENT}\nversion: {VERSION}\nreplica: {}\npromised: {} {}\n{log}boot: {}\nclean: 0\nview: \n",
-            self.replica,
+            "{COMMENT}\nversion: {VERSION}\nreplica: {}\nkey: {}\nmade: {}\npromised: {} {}\n{log}",
+            self.birth.replica,
+            hex(&self.birth.seed),
+            self.birth.made_ms,
             self.promised.number,
             self.promised.replica,
-            Uuid::NIL,
         );
         let sum = crc32c(text.as_bytes());
         text.push_str(&format!("crc32c: {sum:08x}\n"));
@@ -111,10 +119,17 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Reads the votes in `dir`. Without a file this is a new replica: it gets the id `fresh`. What it says is on disk when this
+    /// Reads the votes in `dir`. Without a file this is a new replica, made `now`. What it says is on disk when this
     /// returns.
-    pub fn open(dir: &Path, fresh: Uuid) -> Result<Votes, VotesError> {
-        let loaded = load(dir.join(FILE_NAME))?;
+    pub fn open(dir: &Path, now: SystemTime) -> Result<Votes, VotesError> {
+        let record = match load(dir.join(FILE_NAME))? {
+            Some(record) => record,
+            None => Record {
+                birth: Birth::at(now)?,
+                promised: Ballot::default(),
+                log: Uuid::NIL,
+            },
+        };
         let files = Files::open(dir).map_err(|source| VotesError::Io {
             path: dir.to_path_buf(),
             source,
@@ -122,21 +137,26 @@ impl Votes {
         let mut votes = Votes {
             dir: dir.to_path_buf(),
             files,
-            record: loaded.unwrap_or(Record {
-                replica: fresh,
-                promised: Ballot::default(),
-                log: Uuid::NIL,
-            }),
+            record,
         };
         // One that was found, too: the process that wrote it may have died because it did not get to the disk.
-        let record = votes.record;
         votes.store(&record)?;
         Ok(votes)
     }
 
     /// Id of this data directory in votes; made once.
     pub fn replica(&self) -> Uuid {
-        self.record.replica
+        self.record.birth.replica
+    }
+
+    /// What this data directory proves itself with to others.
+    pub fn key(&self) -> Result<IdentityKey, VotesError> {
+        self.record.birth.key()
+    }
+
+    /// What the ids of its processes begin with.
+    pub fn place(&self) -> [u8; 8] {
+        self.record.birth.place()
     }
 
     /// Highest ballot that was promised.
@@ -175,9 +195,6 @@ impl Votes {
 
     /// Replaces the file, atomically and flushed.
     fn store(&mut self, record: &Record) -> Result<(), VotesError> {
-        if record.replica.is_nil() {
-            return Err(VotesError::NilReplica);
-        }
         let stored = self.files.replace(record.format().as_bytes());
         stored.map_err(|source| VotesError::Io {
             path: self.dir.join(FILE_NAME),
@@ -210,8 +227,9 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     };
     // The version comes first: a later one may have another checksum.
-    match field("version") {
-        Some(VERSION) => {}
+    let has_key = match field("version") {
+        Some(VERSION) => true,
+        Some(VERSION_WITHOUT_KEY) => false,
         Some(version) => {
             return Err(VotesError::Version {
                 path,
@@ -224,7 +242,7 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
                 reason: "no version line".to_string(),
             });
         }
-    }
+    };
     let read = || -> Result<Record, &'static str> {
         let (body, sum) = text.rsplit_once("\ncrc32c: ").ok_or("no checksum line")?;
         let sum = sum
@@ -239,10 +257,26 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
         let (number, caller) = field("promised")
             .and_then(|text| text.split_once(' '))
             .ok_or("no promised ballot")?;
+        let replica = uuid(field("replica"))
+            .filter(|id| !id.is_nil())
+            .ok_or("no replica id")?;
+        let birth = match has_key {
+            false => {
+                Birth::adopted(replica).map_err(|_| "there is no key, and none can be made")?
+            }
+            true => Birth {
+                replica,
+                seed: field("key").and_then(unhex).ok_or("no key")?,
+                made_ms: field("made")
+                    .and_then(|text| text.parse().ok())
+                    .ok_or("no time at which it was made")?,
+            },
+        };
+        if !birth.is_whole() {
+            return Err("the key is not that of the replica id");
+        }
         Ok(Record {
-            replica: uuid(field("replica"))
-                .filter(|id| !id.is_nil())
-                .ok_or("no replica id")?,
+            birth,
             promised: Ballot {
                 number: number
                     .parse()
@@ -265,6 +299,21 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
     })
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    let is_hex = digits.len() == 64 && digits.iter().all(u8::is_ascii_hexdigit);
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    is_hex.then_some(bytes)
+}
+
+mod birth;
 mod files;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A process that has no descriptor left keeps its promises all the same. Alone in its process: it takes all descriptors.
 
 use std::fs::File;
+use std::time::SystemTime;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trireme_group::{Ballot, ReplicaId, Uuid};
@@ -9,7 +10,7 @@ use trireme_node::votes::Votes;
 #[test]
 fn promises_need_no_free_descriptor() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).expect("new");
+    let mut votes = Votes::open(dir.path(), SystemTime::now()).expect("new");
     let ballot = |number| Ballot {
         number,
         replica: ReplicaId(Uuid([1; 16])),
@@ -31,7 +32,7 @@ fn promises_need_no_free_descriptor() {
     votes.set_log(Uuid([9; 16])).expect("kept");
     assert!(File::open("/dev/null").is_err(), "none is free");
     drop(taken);
-    let read = Votes::open(dir.path(), Uuid([8; 16])).expect("whole");
+    let read = Votes::open(dir.path(), SystemTime::now()).expect("whole");
     assert_eq!(read.promised(), ballot(20));
     assert_eq!(read.log(), Uuid([9; 16]));
 }

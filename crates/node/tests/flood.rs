@@ -77,7 +77,8 @@ impl Node {
         let options = options.for_connection(&cluster).unwrap();
         let votes = setup::open_votes(&options).unwrap();
         let me = setup::this_member(&options, &votes).unwrap();
-        let (mesh, poller) = setup::open_mesh("cluster", &cluster, &options, &me, None).unwrap();
+        let (mesh, poller) =
+            setup::open_mesh("cluster", &cluster, &options, &me, &votes, None).unwrap();
         let start = setup::start(&options, &votes, me);
         let mut engine = Engine::new(Replicator::new(Default::default()));
         engine.connect(now_ms(), start).unwrap();

@@ -191,7 +191,8 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     // It may take a while: nobody is to find this node before.
     let (local, untouched) = node.local_position(bootstraps && unvouched);
     let allow: AllowAddress = Box::new(crate::services::allowed);
-    let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, Some(allow))?;
+    let (mesh, poller) =
+        setup::open_mesh(request.name, cluster, options, &me, &votes, Some(allow))?;
     let fresh = match bootstraps {
         true => Some(fresh_history(node, local, unvouched)?),
         false => None,

@@ -9,13 +9,23 @@ use crate::credentials::Trust;
 use crate::wire::Wire;
 use crate::{Credentials, Failure, Session};
 
-/// Which side of a handshake this node is.
+/// Which side of a handshake a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It was called.
     Acceptor,
     /// It calls.
     Dialer,
+}
+
+impl Role {
+    /// The peer's.
+    pub fn other(self) -> Role {
+        match self {
+            Role::Acceptor => Role::Dialer,
+            Role::Dialer => Role::Acceptor,
+        }
+    }
 }
 
 /// A handshake under way on a non-blocking socket.
@@ -70,7 +80,11 @@ impl<S: Read + Write> Handshake<S> {
             }
             Ok(()) => {
                 proven(self.stream.ssl(), &self.trust)?;
-                return Ok(Progress::Done(Session::new(self.stream, self.trust)));
+                return Ok(Progress::Done(Session::new(
+                    self.stream,
+                    self.trust,
+                    self.role,
+                )));
             }
         }
         match sent {

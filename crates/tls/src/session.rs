@@ -6,10 +6,11 @@ use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::ssl::{Error, ErrorCode, SslStream};
 
-use crate::Failure;
 use crate::credentials::{Trust, secret_in_use};
 use crate::failure::subject;
+use crate::identity::EXPORTER_LABEL;
 use crate::wire::Wire;
+use crate::{Failure, Role};
 
 /// The most that one record holds, and so one call of OpenSSL encrypts.
 pub const MAX_RECORD_BYTES: usize = 16 << 10;
@@ -21,6 +22,7 @@ const MAX_WRITE_BYTES: usize = 4 * MAX_RECORD_BYTES;
 pub struct Session<S> {
     stream: SslStream<Wire<S>>,
     trust: Trust,
+    role: Role,
     /// Where small pieces become one record.
     record: Vec<u8>,
     /// The last read has taken all that there is.
@@ -28,10 +30,11 @@ pub struct Session<S> {
 }
 
 impl<S: Read + Write> Session<S> {
-    pub(crate) fn new(stream: SslStream<Wire<S>>, trust: Trust) -> Self {
+    pub(crate) fn new(stream: SslStream<Wire<S>>, trust: Trust, role: Role) -> Self {
         Self {
             stream,
             trust,
+            role,
             record: Vec::new(),
             is_emptied: false,
         }
@@ -72,6 +75,14 @@ impl<S: Read + Write> Session<S> {
             subject(&cert),
             digest.unwrap_or_default()
         )
+    }
+
+    /// This node's part in the handshake, and what no other session has: a claim is bound to both.
+    pub fn binding(&self) -> io::Result<(Role, [u8; 32])> {
+        let mut exporter = [0; 32];
+        let ssl = self.stream.ssl();
+        ssl.export_keying_material(&mut exporter, EXPORTER_LABEL, None)?;
+        Ok((self.role, exporter))
     }
 
     /// The socket may have more to read. `trusts_short`: a read that does not fill its buffer has emptied it.

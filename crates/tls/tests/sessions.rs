@@ -255,3 +255,13 @@ proptest! {
         prop_assert_eq!(received, sent);
     }
 }
+
+#[test]
+fn both_sides_of_a_session_know_what_binds_to_it_and_no_other_does() {
+    let (near, far) = pair();
+    let ((near_role, near), (far_role, far)) = (near.binding().unwrap(), far.binding().unwrap());
+    assert_eq!((near_role, far_role), (Role::Acceptor, Role::Dialer));
+    assert_eq!(near, far);
+    let (other, _other) = pair();
+    assert_ne!(other.binding().unwrap().1, near);
+}

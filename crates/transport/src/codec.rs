@@ -15,6 +15,10 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);

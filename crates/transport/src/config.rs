@@ -1,7 +1,7 @@
 //! What a mesh is told at its start.
 
 use crate::handshake::{MAX_EXTRA_BYTES, MAX_NAME_BYTES};
-use crate::{HostPort, PeerId, Security, TransportError};
+use crate::{HostPort, IdentityKey, PeerId, Security, TransportError};
 
 /// Decides whether connections from an IP address (text such as `127.0.0.1` or `::1`) are welcome.
 /// Called in the reactor thread, without the core's lock; it may block.
@@ -77,6 +77,9 @@ pub struct MeshConfig {
     pub allow: Option<AllowAddress>,
     /// Whether connections are encrypted.
     pub security: Security,
+    /// The key of this data directory, which proves [`Identity::replica`]. Without one, peers refuse this node on encrypted
+    /// connections.
+    pub key: Option<IdentityKey>,
 }
 
 impl MeshConfig {
@@ -95,6 +98,7 @@ impl MeshConfig {
             user_timeout_ms: 5_000,
             allow: None,
             security: Security::default(),
+            key: None,
         }
     }
 }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use crate::book::AfterFailure;
 use crate::connection::{Connection, State};
-use crate::frame::FrameKind;
 use crate::mesh::Mesh;
 use crate::resolver::Resolver;
 use crate::stream::Stream;
@@ -113,7 +112,7 @@ impl Mesh {
             Ok(true) => {
                 connection.stream.tune(self.user_timeout_ms);
                 connection.state = State::AwaitHello;
-                connection.send_control(FrameKind::Hello, &self.hello.encode());
+                self.say_hello(token);
                 self.write(token);
                 true
             }

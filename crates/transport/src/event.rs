@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 
+use trireme_tls::PublicKey;
+
 use crate::FrameError;
 
 /// A peer process: its incarnation.
@@ -33,6 +35,8 @@ pub struct PeerInfo {
     pub version: u16,
     /// How the connection is protected, for a line of a log: the cipher, and the peer's certificate.
     pub protection: String,
+    /// The key of its data directory, as it has proven; none on plain TCP.
+    pub key: Option<PublicKey>,
 }
 
 /// What the mesh tells the layer above. All events about a peer come between its `PeerUp` and its
@@ -136,6 +140,8 @@ pub enum RejectReason {
     Tls,
     /// A peer that is connected without TLS calls with it, too.
     TlsInVain,
+    /// One of the two is not who it says it is.
+    Identity,
     /// The connection broke during the TLS handshake.
     Broken,
     /// No connection could be accepted.

@@ -4,12 +4,14 @@ use std::net::IpAddr;
 
 use crate::codec::{Fields, put_bytes, put_text};
 use crate::event::Uuid;
-use crate::{FrameError, Identity, PeerId, PeerInfo, RejectReason};
+use crate::{FrameError, Identity, PeerId, PeerInfo, Proof, PublicKey, RejectReason};
 
 /// Limit of names and addresses, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 255;
 /// Limit of [`Identity::extra`], in bytes.
 pub(crate) const MAX_EXTRA_BYTES: usize = 4096;
+/// A key and a signature.
+const PROOF_BYTES: usize = 32 + 64;
 /// Limit of any frame before the connection stands.
 pub(crate) const MAX_HANDSHAKE_BYTES: u32 = 8192;
 /// Limit of the text of a refusal, in bytes.
@@ -25,6 +27,8 @@ pub struct Hello {
     pub versions: (u16, u16),
     /// Who speaks.
     pub identity: Identity,
+    /// That it is so; on an encrypted connection.
+    pub proof: Option<Proof>,
 }
 
 impl Hello {
@@ -51,6 +55,9 @@ impl Hello {
         put_text(&mut out, group_name, MAX_NAME_BYTES);
         put_text(&mut out, listen_addr, MAX_NAME_BYTES);
         put_bytes(&mut out, extra, MAX_EXTRA_BYTES);
+        if let Some(Proof { key, signature }) = &self.proof {
+            put_bytes(&mut out, &[&key[..], signature].concat(), PROOF_BYTES);
+        }
         out
     }
 
@@ -71,14 +78,29 @@ impl Hello {
             listen_addr: fields.text(MAX_NAME_BYTES)?,
             extra: fields.bytes(MAX_EXTRA_BYTES)?.to_vec(),
         };
-        Ok(Self { versions, identity })
+        let proof = match fields.is_empty() {
+            true => None,
+            false => read_proof(fields.bytes(PROOF_BYTES)?)?,
+        };
+        Ok(Self {
+            versions,
+            identity,
+            proof,
+        })
     }
 
     /// Whether a connection may come about between two processes; if so, the version to speak. Gives
     /// the same verdict on either side.
-    pub(crate) fn judge(&self, peer: &Hello) -> Result<u16, Refusal> {
+    pub(crate) fn judge(&self, peer: &Hello) -> Result<u16, Verdict> {
         let (own, other) = (&self.identity, &peer.identity);
-        let refuse = |code, text| Err(Refusal { code, text });
+        let refuse = |code, text: String| {
+            let discreet = text.clone();
+            Err(Verdict {
+                code,
+                text,
+                discreet,
+            })
+        };
         if own.incarnation == other.incarnation {
             return refuse(RefusalCode::Oneself, "this is the node itself".to_owned());
         }
@@ -102,7 +124,16 @@ impl Hello {
                  set one wsrep_cluster_name, or correct wsrep_cluster_address",
                 own.name, own.group_name, other.name, other.group_name
             );
-            return refuse(RefusalCode::GroupName, text);
+            let discreet = format!(
+                "cluster names differ: node {:?} has {:?}, and the node that it called another, which that one's log tells; \
+                 set one wsrep_cluster_name, or correct wsrep_cluster_address",
+                other.name, other.group_name
+            );
+            return Err(Verdict {
+                code: RefusalCode::GroupName,
+                text,
+                discreet,
+            });
         }
         let known = |history: &[u8; 16]| *history != [0; 16];
         if known(&own.history) && known(&other.history) && own.history != other.history {
@@ -114,7 +145,17 @@ impl Hello {
                 other.name,
                 Uuid(&other.history)
             );
-            return refuse(RefusalCode::History, text);
+            let discreet = format!(
+                "node {:?} holds the data of cluster {}, and the node that it called those of another, which that one's log tells; \
+                 correct wsrep_cluster_address, or remove grastate.dat of the node whose data may be replaced",
+                other.name,
+                Uuid(&other.history)
+            );
+            return Err(Verdict {
+                code: RefusalCode::History,
+                text,
+                discreet,
+            });
         }
         Ok(version)
     }
@@ -126,6 +167,7 @@ impl Hello {
         remote_ip: IpAddr,
         listen_addr: String,
         protection: String,
+        key: Option<PublicKey>,
     ) -> PeerInfo {
         let Identity {
             replica,
@@ -147,8 +189,31 @@ impl Hello {
             remote_ip,
             version,
             protection,
+            key,
         }
     }
+}
+
+/// A hello that is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub code: RefusalCode,
+    /// For the own log.
+    pub text: String,
+    /// For a peer that has proven nothing: it tells of this node neither the cluster's name nor its history.
+    pub discreet: String,
+}
+
+/// A key and a signature; nothing where there is none.
+fn read_proof(bytes: &[u8]) -> Result<Option<Proof>, FrameError> {
+    let mut fields = Fields(bytes);
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Proof {
+        key: fields.array()?,
+        signature: fields.array()?,
+    }))
 }
 
 /// Why a connection is refused.
@@ -171,6 +236,8 @@ pub enum RefusalCode {
     Malformed = 7,
     /// The upper layer refuses; also what later versions may add.
     Application = 8,
+    /// The peer is not who it says it is.
+    Identity = 9,
 }
 
 impl RefusalCode {
@@ -183,6 +250,7 @@ impl RefusalCode {
             5 => Self::Duplicate,
             6 => Self::NotAllowed,
             7 => Self::Malformed,
+            9 => Self::Identity,
             _ => Self::Application,
         }
     }
@@ -196,6 +264,7 @@ impl RefusalCode {
             Self::NotAllowed => RejectReason::NotAllowed,
             Self::Malformed => RejectReason::Malformed,
             Self::Application => RejectReason::Application,
+            Self::Identity => RejectReason::Identity,
             Self::Oneself | Self::Duplicate => return None,
         })
     }
@@ -321,6 +390,7 @@ mod tests {
         Hello {
             versions: (1, 3),
             identity,
+            proof: None,
         }
     }
 
@@ -336,8 +406,18 @@ mod tests {
             golden,
             "the wire format changed: raise the framing version"
         );
+        assert_eq!(Hello::decode(&golden), Ok(hello("n")), "without a proof");
+        let mut proven = hello("n");
+        proven.proof = Some(Proof {
+            key: [7; 32],
+            signature: [8; 64],
+        });
+        golden.extend([96, 0]);
+        golden.extend([7; 32]);
+        golden.extend([8; 64]);
+        assert_eq!(proven.encode(), golden);
         golden.extend(b"appended by a later version");
-        assert_eq!(Hello::decode(&golden), Ok(hello("n")));
+        assert_eq!(Hello::decode(&golden), Ok(proven));
         let refusal = Refusal {
             code: RefusalCode::History,
             text: "no".to_owned(),
@@ -382,10 +462,14 @@ mod tests {
             sent.identity.extra = extra;
             // Names beyond the limit never get here (Identity::check).
             prop_assume!(name.len() <= MAX_NAME_BYTES);
+            let unproven_bytes = sent.encode().len();
+            sent.proof = Some(Proof { key: [5; 32], signature: [6; 64] });
             let wire = sent.encode();
             prop_assert!(wire.len() <= MAX_HANDSHAKE_BYTES as usize);
             prop_assert_eq!(Hello::decode(&wire), Ok(sent));
-            prop_assert!(Hello::decode(&wire[..cut.index(wire.len())]).is_err());
+            let cut = cut.index(wire.len());
+            // A proof may be left out as a whole: earlier versions know of none.
+            prop_assert!(cut == unproven_bytes || Hello::decode(&wire[..cut]).is_err());
             let gossip = Gossip(vec![([3; 16], name.clone()), ([4; 16], name)]);
             prop_assert_eq!(Gossip::decode(&gossip.encode()), Ok(gossip));
             let _ = (Hello::decode(&noise), Refusal::decode(&noise), Gossip::decode(&noise));

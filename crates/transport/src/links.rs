@@ -11,7 +11,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::connection::State;
 use crate::frame::{FrameError, FrameKind};
-use crate::handshake::{TLS_HANDSHAKE, describe_invalid};
+use crate::handshake::{TLS_HANDSHAKE, Verdict, describe_invalid};
 use crate::mesh::Mesh;
 use crate::{
     DownReason, Gossip, Hello, HostPort, MeshEvent, PeerId, Refusal, RefusalCode, RejectReason,
@@ -65,11 +65,42 @@ impl Mesh {
         Ok(())
     }
 
+    /// Tells a peer who this node is.
+    pub(crate) fn say_hello(&mut self, token: usize) {
+        if let Some(connection) = self.connections.get_mut(&token) {
+            let proof = self
+                .identities
+                .prove(&connection.stream, &self.hello.identity);
+            let hello = Hello {
+                proof,
+                ..self.hello.clone()
+            };
+            connection.send_control(FrameKind::Hello, &hello.encode());
+        }
+    }
+
     fn handle_hello(&mut self, token: usize, hello: Hello) -> Result<(), FrameError> {
+        let Some(connection) = self.connections.get(&token) else {
+            return Ok(());
+        };
+        // First of all: what follows may tell a peer of this cluster.
+        let key = match self.identities.examine(&connection.stream, &hello) {
+            Ok(key) => key,
+            Err(text) => {
+                let code = RefusalCode::Identity;
+                self.refuse(token, Refusal { code, text });
+                return Ok(());
+            }
+        };
         let version = match self.hello.judge(&hello) {
             Ok(version) => version,
-            Err(refusal) => {
-                self.refuse(token, refusal);
+            Err(verdict) => {
+                let told = match connection.stream.is_tls() {
+                    true => verdict.text.clone(),
+                    false => verdict.discreet,
+                };
+                let Verdict { code, text, .. } = verdict;
+                self.refuse_saying(token, Refusal { code, text: told }, &text);
                 return Ok(());
             }
         };
@@ -91,13 +122,19 @@ impl Mesh {
             address.host = remote_ip.to_string();
         }
         let protection = connection.stream.describe();
-        let peer = hello.into_peer(version, remote_ip, address.to_string(), protection);
+        let peer = hello.into_peer(version, remote_ip, address.to_string(), protection, key);
         let id = peer.incarnation;
         connection.peer = Some(peer);
         match &connection.target {
             Some(target) => self.book.answered(target, id),
-            None => connection.send_control(FrameKind::Hello, &self.hello.encode()),
+            None => self.say_hello(token),
         }
+        if self.refuse_another(token) {
+            return Ok(());
+        }
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return Ok(());
+        };
         connection.state = if self.hello.identity.incarnation < id {
             State::Deciding
         } else {
@@ -106,6 +143,26 @@ impl Mesh {
         };
         self.write(token);
         Ok(())
+    }
+
+    /// A link is replaced by the same key only: refuses a connection whose peer has not the key of the link that it would
+    /// replace. A link without a key has proven nothing, and any key is more.
+    fn refuse_another(&mut self, token: usize) -> bool {
+        let peer_at = |token: &usize| self.connections.get(token)?.peer.as_ref();
+        let Some(peer) = peer_at(&token) else {
+            return false;
+        };
+        let linked = self.links.get(&peer.incarnation).and_then(peer_at);
+        let is_another =
+            linked.is_some_and(|linked| linked.key.is_some() && linked.key != peer.key);
+        if is_another && !planted(Mutant::LinkTakenByAnother) {
+            let code = RefusalCode::Identity;
+            let text = "this process is connected already, and the one that calls has not its key"
+                .to_owned();
+            self.refuse(token, Refusal { code, text });
+            return true;
+        }
+        false
     }
 
     /// This node has the smaller incarnation: it chooses among the connections to the peer.
@@ -133,6 +190,9 @@ impl Mesh {
             }
             // The peer has lost the other connection, and this node has not noticed yet.
         }
+        if self.refuse_another(token) {
+            return;
+        }
         if let Some(connection) = self.connections.get_mut(&token) {
             connection.send_control(FrameKind::Up, &[]);
             self.establish(token);
@@ -141,6 +201,9 @@ impl Mesh {
 
     /// The connection stands, in place of any other to the same peer.
     fn establish(&mut self, token: usize) {
+        if self.refuse_another(token) {
+            return;
+        }
         let Some(info) = self
             .connections
             .get(&token)
@@ -178,6 +241,9 @@ impl Mesh {
         }
         let news = Gossip(vec![(id, info.listen_addr.clone())]).encode();
         let others: Vec<usize> = self.links.values().copied().collect();
+        if let Some(key) = info.key {
+            self.identities.remember(info.replica, key);
+        }
         if self.met.len() < MAX_MET {
             self.met.insert(info.remote_ip);
         }
@@ -210,6 +276,12 @@ impl Mesh {
 
     /// Sends a refusal, and waits a moment for the peer to read it.
     pub(crate) fn refuse(&mut self, token: usize, refusal: Refusal) {
+        let text = refusal.text.clone();
+        self.refuse_saying(token, refusal, &text);
+    }
+
+    /// As [`Mesh::refuse`], with another text for the own log.
+    fn refuse_saying(&mut self, token: usize, refusal: Refusal, text: &str) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
         };
@@ -220,11 +292,7 @@ impl Mesh {
         let target = connection.target.take();
         self.write(token);
         if let Some(reason) = refusal.code.reason() {
-            self.reject(
-                &label,
-                reason,
-                format!("refused peer {label}: {}", refusal.text),
-            );
+            self.reject(&label, reason, format!("refused peer {label}: {text}"));
         }
         self.call_over(target, refusal.code);
     }
@@ -303,6 +371,7 @@ impl Mesh {
             RefusalCode::GroupName
             | RefusalCode::Version
             | RefusalCode::History
+            | RefusalCode::Identity
             | RefusalCode::Application => {
                 self.book.slow_down(&target, self.now_ms);
             }

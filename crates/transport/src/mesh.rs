@@ -9,6 +9,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::book::{AddressBook, Pace};
 use crate::connection::Connection;
 use crate::handshaker::Handshaker;
+use crate::identities::Identities;
 use crate::poller::FIRST_CONNECTION;
 use crate::queue::SendQueue;
 use crate::rejections::Rejections;
@@ -28,7 +29,9 @@ const CLOSING_READ_BYTES: usize = 8 << 20;
 ///
 /// Times are milliseconds of any monotonic clock, the same one in all calls.
 pub struct Mesh {
+    /// What this node says of itself; each connection adds its proof.
     pub(crate) hello: Hello,
+    pub(crate) identities: Identities,
     pub(crate) max_frame_bytes: u32,
     pub(crate) queue_limit_bytes: usize,
     pub(crate) handshake_timeout_ms: u64,
@@ -90,11 +93,14 @@ impl Mesh {
             .seeds
             .into_iter()
             .for_each(|seed| book.add(seed, true, 0));
+        let identities = Identities::new(config.key, identity.replica);
         let mesh = Self {
             hello: Hello {
                 versions: config.versions,
                 identity,
+                proof: None,
             },
+            identities,
             max_frame_bytes: config.max_frame_bytes,
             queue_limit_bytes: config.queue_limit_bytes,
             handshake_timeout_ms: config.handshake_timeout_ms,

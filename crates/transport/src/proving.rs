@@ -7,7 +7,6 @@ use mio::net::TcpStream;
 
 use crate::address::label;
 use crate::connection::Connection;
-use crate::frame::FrameKind;
 use crate::handshaker::{Fault, Handshaker, Outcome, Task};
 use crate::mesh::Mesh;
 use crate::stream::Stream;
@@ -112,9 +111,7 @@ impl Mesh {
             self.unread.insert(token);
         }
         if target.is_some() {
-            if let Some(connection) = self.connections.get_mut(&token) {
-                connection.send_control(FrameKind::Hello, &self.hello.encode());
-            }
+            self.say_hello(token);
         }
         self.write(token);
     }

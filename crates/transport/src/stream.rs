@@ -7,7 +7,7 @@ use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;
-use trireme_tls::Session;
+use trireme_tls::{Role, Session};
 
 use crate::socket;
 
@@ -34,6 +34,14 @@ impl Stream {
 
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// This node's part in the handshake, and what is of this session alone; none without TLS.
+    pub fn binding(&self) -> Option<io::Result<(Role, [u8; 32])>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(session) => Some(session.binding()),
+        }
     }
 
     /// How the stream is protected, for a line of a log.

@@ -1,9 +1,9 @@
 //! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory: a
 //! promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
@@ -13,6 +13,12 @@ use super::FILE_NAME;
 
 /// Name of the file that is written next.
 const SPARE_NAME: &str = "trireme.gvwstate.dat.tmp";
+
+/// One of the files, which hold a key: earlier versions let the group read them.
+fn private(file: File) -> io::Result<File> {
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
 
 /// The directory and the files in it.
 #[derive(Debug)]
@@ -35,6 +41,7 @@ impl Files {
             current: OpenOptions::new()
                 .write(true)
                 .open(path.join(FILE_NAME))
+                .and_then(private)
                 .ok(),
         };
         files.prepare_spare();
@@ -48,8 +55,8 @@ impl Files {
 
     fn make_spare(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o660);
-        options.open(self.path.join(SPARE_NAME))
+        options.write(true).create(true).truncate(true).mode(0o600);
+        private(options.open(self.path.join(SPARE_NAME))?)
     }
 
     /// The file to be written next. One that has lost its name, to a script that cleans the directory, is of no use.

@@ -1,11 +1,21 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
 use proptest::prelude::*;
+use trireme_tls::{is_of_a_key, replica_of};
+
+const NOW: SystemTime = UNIX_EPOCH;
 
 fn record() -> Record {
+    let key = IdentityKey::from_seed(&[7; 32]).unwrap();
     Record {
-        replica: "3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3".parse().unwrap(),
+        birth: Birth {
+            replica: Uuid(replica_of(key.public())),
+            seed: [7; 32],
+            made_ms: 1_800_000_000_000,
+        },
         promised: Ballot {
             number: 17,
             replica: ReplicaId("11111111-2222-4333-8444-555555555555".parse().unwrap()),
@@ -21,38 +31,85 @@ fn ballot(number: u64, replica: u8) -> Ballot {
     }
 }
 
-/// The file with these three lines, and its checksum.
-fn golden(boot: &str, clean: u8, view: &str, crc32c: &str) -> String {
-    format!(
-        "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
-        version: 1\n\
-        replica: 3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3\n\
-        promised: 17 11111111-2222-4333-8444-555555555555\n\
-        boot: {boot}\n\
-        clean: {clean}\n\
-        view: {view}\n\
-        crc32c: {crc32c}\n"
-    )
-}
+/// As version 1 had it, with the three lines that say nothing.
+const WITHOUT_KEY: &str = "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
+    version: 1\n\
+    replica: 3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3\n\
+    promised: 17 11111111-2222-4333-8444-555555555555\n\
+    boot: 8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4\n\
+    clean: 1\n\
+    view: 0001fe\n\
+    crc32c: 39ef3e80\n";
 
 #[test]
 fn the_file_is_as_documented() {
-    let golden = golden(&Uuid::NIL.to_string(), 0, "", "efb614bb");
+    let golden = "# Trireme votes. Belongs to this data directory alone: never copy it to another.\n\
+        version: 2\n\
+        replica: fe812c12-f3ab-8ce6-ac5d-b69ac352f906\n\
+        key: 0707070707070707070707070707070707070707070707070707070707070707\n\
+        made: 1800000000000\n\
+        promised: 17 11111111-2222-4333-8444-555555555555\n\
+        crc32c: f33e3490\n";
     assert_eq!(record().format(), golden);
-    assert_eq!(parse(&golden, PathBuf::new()).unwrap(), record());
+    assert_eq!(parse(golden, PathBuf::new()).unwrap(), record());
+}
+
+/// Promises count by the id: it stays, and gets a key.
+#[test]
+fn a_data_directory_from_before_keys_keeps_its_id_and_its_promises() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(FILE_NAME);
+    fs::write(&file, WITHOUT_KEY).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
+    let id = "3b1c0f2e-0102-41ee-8b1c-00ff7f80a5c3".parse().unwrap();
+    assert_eq!((votes.replica(), votes.promised()), (id, record().promised));
+    assert_eq!(votes.place(), id.0[..8], "its place among the members");
+    let key = *votes.key().unwrap().public();
+    votes.promise(ballot(18, 1)).unwrap();
+    let again = Votes::open(dir.path(), NOW).unwrap();
+    assert_eq!((again.replica(), again.promised()), (id, ballot(18, 1)));
+    assert_eq!(*again.key().unwrap().public(), key, "made once");
+    for file in [file, dir.path().join("trireme.gvwstate.dat.tmp")] {
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_new_data_directory_has_an_id_of_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let votes = Votes::open(dir.path(), NOW).unwrap();
+    let key = votes.key().unwrap();
+    assert_eq!(votes.replica().0, replica_of(key.public()));
+    assert!(is_of_a_key(&votes.replica().0));
+    assert!(!format!("{votes:?}").contains(&hex(&votes.record.birth.seed)));
+}
+
+#[test]
+fn an_older_data_directory_comes_first() {
+    let at = |ms| Birth::at(UNIX_EPOCH + Duration::from_millis(ms)).unwrap();
+    let places = [1, 255, 256, 1_800_000_000_000, 1_800_000_000_001].map(|ms| at(ms).place());
+    assert!(places.is_sorted());
+    // Ids from before keys begin with the same milliseconds.
+    let old = Birth::adopted("01a3185c-5000-7000-8000-000000000000".parse().unwrap());
+    let old = old.unwrap().place();
+    assert!(places[2] < old && old[..6] == places[3][..6] && old < places[4]);
+    let before_1970 = Birth::at(UNIX_EPOCH - Duration::from_millis(1)).unwrap();
+    assert!(before_1970.place() < places[1]);
 }
 
 #[test]
 fn the_log_is_named_once_there_is_one() {
     let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
     assert_eq!(votes.log(), Uuid::NIL);
     votes.set_log(Uuid([8; 16])).unwrap();
     votes.promise(ballot(3, 1)).unwrap();
     let text = fs::read_to_string(dir.path().join(FILE_NAME)).unwrap();
-    let line = "\nlog: 08080808-0808-0808-0808-080808080808\nboot: ";
+    let line = "\nlog: 08080808-0808-0808-0808-080808080808\ncrc32c: ";
     assert!(text.contains(line), "{text}");
-    let votes = Votes::open(dir.path(), Uuid([9; 16])).unwrap();
+    let votes = Votes::open(dir.path(), NOW).unwrap();
     assert_eq!(
         (votes.log(), votes.promised()),
         (Uuid([8; 16]), ballot(3, 1))
@@ -72,30 +129,16 @@ fn the_log_is_named_once_there_is_one() {
 }
 
 #[test]
-fn lines_without_a_meaning_may_say_anything() {
-    let boot = "8a0a22c5-6ed5-4f1b-a3cc-6c2d33b5c0a4";
-    let text = golden(boot, 1, "0001fe", "39ef3e80");
-    assert_eq!(parse(&text, PathBuf::new()).unwrap(), record());
-}
-
-#[test]
 fn votes_are_remembered_beside_galeras_file() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("gvwstate.dat"), "my_uuid: x\n").unwrap();
-    assert!(matches!(
-        Votes::open(dir.path(), Uuid::NIL),
-        Err(VotesError::NilReplica)
-    ));
-    let fresh = Uuid([7; 16]);
-    let mut votes = Votes::open(dir.path(), fresh).unwrap();
-    assert_eq!(
-        (votes.replica(), votes.promised()),
-        (fresh, Ballot::default())
-    );
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
+    let fresh = votes.replica();
+    assert_eq!(votes.promised(), Ballot::default());
     votes.promise(ballot(18, 1)).unwrap();
 
-    // The next start has the same id, whatever fresh one it brings.
-    let mut votes = Votes::open(dir.path(), Uuid([8; 16])).unwrap();
+    // The next start has the same id.
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
     assert_eq!((votes.replica(), votes.promised()), (fresh, ballot(18, 1)));
     votes.promise(ballot(17, 9)).unwrap();
     assert_eq!(
@@ -118,7 +161,7 @@ fn votes_are_remembered_beside_galeras_file() {
 #[test]
 fn a_spare_file_that_was_removed_or_replaced_is_made_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
     let spare = dir.path().join("trireme.gvwstate.dat.tmp");
     for number in 1..=6 {
         match number % 3 {
@@ -130,7 +173,7 @@ fn a_spare_file_that_was_removed_or_replaced_is_made_anew() {
             _ => {}
         }
         votes.promise(ballot(number, 1)).unwrap();
-        let read = Votes::open(dir.path(), Uuid([8; 16])).unwrap();
+        let read = Votes::open(dir.path(), NOW).unwrap();
         assert_eq!(read.promised(), ballot(number, 1));
     }
 }
@@ -138,7 +181,7 @@ fn a_spare_file_that_was_removed_or_replaced_is_made_anew() {
 #[test]
 fn a_promise_that_cannot_be_stored_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
-    let mut votes = Votes::open(dir.path(), Uuid([7; 16])).unwrap();
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
     fs::remove_dir_all(dir.path()).unwrap();
     assert!(matches!(
         votes.promise(ballot(1, 1)),
@@ -158,23 +201,28 @@ fn damage_and_later_versions_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let open = |content: &[u8]| {
         fs::write(dir.path().join(FILE_NAME), content).unwrap();
-        Votes::open(dir.path(), Uuid([7; 16])).map(|votes| votes.record)
+        Votes::open(dir.path(), NOW).map(|votes| votes.record)
     };
     assert!(
-        matches!(open(b"version: 2\n"), Err(VotesError::Version { version, .. }) if version == "2")
+        matches!(open(b"version: 3\n"), Err(VotesError::Version { version, .. }) if version == "3")
     );
     let good = record().format();
     let edited = good.replace("promised: 17", "promised: 16");
     let mut endless = record();
     endless.promised.number = u64::MAX;
     let endless = endless.format();
+    let mut foreign = record();
+    foreign.birth.seed = [8; 32];
+    let foreign = foreign.format();
     for bad in [
         "",
         "version: 1\n",
+        "version: 2\n",
         "my_uuid: x\n",
         &good[..good.len() - 1],
         &edited,
         &endless,
+        &foreign,
     ] {
         assert!(
             matches!(open(bad.as_bytes()), Err(VotesError::Damaged { .. })),
@@ -202,10 +250,11 @@ proptest! {
     fn parsing_never_panics(text in any::<String>()) {
         let _ = parse(&text, PathBuf::new());
         let _ = parse(&format!("version: 1\n{text}"), PathBuf::new());
+        let _ = parse(&format!("version: 2\n{text}"), PathBuf::new());
     }
 
     #[test]
-    fn any_single_changed_byte_is_noticed(at in 0usize..300, to: u8) {
+    fn any_single_changed_byte_is_noticed(at in 0usize..400, to: u8) {
         let good = record().format();
         let mut bytes = good.clone().into_bytes();
         let at = at % bytes.len();
@@ -218,12 +267,12 @@ proptest! {
     }
 
     #[test]
-    fn records_round_trip(replica: [u8; 16], number in 0..1u64 << 63, log: [u8; 16]) {
+    fn records_round_trip(seed: [u8; 32], made_ms: u64, number in 0..1u64 << 63, log: [u8; 16]) {
         let log = Uuid(log);
-        let replica = Uuid(replica);
-        prop_assume!(!replica.is_nil());
+        let key = IdentityKey::from_seed(&seed).unwrap();
+        let replica = Uuid(replica_of(key.public()));
         let promised = Ballot { number, replica: ReplicaId(replica) };
-        let record = Record { replica, promised, log };
+        let record = Record { birth: Birth { replica, seed, made_ms }, promised, log };
         prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
     }
 }

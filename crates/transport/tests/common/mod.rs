@@ -3,6 +3,8 @@
 // Each test binary uses its part.
 #![allow(dead_code)]
 
+pub mod stranger;
+
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,9 +57,8 @@ pub fn identity(id: u8) -> Identity {
 
 /// A node's configuration with TLS.
 pub fn secure(seeds: &[&HostPort], security: &Security) -> MeshConfig {
-    let security = security.clone();
     MeshConfig {
-        security,
+        security: security.clone(),
         ..config(seeds)
     }
 }
@@ -83,7 +84,10 @@ impl Node {
         Self::with(config(seeds), identity(id))
     }
 
-    pub fn with(config: MeshConfig, identity: Identity) -> Self {
+    /// A replica has the same key each time.
+    pub fn with(mut config: MeshConfig, identity: Identity) -> Self {
+        let key = || stranger::key(identity.replica[0]);
+        config.key.get_or_insert_with(key);
         let id = identity.incarnation;
         let (mesh, mut poller) = Mesh::bind(config, identity).unwrap();
         let address = HostPort::parse(&mesh.identity().listen_addr, None).unwrap();
