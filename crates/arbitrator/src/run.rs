@@ -6,7 +6,7 @@ use trireme_group::{Member, Reminder, Standing};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
-use trireme_node::{LEAVE_PATIENCE, Line, Station, now_ms, setup};
+use trireme_node::{Exposure, LEAVE_PATIENCE, Line, Station, now_ms, setup};
 use trireme_replicator::{Event, Level};
 use trireme_transport::{Poller, Ready};
 
@@ -64,6 +64,7 @@ impl Arbitrator {
         let incarnation = me.incarnation;
         let (mesh, poller) =
             setup::open_mesh(&settings.group, &cluster, &options, &me, &votes, None)?;
+        let exposure = Exposure::of(&options, mesh.security())?;
         let mut start = setup::start(&options, &votes, me);
         if directory.is_temporary() {
             start.mark = None; // nobody comes back to this directory
@@ -76,6 +77,9 @@ impl Arbitrator {
             settings.address
         );
         core.log(Level::Info, &text);
+        if let Some(exposure) = exposure {
+            core.log(exposure.level(), &exposure.to_string());
+        }
         if directory.is_temporary() {
             let text = "no directory was given (--dir): the log goes with this process. Whoever is to come back after a \
                         crash of several members at once with all that was acknowledged gives it one";

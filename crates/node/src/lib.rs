@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod exposure;
 mod latency;
 mod limiter;
 mod line;
@@ -20,6 +21,7 @@ pub mod url;
 pub mod votes;
 
 pub use clock::now_ms;
+pub use exposure::Exposure;
 pub use latency::Latency;
 pub use line::Line;
 pub use mark_file::MarkFile;

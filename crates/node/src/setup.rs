@@ -39,6 +39,14 @@ pub enum SetupError {
     /// The files of TLS.
     #[error("{0}")]
     Tls(#[from] TlsError),
+    /// Plaintext, where it is forbidden.
+    #[error(
+        "repl.require_encryption=yes, but {why}; or set repl.require_encryption=no, where the network is trusted"
+    )]
+    Plaintext {
+        /// The option that lets it in, and what to set.
+        why: &'static str,
+    },
     /// Who is to found the cluster is not clear.
     #[error(
         "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes \
@@ -80,6 +88,12 @@ pub fn check(options: &Options) -> Result<(), SetupError> {
 
 /// How connections are protected: what `socket.*` and `repl.secret_file` say, with the files as they are now.
 pub fn security(options: &Options) -> Result<Security, SetupError> {
+    let security = configured_security(options)?;
+    require_encryption(options, &security)?;
+    Ok(security)
+}
+
+fn configured_security(options: &Options) -> Result<Security, SetupError> {
     let text = |key| options.str(key).to_owned();
     let files = Files {
         cert: text("socket.ssl_cert"),
@@ -110,9 +124,25 @@ pub fn security(options: &Options) -> Result<Security, SetupError> {
     }
 }
 
+/// `repl.require_encryption`.
+fn require_encryption(options: &Options, security: &Security) -> Result<(), SetupError> {
+    if !options.bool("repl.require_encryption") || !security.accepts_plain() {
+        return Ok(());
+    }
+    let why = match options.bool("socket.dynamic") {
+        true => "socket.dynamic=yes accepts plaintext, too: set socket.dynamic=no",
+        false => {
+            "nothing encrypts this node's group traffic: set socket.ssl_cert, socket.ssl_key and socket.ssl_ca (make the \
+             files with: trireme tls init), and not socket.ssl=no; or set repl.secret_file (trireme secret new)"
+        }
+    };
+    Err(SetupError::Plaintext { why })
+}
+
 /// Whether [`security`] depends on an option.
 pub fn is_of_security(key: &str) -> bool {
-    matches!(key, "socket.dynamic" | "repl.secret_file") || key.starts_with("socket.ssl")
+    let depends = ["socket.dynamic", "repl.secret_file", "repl.require_encryption"];
+    depends.contains(&key) || key.starts_with("socket.ssl")
 }
 
 /// The first connect of a data directory gives it its identity (rule 14).
@@ -143,7 +173,7 @@ pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupErro
     })
 }
 
-fn listen_address(options: &Options) -> Result<HostPort, SetupError> {
+pub(crate) fn listen_address(options: &Options) -> Result<HostPort, SetupError> {
     let address = |source| SetupError::Address {
         address: options.str("gmcast.listen_addr").to_owned(),
         source,
@@ -201,7 +231,7 @@ pub fn peer_addresses(cluster: &ClusterUrl, options: &Options) -> Vec<String> {
 
 /// What peers are told: the host that this node listens on, or else the one of
 /// `wsrep_node_address`; an unspecified one stands for the address that a peer sees.
-fn advertised_address(options: &Options, listen: &HostPort) -> String {
+pub(crate) fn advertised_address(options: &Options, listen: &HostPort) -> String {
     let port = listen.port_or(options.base_port());
     let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
     let host = if unspecified && options.is_shown("base_host") {
@@ -318,11 +348,49 @@ pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use trireme_tls::testing::{NOW, Party};
+
     use super::*;
 
     #[test]
     fn this_boot_has_an_id() {
         assert!(!current_boot_id().unwrap().is_nil());
+    }
+
+    #[test]
+    fn plaintext_is_refused_where_encryption_is_required() {
+        let dir = tempfile::tempdir().unwrap();
+        let ca = Party::authority("ca");
+        let files = ca.issue("node", NOW).files(&ca, dir.path(), "node");
+        let files = format!(
+            "socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
+            files.cert, files.key, files.ca
+        );
+        let security = |text: &str| {
+            let text = format!("repl.require_encryption=yes;{text}");
+            security(&Options::new("", "", &text).unwrap())
+        };
+        security(&files).unwrap();
+        let secret = dir.path().join("secret");
+        std::fs::write(&secret, format!("{}\n", "s".repeat(64))).unwrap();
+        std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+        let secret = format!("repl.secret_file={}", secret.display());
+        security(&secret).unwrap();
+        for (text, remedy) in [
+            (String::new(), "socket.ssl_cert"),
+            ("socket.dynamic=yes".to_owned(), "socket.dynamic=no"),
+            (format!("{secret};socket.dynamic=yes"), "socket.dynamic=no"),
+            (format!("{files};socket.ssl=no"), "socket.ssl=no"),
+            (format!("{files};socket.dynamic=yes"), "socket.dynamic=no"),
+        ] {
+            let said = security(&text).unwrap_err().to_string();
+            assert!(said.contains(remedy), "{text}: {said}");
+            assert!(said.contains("repl.require_encryption=no"), "{said}");
+        }
+        assert!(is_of_security("repl.require_encryption"));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use trireme_engine::Start;
 use trireme_group::{Member, Uuid, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
-use trireme_node::{LEAVE_PATIENCE, Line, Progress, now_ms};
+use trireme_node::{Exposure, LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
-use trireme_transport::AllowAddress;
+use trireme_transport::{AllowAddress, Security};
 
 use crate::convert::gtid_from_abi;
 use crate::core::Core;
@@ -193,6 +193,7 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) =
         setup::open_mesh(request.name, cluster, options, &me, &votes, Some(allow))?;
+    tell_exposure(node, options, mesh.security())?;
     let fresh = match bootstraps {
         true => Some(fresh_history(node, local, unvouched)?),
         false => None,
@@ -234,6 +235,17 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
             close(node);
         }
         return Err(error);
+    }
+    Ok(())
+}
+
+/// Says once per start that strangers may read the traffic.
+fn tell_exposure(node: &Node, options: &Options, security: &Security) -> Result<(), ConnectError> {
+    let Some(exposure) = Exposure::of(options, security)? else {
+        return Ok(());
+    };
+    if !node.has_told_exposure.swap(true, Ordering::Relaxed) {
+        node.logger.log_at(exposure.level(), &exposure.to_string());
     }
     Ok(())
 }

@@ -38,6 +38,8 @@ pub struct Node {
     pub server_running: AtomicBool,
     /// The database's position, as the server's own --wsrep-recover has it: nothing moves it until the server runs.
     pub recovered: OnceLock<Gtid>,
+    /// Once per start it is told that strangers may read the traffic.
+    pub has_told_exposure: AtomicBool,
 }
 
 impl Node {
@@ -53,6 +55,7 @@ impl Node {
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
             server_running: AtomicBool::new(false),
             recovered: OnceLock::new(),
+            has_told_exposure: AtomicBool::new(false),
         }
     }
 

@@ -135,6 +135,11 @@ impl Mesh {
         &self.local_addr
     }
 
+    /// How its connections are protected from now on.
+    pub fn security(&self) -> &Security {
+        &self.security
+    }
+
     /// Who this process says it is; `listen_addr` has its port filled in.
     pub fn identity(&self) -> &Identity {
         &self.hello.identity

@@ -32,8 +32,8 @@ impl Security {
         self.credentials.as_ref().filter(|_| accepts)
     }
 
-    /// Whether peers may connect without TLS.
-    pub(crate) fn accepts_plain(&self) -> bool {
+    /// Whether anything may travel in plaintext: peers may connect so, or are dialed so.
+    pub fn accepts_plain(&self) -> bool {
         self.to_dial().is_none() || self.accepts_both
     }
 }

@@ -275,7 +275,9 @@ pub const SPECS: &[Spec] = &[
     start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")).without_effect(),
-    // Trireme's own: the file of a secret that all nodes share (docs/security.md).
+    // Trireme's own: plaintext is neither dialed nor accepted (docs/security.md).
+    dynamic("repl.require_encryption", Bool, Unshown("no")).not_in_address(),
+    // Likewise: the file of a secret that all nodes share (docs/security.md).
     dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
     // Likewise: whether this node is to have the sequencer's office (docs/protocol.md).
     dynamic(
@@ -319,8 +321,8 @@ mod tests {
         sysvars.sort();
         sysvars.dedup();
         // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir,
-        // repl.secret_file, repl.sequencer and socket.ssl_crl.
-        assert_eq!(sysvars.len(), 96);
+        // repl.require_encryption, repl.secret_file, repl.sequencer and socket.ssl_crl.
+        assert_eq!(sysvars.len(), 97);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

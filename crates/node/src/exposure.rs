@@ -1,0 +1,115 @@
+//! Whether strangers may reach the plaintext of a node: the warning of its start.
+
+use std::net::IpAddr;
+
+use trireme_replicator::Level;
+use trireme_transport::Security;
+
+use crate::options::Options;
+use crate::setup::{self, SetupError};
+
+/// A node that speaks plaintext, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exposure {
+    listens: String,
+    advertised: String,
+    is_advertised: bool,
+}
+
+impl Exposure {
+    /// What the options say; `None` if all traffic is encrypted, or nobody outside this machine can reach it.
+    pub fn of(options: &Options, security: &Security) -> Result<Option<Exposure>, SetupError> {
+        if !security.accepts_plain() {
+            return Ok(None);
+        }
+        let listen = setup::listen_address(options)?;
+        let advertised = setup::advertised_address(options, &listen);
+        let host = advertised.rsplit_once(':').map_or("", |(host, _)| host);
+        let is_advertised = !is_loopback(host);
+        Ok(match is_loopback(&listen.host) {
+            true if !is_advertised => None,
+            _ => Some(Exposure {
+                listens: listen.to_string(),
+                advertised: advertised.clone(),
+                is_advertised,
+            }),
+        })
+    }
+
+    /// A warning, if others are to reach the node from beyond this machine. A node that listens on every address and gives
+    /// others a loopback one belongs to a cluster for tests, such as MariaDB's suites, which fail on warnings.
+    pub fn level(&self) -> Level {
+        match self.is_advertised {
+            true => Level::Warn,
+            false => Level::Info,
+        }
+    }
+}
+
+impl std::fmt::Display for Exposure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "group traffic is plaintext: this node listens on {}, and is reached at {}; whoever reaches that port can read and \
+             change the cluster's data. To encrypt it: trireme tls init, then socket.ssl_cert, socket.ssl_key and \
+             socket.ssl_ca, or a shared secret (docs/security.md); repl.require_encryption=yes refuses plaintext",
+            self.listens, self.advertised
+        )
+    }
+}
+
+/// A host of `127.0.0.0/8`, `::1`, or the name of this machine for itself. Other names are not looked up.
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exposure(node_address: &str, text: &str) -> Option<Exposure> {
+        let options = Options::new("/", node_address, text).unwrap();
+        Exposure::of(&options, &setup::security(&options).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_stays_on_this_machine_is_not_told() {
+        for listen in [
+            "127.0.0.1",
+            "127.8.0.1:4567",
+            "[::1]",
+            "localhost",
+            "[::ffff:127.0.0.1]",
+        ] {
+            let text = format!("gmcast.listen_addr=tcp://{listen}");
+            assert_eq!(exposure("192.0.2.1", &text), None, "{listen}");
+        }
+    }
+
+    #[test]
+    fn an_address_beyond_this_machine_is_warned_of() {
+        for (node, text) in [
+            ("192.0.2.1", ""),
+            ("", ""),
+            ("db1.example.net:4567", "gmcast.listen_addr=tcp://[::]:4567"),
+            ("127.0.0.1", "gmcast.listen_addr=tcp://192.0.2.1"),
+            ("[2001:db8::1]", ""),
+            ("192.0.2.1", "socket.dynamic=yes"),
+        ] {
+            let exposure = exposure(node, text).unwrap();
+            assert_eq!(exposure.level(), Level::Warn, "{node} {text}");
+            assert!(exposure.to_string().contains("trireme tls init"));
+        }
+    }
+
+    #[test]
+    fn a_cluster_of_tests_that_listens_everywhere_is_not_warned_of() {
+        let exposure = exposure("127.0.0.1:19031", "").unwrap();
+        assert_eq!(exposure.level(), Level::Info);
+        assert!(exposure.to_string().contains("0.0.0.0:19031"));
+    }
+}
