@@ -1,10 +1,11 @@
 //! Where an arbitrator keeps its log and its promises.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::TempDir;
 
 /// Held locked while an arbitrator uses the directory.
@@ -69,7 +70,9 @@ impl Directory {
             (Some(made), _) => made.path().to_owned(),
             (None, given) => given.unwrap_or(Path::new(".")).to_owned(),
         };
-        fs::create_dir_all(&path).map_err(io(&path))?;
+        let mut maker = DirBuilder::new();
+        maker.recursive(true).mode(0o700); // the log holds all that is written to the databases
+        maker.create(&path).map_err(io(&path))?;
         for file in OF_A_SERVER {
             if path.join(file).exists() {
                 return Err(DirectoryError::OfServer { path, file });
@@ -79,6 +82,8 @@ impl Directory {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(path.join(LOCK_FILE))
             .map_err(io(&path))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -106,6 +111,9 @@ impl Directory {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]
@@ -120,6 +128,8 @@ mod tests {
         );
         drop(first);
         assert!(!Directory::take(Some(&path)).unwrap().is_temporary());
+        let mode = fs::metadata(&path).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{mode:o}");
     }
 
     #[test]

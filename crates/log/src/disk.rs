@@ -1,10 +1,12 @@
 //! The few file operations the log needs, so that the simulator and tests can bring a disk that fails.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use rustix::fs::OFlags;
 
 /// One directory of files.
 pub trait Disk: Send + Sync {
@@ -38,6 +40,18 @@ pub trait DiskFile: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
 }
 
+/// The log holds all that was written to the database.
+const OWNER_ONLY: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// Reads and writes a file, but not what a link leads to.
+fn no_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    options.read(true).write(true).custom_flags(flags);
+    options
+}
+
 /// A directory of the operating system.
 pub struct OsDisk {
     dir: PathBuf,
@@ -68,23 +82,30 @@ impl Disk for OsDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o640);
-        Ok(Box::new(options.open(self.path(name))?))
+        let create = || {
+            let mut options = no_link();
+            // The old file goes rather than being emptied: a link in its place would lead the write-sets elsewhere.
+            options.create_new(true).mode(OWNER_ONLY);
+            options.open(self.path(name))
+        };
+        let created = match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(self.path(name))?;
+                create()
+            }
+            created => created,
+        };
+        Ok(Box::new(created?))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(self.path(name))?,
-        ))
+        let file = no_link().open(self.path(name))?;
+        let about = file.metadata()?;
+        if about.mode() & OTHERS != 0 {
+            // Earlier versions let the group read it. A file of another owner stays as it is.
+            let _ = file.set_permissions(Permissions::from_mode(OWNER_ONLY));
+        }
+        Ok(Box::new(file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -130,5 +151,41 @@ impl DiskFile for File {
 
     fn sync_data(&self) -> io::Result<()> {
         File::sync_data(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn files_are_their_owners_also_those_of_earlier_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = OsDisk::new(dir.path());
+        disk.create("new").unwrap().write_all_at(b"x", 0).unwrap();
+        assert_eq!(mode(&dir.path().join("new")), 0o600);
+        fs::set_permissions(dir.path().join("new"), Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(disk.open("new").unwrap().length().unwrap(), 1);
+        assert_eq!(mode(&dir.path().join("new")), 0o600);
+        assert_eq!(disk.create("new").unwrap().length().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_link_leads_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = OsDisk::new(dir.path());
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, dir.path().join("link")).unwrap();
+        assert!(disk.open("link").is_err());
+        disk.create("link").unwrap().write_all_at(b"x", 0).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(mode(&dir.path().join("link")), 0o600);
     }
 }

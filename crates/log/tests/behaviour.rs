@@ -54,7 +54,7 @@ fn entries_are_readable_at_once_and_after_reopening() {
     drop(log);
     for entry in std::fs::read_dir(dir.path()).unwrap() {
         let mode = entry.unwrap().metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o137, 0, "not more than 0640");
+        assert_eq!(mode & 0o177, 0, "not more than 0600");
     }
     assert_eq!(Log::identity_in(dir.path()).unwrap(), Some(IDENTITY));
     let (mut log, recovered) = Log::open(config(dir.path(), 1 << 20)).unwrap();

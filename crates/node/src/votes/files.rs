@@ -1,12 +1,12 @@
 //! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory: a
 //! promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
+use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, statat};
 use rustix::io::Errno;
 
 use super::FILE_NAME;
@@ -14,9 +14,24 @@ use super::FILE_NAME;
 /// Name of the file that is written next.
 const SPARE_NAME: &str = "trireme.gvwstate.dat.tmp";
 
-/// One of the files, which hold a key: earlier versions let the group read them.
-fn private(file: File) -> io::Result<File> {
-    file.set_permissions(Permissions::from_mode(0o600))?;
+/// The files hold a key.
+const OWNER_ONLY: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// Writes a file, but not what a link leads to.
+fn no_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    options.write(true).custom_flags(flags);
+    options
+}
+
+/// Opens a file that is there; one of an earlier version, which let the group read it, becomes its owner's alone.
+fn open_own(path: &Path) -> io::Result<File> {
+    let file = no_link().open(path)?;
+    if file.metadata()?.mode() & OTHERS != 0 {
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+    }
     Ok(file)
 }
 
@@ -38,11 +53,7 @@ impl Files {
             dir: File::open(path)?,
             spare: None,
             // Written next but one: it too must not need a descriptor then.
-            current: OpenOptions::new()
-                .write(true)
-                .open(path.join(FILE_NAME))
-                .and_then(private)
-                .ok(),
+            current: open_own(&path.join(FILE_NAME)).ok(),
         };
         files.prepare_spare();
         Ok(files)
@@ -54,9 +65,18 @@ impl Files {
     }
 
     fn make_spare(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        private(options.open(self.path.join(SPARE_NAME))?)
+        let path = self.path.join(SPARE_NAME);
+        let make = || {
+            let mut options = no_link();
+            options.create_new(true).mode(OWNER_ONLY).open(&path)
+        };
+        match make() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&path)?;
+                make()
+            }
+            made => made,
+        }
     }
 
     /// The file to be written next. One that has lost its name, to a script that cleans the directory, is of no use.

@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
@@ -155,6 +155,35 @@ fn votes_are_remembered_beside_galeras_file() {
         3,
         "Galera's, ours, and the one that is written next"
     );
+}
+
+#[test]
+fn both_files_are_their_owners_alone_and_no_link_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = [
+        dir.path().join("trireme.gvwstate.dat"),
+        dir.path().join("trireme.gvwstate.dat.tmp"),
+    ];
+    let assert_private = |what: &str| {
+        for path in &paths {
+            let about = fs::symlink_metadata(path).unwrap();
+            assert!(
+                about.is_file() && about.mode() & 0o777 == 0o600,
+                "{what}: {path:?}"
+            );
+        }
+    };
+    drop(Votes::open(dir.path(), NOW).unwrap());
+    assert_private("made anew");
+    fs::set_permissions(&paths[0], fs::Permissions::from_mode(0o660)).unwrap();
+    let victim = dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    fs::remove_file(&paths[1]).unwrap();
+    symlink(&victim, &paths[1]).unwrap();
+    let mut votes = Votes::open(dir.path(), NOW).unwrap();
+    votes.promise(ballot(1, 1)).unwrap();
+    assert_private("of an earlier version");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
 
 /// A snapshot script clears the directory: what lies under the spare file's name is not ours any more.
