@@ -115,7 +115,8 @@ impl Group {
     /// which gives way itself to a majority of this one that may be about to form (rule 11).
     pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
         let waits = self.standing == Standing::Outside || self.resumed;
-        let recent = self.now < self.primary_heard_at + 2 * self.config.suspect_timeout_ms;
+        let recent = self.context.now()
+            < self.primary_heard_at + 2 * self.context.config().suspect_timeout_ms;
         let may_form = recent && self.resumed && self.has_gone_elsewhere(from);
         if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
             self.out.push(Action::Refused { reason });

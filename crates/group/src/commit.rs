@@ -268,7 +268,7 @@ impl Group {
             self.standing = Standing::Primary;
             self.resumed = false;
             self.is_copy = false;
-            self.primary_heard_at = self.now;
+            self.primary_heard_at = self.context.now();
             self.resend_own(0);
         }
     }

@@ -11,8 +11,8 @@ use crate::message::Message;
 impl Group {
     /// Takes an event. Call [`Group::flush`] after a batch of events.
     pub fn handle(&mut self, now: TimeMs, event: Event) {
-        let late_ms = now.saturating_sub(self.heartbeat_at + self.config.heartbeat_ms);
-        self.now = self.now.max(now);
+        let late_ms = now.saturating_sub(self.heartbeat_at + self.context.config().heartbeat_ms);
+        self.context.advance(now);
         match event {
             Event::Bootstrap {
                 history,
@@ -74,12 +74,16 @@ impl Group {
 
     /// When [`Event::Tick`] is due at the latest.
     pub fn next_deadline(&self) -> TimeMs {
-        let mut deadline = self.heartbeat_at + self.config.heartbeat_ms;
+        let mut deadline = self.heartbeat_at + self.context.config().heartbeat_ms;
         let asked = self.summary_sent_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
         if let Some(since) = self.hole_since.filter(|_| !self.awaits_large()) {
-            deadline = deadline.min((since + HOLE_PATIENCE_MS).max(asked).max(self.now + 1));
+            deadline = deadline.min(
+                (since + HOLE_PATIENCE_MS)
+                    .max(asked)
+                    .max(self.context.now() + 1),
+            );
         }
-        if let Some(at) = self.stands_at().filter(|at| *at > self.now) {
+        if let Some(at) = self.stands_at().filter(|at| *at > self.context.now()) {
             deadline = deadline.min(at);
         }
         let soon = [self.feeds_from_log_at(), self.serves_at()];
@@ -96,7 +100,7 @@ impl Group {
         let Some(peer) = self.peers.get_mut(&from) else {
             return;
         };
-        peer.heard_at = self.now;
+        peer.heard_at = self.context.now();
         if message.claims_office() && self.is_of_older_branch(from) {
             return self.tell_older_branch(from, &message);
         }

@@ -40,13 +40,15 @@ impl Group {
     pub(crate) fn watch_office(&mut self) {
         match &self.role {
             Role::Candidate(_) => self.watch_attempt(),
-            Role::Follower if self.stands_at().is_some_and(|at| self.now >= at) => self.stand(),
+            Role::Follower if self.stands_at().is_some_and(|at| self.context.now() >= at) => {
+                self.stand()
+            }
             Role::Sequencer(_) | Role::Follower => {}
         }
     }
 
     fn watch_attempt(&mut self) {
-        let has_waited = |c: &Candidacy| self.now >= c.started_at + FORCED_WAIT_MS;
+        let has_waited = |c: &Candidacy| self.context.now() >= c.started_at + FORCED_WAIT_MS;
         if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && has_waited(c)) {
             self.count_promises();
         }
@@ -54,7 +56,8 @@ impl Group {
             self.count_promises(); // what time allows (rule 4)
         }
         let attempt_ms = ATTEMPT_MS << self.elections_failed.min(4);
-        if matches!(&self.role, Role::Candidate(c) if self.now >= c.started_at + attempt_ms) {
+        if matches!(&self.role, Role::Candidate(c) if self.context.now() >= c.started_at + attempt_ms)
+        {
             self.give_up();
         }
     }
@@ -66,10 +69,12 @@ impl Group {
             number,
             replica: self.my_replica(),
         };
-        let missed = self.sequencer_in_office().filter(|_| self.config.measures);
+        let missed = self
+            .sequencer_in_office()
+            .filter(|_| self.context.config().measures);
         self.role = Role::Candidate(Candidacy {
             ballot,
-            started_at: self.now,
+            started_at: self.context.now(),
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
             forced: None,
@@ -127,7 +132,7 @@ impl Group {
         self.gave_way_to = None;
         self.elections_failed = (self.elections_failed + 1).min(6);
         let rank = self.rank() + 1;
-        self.election_at = self.now + rank * STAGGER_MS + (50 << self.elections_failed);
+        self.election_at = self.context.now() + rank * STAGGER_MS + (50 << self.elections_failed);
     }
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
@@ -189,7 +194,7 @@ impl Group {
         promises.insert(self.my_replica(), self.me(), self.own_promise(ballot));
         self.role = Role::Candidate(Candidacy {
             ballot,
-            started_at: self.now,
+            started_at: self.context.now(),
             granted: BTreeSet::new(),
             promises: Some(promises),
             forced,
@@ -263,7 +268,8 @@ impl Group {
         if able && (forced.is_none() || self.has_room_for_override()) {
             // A candidate that leaves it to the better log says nothing of where the office sits well.
             let is_handed_over = self.sequencer_in_office() == Some(from);
-            self.offered_at = Some(self.now).filter(|_| self.config.measures && is_handed_over);
+            self.offered_at = Some(self.context.now())
+                .filter(|_| self.context.config().measures && is_handed_over);
             self.ask_promises(number, forced, None);
         }
     }
@@ -312,7 +318,7 @@ impl Group {
         }
         let enough = match forced {
             Some(_) => {
-                let waited = self.now >= candidacy.started_at + FORCED_WAIT_MS;
+                let waited = self.context.now() >= candidacy.started_at + FORCED_WAIT_MS;
                 let promised = |e: &Incarnation| promises.giver(self.peers[e].replica).is_some();
                 waited || self.electors().iter().all(promised)
             }
@@ -359,7 +365,7 @@ impl Group {
         forced: Option<Uuid>,
     ) {
         self.role = Role::Follower;
-        self.election_at = self.now + ATTEMPT_MS;
+        self.election_at = self.context.now() + ATTEMPT_MS;
         self.gave_way_to = Some(owner);
         self.send(owner, Message::TakeOffice { number, forced });
     }

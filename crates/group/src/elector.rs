@@ -11,7 +11,7 @@ use crate::message::{Message, Promise, Standing};
 impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
-        let missed = self.now >= self.sequencer_heard_at + self.patience_ms()
+        let missed = self.context.now() >= self.sequencer_heard_at + self.patience_ms()
             || self.is_dead(self.promised.replica)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.promised.replica != self.my_replica();
@@ -45,7 +45,10 @@ impl Group {
     }
 
     fn missing_majority(&self) -> bool {
-        !self.hears_majority(self.config.office_timeout_ms, &self.committed.configuration)
+        !self.hears_majority(
+            self.context.config().office_timeout_ms,
+            &self.committed.configuration,
+        )
     }
 
     pub(crate) fn own_promise(&self, ballot: Ballot) -> Promise {
@@ -64,7 +67,7 @@ impl Group {
             configurations,
             amnesiac: self.amnesiac,
             lost_views: self.has_lost_views(),
-            proof: self.config.proof,
+            proof: self.context.config().proof,
             withdrawn: self.withdrawals(),
         }
     }
@@ -82,7 +85,7 @@ impl Group {
         self.summary_sent_at = None;
         self.relieved(ballot);
         self.role = Role::Follower;
-        self.sequencer_heard_at = self.now;
+        self.sequencer_heard_at = self.context.now();
         self.reads.restart();
         self.out.push(Action::Persist(HardState {
             promised: ballot,

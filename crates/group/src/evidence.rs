@@ -124,10 +124,10 @@ impl Promises {
 impl Group {
     /// Called by the tick: how long a majority has waited for the others.
     pub(crate) fn watch_evidence(&mut self) {
-        let timeout_ms = self.config.suspect_timeout_ms;
+        let timeout_ms = self.context.config().suspect_timeout_ms;
         let here = self.in_every_configuration(|c| self.hears_majority(timeout_ms, c));
         if self.standing != Standing::NonPrimary || !here && !planted(Mutant::MinorityReforms) {
-            self.evidence_since = self.now;
+            self.evidence_since = self.context.now();
         }
     }
 
@@ -135,14 +135,15 @@ impl Group {
     pub(crate) fn has_heard_around(&self) -> bool {
         let history = self.committed.history;
         let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
-        let waited = self.now >= self.evidence_since + self.config.suspect_timeout_ms;
+        let waited =
+            self.context.now() >= self.evidence_since + self.context.config().suspect_timeout_ms;
         waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
     }
 
     /// `pc.wait_evidence` has passed.
     pub(crate) fn wants_no_more_evidence(&self) -> bool {
-        let wait_ms = self.config.wait_evidence_ms;
-        wait_ms > 0 && self.now >= self.evidence_since + wait_ms
+        let wait_ms = self.context.config().wait_evidence_ms;
+        wait_ms > 0 && self.context.now() >= self.evidence_since + wait_ms
             || planted(Mutant::MajorityCountsAsAll)
     }
 
@@ -285,7 +286,11 @@ impl Group {
             // The withdrawn entries lie on the branch that this history leaves; numbers begin anew.
             lasting: Lasting::default(),
         };
-        let mut anew = Group::empty(self.config.clone(), &recovered, self.now);
+        let mut anew = Group::empty(
+            self.context.config().clone(),
+            &recovered,
+            self.context.now(),
+        );
         anew.persisted = self.persisted;
         anew.number_seen = self.number_seen;
         anew.heartbeat_at = self.heartbeat_at;

@@ -138,7 +138,7 @@ impl Group {
         if let Role::Sequencer(office) = &self.role {
             for (member, progress) in &office.progress {
                 if progress.next <= self.tail.end()
-                    && progress.ahead_bytes < self.config.window_bytes
+                    && progress.ahead_bytes < self.context.config().window_bytes
                 {
                     due.entry(progress.next).or_default().push(*member);
                 }
@@ -155,7 +155,7 @@ impl Group {
         let first = self.tail.first();
         let due = self.members_to_feed();
         let is_due = due.range(1..first).next().is_some();
-        is_due.then_some(office.log_read_at.max(self.now) + 1)
+        is_due.then_some(office.log_read_at.max(self.context.now()) + 1)
     }
 
     fn feed_from(
@@ -166,7 +166,7 @@ impl Group {
         log: &dyn LogReader,
     ) {
         let mut sent_bytes = 0;
-        while next <= self.tail.end() && sent_bytes < self.config.window_bytes {
+        while next <= self.tail.end() && sent_bytes < self.context.config().window_bytes {
             if next > 0 && next < self.tail.first() && !self.may_read_log() {
                 break;
             }
@@ -240,8 +240,8 @@ impl Group {
     /// True once in each ms: the log is read a slice at a time.
     fn may_read_log(&mut self) -> bool {
         match &mut self.role {
-            Role::Sequencer(office) if office.log_read_at < self.now => {
-                office.log_read_at = self.now;
+            Role::Sequencer(office) if office.log_read_at < self.context.now() => {
+                office.log_read_at = self.context.now();
                 true
             }
             _ => false,
@@ -251,7 +251,7 @@ impl Group {
     /// Whoever is to be fed from the log waits: what cannot be read now is not lost.
     fn read_log_later(&mut self) {
         if let Role::Sequencer(office) = &mut self.role {
-            office.log_read_at = self.now + LOG_RETRY_MS;
+            office.log_read_at = self.context.now() + LOG_RETRY_MS;
         }
     }
 
@@ -262,7 +262,7 @@ impl Group {
         fresh: bool,
         log: &dyn LogReader,
     ) -> Result<(Vec<WireEntry>, usize), NotNow> {
-        let thresholds = &self.config.thresholds;
+        let thresholds = &self.context.config().thresholds;
         let most = next + thresholds.append_entries.max(1) - 1;
         if next < self.tail.first() {
             let last = most.min(self.tail.first() - 1);

@@ -109,16 +109,16 @@ impl Group {
             digest: 0,
             asked: 0,
             kept: 0,
-            stages: parcel.len >= self.config.staged_bytes,
-            progress_at: self.now,
+            stages: parcel.len >= self.context.config().staged_bytes,
+            progress_at: self.context.now(),
             submitted: None,
         }
     }
 
     pub(crate) fn ask_parts(&mut self, fetch: &mut Fetch) {
-        let part = self.config.part_bytes;
+        let part = self.context.config().part_bytes;
         let peer = self.peers.get(&fetch.from);
-        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
+        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.context.now()));
         let ahead = parts_ahead(trip_us.unwrap_or_default());
         let until = fetch.kept.saturating_add(ahead * part);
         while fetch.asked < until.min(fetch.parcel.len) {
@@ -157,7 +157,7 @@ impl Group {
 
     /// The next bytes may be asked for.
     pub(crate) fn go_on(&mut self, fetch: &mut Fetch, until: u32) {
-        fetch.staged_up_to(until, self.now);
+        fetch.staged_up_to(until, self.context.now());
         self.ask_parts(fetch);
     }
 
@@ -173,7 +173,7 @@ impl Group {
         if !fetch.take(offset, &bytes) {
             return false;
         }
-        fetch.progress_at = self.now;
+        fetch.progress_at = self.context.now();
         if fetch.is_damaged() {
             fetch.begin_anew();
         }
@@ -189,7 +189,7 @@ impl Group {
     }
 
     pub(crate) fn ask_again(&mut self, fetch: &mut Fetch) {
-        fetch.progress_at = self.now;
+        fetch.progress_at = self.context.now();
         if !planted(Mutant::LostPartNotAskedAgain) {
             fetch.asked = fetch.received();
         }

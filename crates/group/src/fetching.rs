@@ -60,7 +60,7 @@ impl Fetching {
 
 impl Group {
     pub(crate) fn is_large(&self, len: usize) -> bool {
-        len > self.config.large_bytes
+        len > self.context.config().large_bytes
     }
 
     fn forget_parcels(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) {
@@ -117,14 +117,14 @@ impl Group {
     /// could submit one parcel after the other and leave out the first.
     fn has_room(&self, from: Incarnation, parcel: &Parcel) -> bool {
         let pending = self.submissions.bytes_of(from) + parcel.len as usize;
-        if pending > self.config.thresholds.pending_bytes {
+        if pending > self.context.config().thresholds.pending_bytes {
             return self.submissions.bytes_of(from) == 0;
         }
         let parcels = &self.fetching.parcels;
         let of_origin = self.fetching.of_origin(from);
         let all = self.fetching.len_of_all() + u64::from(parcel.len);
         let first = parcels.keys().all(|id| id.origin > from);
-        of_origin.count() < PARCELS_MAX && (first || all <= self.config.parcels_bytes)
+        of_origin.count() < PARCELS_MAX && (first || all <= self.context.config().parcels_bytes)
     }
 
     fn begin_fetch(&mut self, from: Incarnation, parcel: Parcel, submitted: Option<(u64, Bytes)>) {
@@ -243,7 +243,7 @@ impl Group {
 
     /// With every heartbeat: asks again for what does not come.
     pub(crate) fn fetch_again(&mut self) {
-        let now = self.now;
+        let now = self.context.now();
         let mut parcels = std::mem::take(&mut self.fetching.parcels);
         for fetch in parcels.values_mut().filter(|f| f.is_stuck(now)) {
             self.ask_again(fetch);

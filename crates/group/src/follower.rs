@@ -55,7 +55,7 @@ impl Group {
             self.role = Role::Follower;
         }
         // Only the word of the office counts, not that of a process that once sought it.
-        self.sequencer_heard_at = self.now;
+        self.sequencer_heard_at = self.context.now();
         self.elections_failed = 0;
         self.gave_way_to = None;
         true
@@ -65,11 +65,11 @@ impl Group {
     pub(crate) fn ask_catch_up(&mut self, sequencer: Incarnation) {
         if self
             .summary_sent_at
-            .is_some_and(|at| self.now < at + SUMMARY_RETRY_MS)
+            .is_some_and(|at| self.context.now() < at + SUMMARY_RETRY_MS)
         {
             return;
         }
-        self.summary_sent_at = Some(self.now);
+        self.summary_sent_at = Some(self.context.now());
         self.counters.summaries_sent += 1;
         let message = Message::Summary {
             ballot: self.promised,
@@ -90,7 +90,7 @@ impl Group {
             return self.refuse_forked(from, position);
         }
         self.forked = false;
-        self.primary_heard_at = self.now;
+        self.primary_heard_at = self.context.now();
         let expected = self
             .incoming
             .back()
@@ -170,7 +170,7 @@ impl Group {
     fn refuse_forked(&mut self, from: Incarnation, position: Position) {
         self.forked = true;
         self.matched = false;
-        if !self.forked_reminder.is_due(self.now) {
+        if !self.forked_reminder.is_due(self.context.now()) {
             return;
         }
         let text = format!(
@@ -199,7 +199,9 @@ impl Group {
             Some(known) if known.ballot == entry.ballot => {
                 let is_full = matches!(entry.body, WireBody::Full(_));
                 // Without room it stays a reference, and its payload is asked for when it is the first.
-                if is_full && (self.incoming).has_room_at(index, &entry, &self.config.thresholds) {
+                if is_full
+                    && (self.incoming).has_room_at(index, &entry, &self.context.config().thresholds)
+                {
                     self.incoming.replace(index, entry);
                 }
                 return true;
@@ -211,10 +213,15 @@ impl Group {
             // Cannot happen within a contiguous Append; a hole is asked for again by the heartbeat.
             None => return true,
         }
-        if !self.incoming.has_room(&entry, &self.config.thresholds) {
+        if !self
+            .incoming
+            .has_room(&entry, &self.context.config().thresholds)
+        {
             self.take_payloads(); // what is complete makes room
         }
-        let has_room = self.incoming.has_room(&entry, &self.config.thresholds);
+        let has_room = self
+            .incoming
+            .has_room(&entry, &self.context.config().thresholds);
         if has_room {
             self.incoming.push_back(entry);
         }
@@ -228,7 +235,10 @@ impl Group {
             let body = match &front.body {
                 WireBody::Full(body) => body.clone(),
                 WireBody::Reference { id, len, digest } => {
-                    match self.submissions.payload(self.config.me.incarnation, *id) {
+                    match self
+                        .submissions
+                        .payload(self.context.config().me.incarnation, *id)
+                    {
                         Some(payload)
                             if payload.len() == *len as usize
                                 && self.submissions.digest(*id, payload) == *digest =>
@@ -258,7 +268,7 @@ impl Group {
         if self.incoming.is_empty() {
             self.hole_since = None;
         } else if self.tail.end() > before || self.hole_since.is_none() {
-            self.hole_since = Some(self.now);
+            self.hole_since = Some(self.context.now());
         }
     }
 
@@ -266,7 +276,7 @@ impl Group {
     pub(crate) fn pull_holes(&mut self) {
         let hole = self
             .hole_since
-            .is_some_and(|since| self.now >= since + HOLE_PATIENCE_MS)
+            .is_some_and(|since| self.context.now() >= since + HOLE_PATIENCE_MS)
             && !self.awaits_large();
         if hole || !self.matched {
             if let Some(sequencer) = self.sequencer_in_office() {
@@ -290,7 +300,8 @@ impl Group {
             return Some(commit);
         }
         let peer = self.peers.get(&self.sequencer_in_office()?)?;
-        let is_heard = self.now <= peer.heard_at + self.config.office_timeout_ms;
+        let is_heard =
+            self.context.now() <= peer.heard_at + self.context.config().office_timeout_ms;
         let status = peer.status.as_ref().filter(|_| is_heard)?;
         Some(status.commit.max(commit))
     }
@@ -330,7 +341,7 @@ impl Group {
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.lost_views = true;
         self.forked = false;
-        self.primary_heard_at = self.now;
+        self.primary_heard_at = self.context.now();
         self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
         self.durable = checkpoint.position;
         self.incoming.clear();
@@ -367,7 +378,7 @@ impl Group {
     /// The sequencer has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
     /// follows the checkpoint may be acknowledged, and stays; what the sequencer sends next connects with it.
     fn keep_log(&mut self, position: Position, intact_at: Position) {
-        self.primary_heard_at = self.now;
+        self.primary_heard_at = self.context.now();
         self.logs_meet();
         self.agreed = self.agreed.max(position);
         self.intact_at.get_or_insert(intact_at);

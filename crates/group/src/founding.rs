@@ -32,7 +32,7 @@ impl Group {
     /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
     pub fn is_blank(&self) -> bool {
         let has_place = self.leaving.is_none() && !self.gone;
-        self.config.expect > 0
+        self.context.config().expect > 0
             && has_place
             && self.standing == Standing::Outside
             && self.committed.history.is_nil()
@@ -57,7 +57,7 @@ impl Group {
     pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
         if self.is_blank() && self.persisted >= self.promised {
             let message = Message::Expects {
-                nodes: self.config.expect,
+                nodes: self.context.config().expect,
                 promised: self.promised,
             };
             self.send_all(to, message);
@@ -93,7 +93,7 @@ impl Group {
     /// The replicas that are to found the cluster together, this one among them; None: not all of them
     /// are here, blank, and of one mind.
     fn founders(&self) -> Option<BTreeSet<ReplicaId>> {
-        let nodes = self.config.expect;
+        let nodes = self.context.config().expect;
         let listed = &self.listed.members;
         let replica = |incarnation: &Incarnation| {
             if *incarnation == self.me() {
@@ -152,7 +152,7 @@ impl Group {
                 all.len()
             );
             self.out.push(Action::Note { text });
-            self.config.expect = 0;
+            self.context.config_mut().expect = 0;
             self.out.push(Action::Found);
         }
     }
@@ -183,19 +183,19 @@ impl Group {
 
     /// A blank node says what it waits for (rule 18).
     pub(crate) fn tell_what_founding_waits_for(&mut self) {
-        if !self.is_blank() || !self.missing_reminder.is_due(self.now) {
+        if !self.is_blank() || !self.missing_reminder.is_due(self.context.now()) {
             return;
         }
         let text = format!(
             "no cluster yet (pc.bootstrap_expect={}): {}",
-            self.config.expect,
+            self.context.config().expect,
             self.what_founding_waits_for()
         );
         self.out.push(Action::Note { text });
     }
 
     fn what_founding_waits_for(&self) -> String {
-        let nodes = self.config.expect;
+        let nodes = self.context.config().expect;
         let up = || self.peers.values().filter(|peer| peer.up);
         let history = up().find_map(|peer| peer.status.as_ref().map(|s| s.history));
         if let Some(history) = history.filter(|history| !history.is_nil()) {

@@ -8,6 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::complaints::Complaints;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
+use crate::context::Context;
 use crate::counters::Counters;
 use crate::election::Candidacy;
 use crate::event::{Action, Recovered};
@@ -39,8 +40,7 @@ pub(crate) enum Role {
 /// The group core of one process.
 #[derive(Clone, Debug, Hash)]
 pub struct Group {
-    pub(crate) config: Config,
-    pub(crate) now: TimeMs,
+    pub(crate) context: Context,
 
     // What survives, or is said to.
     pub(crate) promised: Ballot,
@@ -145,7 +145,7 @@ impl Group {
     /// knows its last view, and re-forms it with a majority of it.
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
         let mut group = Group::empty(config, &recovered, now);
-        if group.config.expect > 0 && planted(Mutant::SupportForgotten) {
+        if group.context.config().expect > 0 && planted(Mutant::SupportForgotten) {
             (group.promised, group.persisted) = Default::default();
         }
         if let Some(log) = recovered.log {
@@ -156,8 +156,7 @@ impl Group {
 
     pub(crate) fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {
         Group {
-            config,
-            now,
+            context: Context::new(config, now),
             promised: recovered.promised.max(recovered.lasting.promised),
             persisted: recovered.promised,
             amnesiac: recovered.amnesiac,
@@ -222,11 +221,11 @@ impl Group {
     // ---- what the parts share ----
 
     pub(crate) fn me(&self) -> Incarnation {
-        self.config.me.incarnation
+        self.context.me()
     }
 
     pub(crate) fn my_replica(&self) -> ReplicaId {
-        self.config.me.replica
+        self.context.my_replica()
     }
 
     /// The newest configuration in the log, committed or not.
@@ -367,6 +366,6 @@ impl Group {
 
     /// The options that may change at run time.
     pub fn config_mut(&mut self) -> &mut Config {
-        &mut self.config
+        self.context.config_mut()
     }
 }

@@ -26,7 +26,7 @@ impl Group {
     pub(crate) fn leave(&mut self) {
         if self.leaving.is_none() {
             self.leaving = Some(Leaving {
-                since: self.now,
+                since: self.context.now(),
                 ..Leaving::default()
             });
             self.go_on_leaving();
@@ -51,12 +51,12 @@ impl Group {
         }
         let due = leaving
             .asked_at
-            .is_none_or(|at| self.now >= at + LEAVE_RETRY_MS);
+            .is_none_or(|at| self.context.now() >= at + LEAVE_RETRY_MS);
         if matches!(self.role, Role::Sequencer(_)) {
             self.pass_office_on(&mut leaving, &voters);
         } else if due {
             if let Some(sequencer) = self.sequencer_in_office() {
-                leaving.asked_at = Some(self.now);
+                leaving.asked_at = Some(self.context.now());
                 self.send(sequencer, Message::Leave);
             }
         }
@@ -82,13 +82,13 @@ impl Group {
             (acked == end, willing(m), acked, *m)
         };
         let best = candidates.map(standing).max();
-        let patience_over = |since: TimeMs| self.now >= since + HANDOVER_MS;
+        let patience_over = |since: TimeMs| self.context.now() >= since + HANDOVER_MS;
         let again = leaving.handed_at.is_none_or(patience_over);
         match best {
             Some((complete, _, _, successor))
                 if again && (complete || patience_over(leaving.since)) =>
             {
-                leaving.handed_at = Some(self.now);
+                leaving.handed_at = Some(self.context.now());
                 leaving.passed_over.push(successor);
                 self.hand_over_to(successor, "this member leaves");
             }

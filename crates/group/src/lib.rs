@@ -22,6 +22,7 @@ mod commit;
 mod complaints;
 mod config;
 mod configuration;
+mod context;
 mod counters;
 mod dispatch;
 mod election;

@@ -77,7 +77,9 @@ impl Group {
             if self.comes_from_origin(id, &parcel) {
                 continue;
             }
-            if bytes > 0 && bytes + u64::from(parcel.len) > self.config.thresholds.logged_bytes {
+            if bytes > 0
+                && bytes + u64::from(parcel.len) > self.context.config().thresholds.logged_bytes
+            {
                 break;
             }
             bytes += u64::from(parcel.len);
@@ -123,7 +125,7 @@ impl Group {
                     (None, Some(since)) => since.max(fetch.progress_at),
                     _ => fetch.progress_at,
                 };
-                let is_silent = self.now >= since + patience_ms && !fetch.awaits_disk();
+                let is_silent = self.context.now() >= since + patience_ms && !fetch.awaits_disk();
                 may_be && fetch.parcel.len == payload.len && !is_silent
             })
     }
@@ -187,7 +189,7 @@ impl Group {
 
     /// With every heartbeat: asks again for what does not come.
     pub(crate) fn fetch_logged_again(&mut self) {
-        let now = self.now;
+        let now = self.context.now();
         let mut logged = std::mem::take(&mut self.fetching.logged);
         for fetch in logged.values_mut().filter(|f| f.is_stuck(now)) {
             fetch.from = self.sequencer_in_office().unwrap_or(fetch.from);

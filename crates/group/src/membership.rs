@@ -42,9 +42,9 @@ impl Group {
             "who is told to bootstrap has counted the overrides"
         );
         let me = Member {
-            weight: self.config.me.full_weight,
+            weight: self.context.config().me.full_weight,
             voter: true,
-            ..self.config.me.clone()
+            ..self.context.config().me.clone()
         };
         self.committed.history = history;
         self.committed.overrides = overrides;
@@ -89,7 +89,7 @@ impl Group {
             ..current.clone()
         };
         self.remove_the_dead(&mut next);
-        let me = self.config.me.clone();
+        let me = self.context.config().me.clone();
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
@@ -141,7 +141,9 @@ impl Group {
         if next == current || next.members.iter().all(|m| m.incarnation != self.me()) {
             return;
         }
-        if self.hears_majority(self.config.suspect_timeout_ms, &next) && self.can_elect(&next) {
+        if self.hears_majority(self.context.config().suspect_timeout_ms, &next)
+            && self.can_elect(&next)
+        {
             self.put_configuration(next);
         } else if let Role::Sequencer(office) = &mut self.role {
             // Nobody could commit it: a restarted process that is admitted has no vote at first. When
@@ -160,8 +162,9 @@ impl Group {
 
     /// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
     fn is_here(&self, seat: &Member) -> bool {
-        let heard =
-            |peer: &Peer| peer.up && self.now < peer.heard_at + self.config.office_timeout_ms;
+        let heard = |peer: &Peer| {
+            peer.up && self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
+        };
         seat.incarnation == self.me() || self.peers.get(&seat.incarnation).is_some_and(heard)
     }
 
@@ -179,18 +182,18 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return;
         };
-        let timeout_ms = self.config.suspect_timeout_ms;
+        let timeout_ms = self.context.config().suspect_timeout_ms;
         let since = match self.is_majority_back() {
-            true => self.now,
+            true => self.context.now(),
             false => office.since(),
         };
-        let speaks = |peer: &Peer| self.now < peer.heard_at + timeout_ms;
+        let speaks = |peer: &Peer| self.context.now() < peer.heard_at + timeout_ms;
         let gone = |m: &Member| match self.peers.get(&m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.
             _ if m.replica == self.my_replica() || self.successors(m).any(speaks) => false,
             Some(peer) if peer.dead || self.has_gone_on_alone(m) => true,
-            Some(peer) => self.now >= peer.heard_at.max(since) + timeout_ms,
-            None => self.now >= since + timeout_ms,
+            Some(peer) => self.context.now() >= peer.heard_at.max(since) + timeout_ms,
+            None => self.context.now() >= since + timeout_ms,
         };
         if next.is_majority(next.weight_of(|m| !gone(m))) {
             next.members.retain(|m| !gone(m));
@@ -293,7 +296,7 @@ impl Group {
     /// `pc.weight` of this member: ordered through the sequencer; a member without one sends it
     /// with its next admission.
     pub(crate) fn set_weight(&mut self, weight: u8) {
-        self.config.me.full_weight = weight;
+        self.context.config_mut().me.full_weight = weight;
         let me = self.me();
         if matches!(self.role, Role::Sequencer(_)) {
             self.weight_requested(me, weight);
@@ -307,8 +310,8 @@ impl Group {
         if self.standing == Standing::Primary || self.leaving.is_some() || self.gone {
             return;
         }
-        let retry_ms = self.config.heartbeat_ms * 3;
-        if self.now < self.join_sent_at + retry_ms {
+        let retry_ms = self.context.config().heartbeat_ms * 3;
+        if self.context.now() < self.join_sent_at + retry_ms {
             return;
         }
         let history = self.committed.history;
@@ -326,11 +329,11 @@ impl Group {
         if offices.is_empty() {
             return;
         }
-        self.join_sent_at = self.now;
+        self.join_sent_at = self.context.now();
         let join = Join {
             member: Member {
                 voter: self.resumed && !self.amnesiac,
-                ..self.config.me.clone()
+                ..self.context.config().me.clone()
             },
             history: self.committed.history,
             known_number: match self.gives_up_overrides() {

@@ -13,7 +13,7 @@ use crate::reminder::Reminder;
 impl Group {
     /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
     pub(crate) fn tell_who_is_missing(&mut self) {
-        if !self.missing_reminder.would_be_due(self.now) {
+        if !self.missing_reminder.would_be_due(self.context.now()) {
             return;
         }
         let lacking = self.lacks_majority();
@@ -78,7 +78,7 @@ impl Group {
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
         }
-        self.missing_reminder = Reminder::later(self.now);
+        self.missing_reminder = Reminder::later(self.context.now());
         self.out.push(Action::Note { text });
     }
 

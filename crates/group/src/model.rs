@@ -17,13 +17,13 @@ impl Group {
     /// in nothing but how long ago things were over become equal. Counters start at 0 again and are
     /// returned. `now` must exceed every time-out.
     pub fn rebase(&mut self, now: TimeMs) -> Counters {
-        let old = self.now;
+        let old = self.context.now();
         let aged = |stamp: &mut TimeMs, oldest_ms: TimeMs| {
             *stamp = now - old.saturating_sub(*stamp).min(oldest_ms);
         };
         let ranks = self.latest().members.len().max(1) as TimeMs;
-        let missed_ms = self.config.office_timeout_ms + ranks * STAGGER_MS;
-        let suspect_ms = self.config.suspect_timeout_ms.max(missed_ms);
+        let missed_ms = self.context.config().office_timeout_ms + ranks * STAGGER_MS;
+        let suspect_ms = self.context.config().suspect_timeout_ms.max(missed_ms);
 
         for peer in self.peers.values_mut() {
             aged(&mut peer.heard_at, suspect_ms);
@@ -33,9 +33,12 @@ impl Group {
         // Its age also tells whether this process has overslept.
         aged(
             &mut self.heartbeat_at,
-            self.config.heartbeat_ms + suspect_ms,
+            self.context.config().heartbeat_ms + suspect_ms,
         );
-        aged(&mut self.join_sent_at, 3 * self.config.heartbeat_ms);
+        aged(
+            &mut self.join_sent_at,
+            3 * self.context.config().heartbeat_ms,
+        );
         if let Some(at) = &mut self.summary_sent_at {
             aged(at, SUMMARY_RETRY_MS);
         }
@@ -68,7 +71,7 @@ impl Group {
         if let Some(round) = &mut self.reads.round {
             aged(&mut round.asked_at, read::RETRY_MS);
         }
-        self.now = now;
+        self.context.set_now(now);
         std::mem::take(&mut self.counters)
     }
 }

@@ -123,14 +123,16 @@ impl Seat {
 impl Group {
     /// With every heartbeat: would the office sit better elsewhere?
     pub(crate) fn reconsider_office(&mut self) {
-        if !self.config.measures {
+        if !self.context.config().measures {
             return;
         }
-        let (now, end) = (self.now, self.tail.end());
+        let (now, end) = (self.context.now(), self.tail.end());
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let step_ms = office.moving.beat(now, end, self.config.heartbeat_ms);
+        let step_ms = office
+            .moving
+            .beat(now, end, self.context.config().heartbeat_ms);
         let handing = office.moving.handing.as_ref();
         if let Some((to, since)) = handing.map(|handing| (handing.to, handing.since)) {
             let patience_ms = HANDOVER_MS + self.round_trip_ms(to);
@@ -164,7 +166,7 @@ impl Group {
                     ms(best.cost_us),
                     ms(own.cost_us)
                 ),
-                false if self.config.stuck => "the disk here does not answer".to_owned(),
+                false if self.context.config().stuck => "the disk here does not answer".to_owned(),
                 false => "repl.sequencer".to_owned(),
             };
             office.closing = true;
@@ -201,9 +203,9 @@ impl Group {
         let others = (0..members.len()).filter(|index| *index != own);
         let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, office)?)));
         let best = able.max_by(|a, b| a.wish.cmp(&b.wish).then(b.cost_us.cmp(&a.cost_us)))?;
-        let wish = match self.config.stuck {
+        let wish = match self.context.config().stuck {
             true => Wish::Never,
-            false => self.config.wish,
+            false => self.context.config().wish,
         };
         Some((seat(own, wish), best))
     }
@@ -218,10 +220,10 @@ impl Group {
             return Some(outlook.wish);
         }
         let round_trip_ms = self.round_trip_ms(member.incarnation);
-        let lag = lag_heartbeats(round_trip_ms, self.config.heartbeat_ms);
+        let lag = lag_heartbeats(round_trip_ms, self.context.config().heartbeat_ms);
         let due = office.moving.ends.get(lag - 1);
         let behind = due.is_none_or(|end| office.acked(member.incarnation) < *end);
-        let present = self.now < peer.heard_at + self.config.office_timeout_ms
+        let present = self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
             && status.standing == Standing::Primary
             && status.ballot == self.promised;
         let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
@@ -231,7 +233,7 @@ impl Group {
     /// The way to a member and back, as measured here; 0 if nothing is known of it.
     fn round_trip_ms(&self, member: Incarnation) -> TimeMs {
         let peer = self.peers.get(&member);
-        let mean_us = peer.and_then(|peer| peer.round_trips.mean_us(self.now));
+        let mean_us = peer.and_then(|peer| peer.round_trips.mean_us(self.context.now()));
         TimeMs::from(mean_us.unwrap_or(0)).div_ceil(1_000)
     }
 
@@ -251,7 +253,8 @@ impl Group {
                 return own.as_slice();
             }
             let peer = self.peers.get(&member.incarnation);
-            let fresh = peer.filter(|peer| peer.up && self.now < peer.heard_at + STALE_MS);
+            let fresh =
+                peer.filter(|peer| peer.up && self.context.now() < peer.heard_at + STALE_MS);
             let status = fresh.and_then(|peer| peer.status.as_ref());
             status.map_or(&[][..], |status| &status.outlook.links)
         });
@@ -275,7 +278,7 @@ impl Group {
         let (to, why) = (handing.to, handing.why.clone());
         if office.has_fed(to, end) {
             if let Some(handing) = &mut office.moving.handing {
-                (handing.offered, handing.since) = (true, self.now);
+                (handing.offered, handing.since) = (true, self.context.now());
             }
             self.hand_over_to(to, &why);
         }
@@ -291,7 +294,7 @@ impl Group {
         let rest_ms = (REST_KEPT_MS << kept.min(8)).min(REST_MS);
         office.moving = Moving {
             kept: kept + 1,
-            ..Moving::resting_until(self.now + rest_ms)
+            ..Moving::resting_until(self.context.now() + rest_ms)
         };
         self.counters.offices_kept += 1;
         let text = "the sequencer's office stays here: its successor did not take it in time";
@@ -300,11 +303,11 @@ impl Group {
 
     /// Until when the office rests with this member, which takes it now.
     pub(crate) fn rest_until(&self) -> TimeMs {
-        let offered = |at: TimeMs| self.now < at + STALE_MS;
+        let offered = |at: TimeMs| self.context.now() < at + STALE_MS;
         match self.offered_at.is_some_and(offered) {
-            _ if !self.config.measures => 0,
-            true => self.now + REST_MS,
-            false => self.now + REST_ELECTED_MS,
+            _ if !self.context.config().measures => 0,
+            true => self.context.now() + REST_MS,
+            false => self.context.now() + REST_ELECTED_MS,
         }
     }
 

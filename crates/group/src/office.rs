@@ -110,7 +110,7 @@ impl Group {
             }
         }
         self.role = Role::Sequencer(Box::new(Office {
-            since: self.now,
+            since: self.context.now(),
             start: self.tail.end() + 1,
             numbers,
             progress: BTreeMap::new(),
@@ -169,7 +169,7 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return false;
         };
-        let heard_ms = self.config.office_timeout_ms;
+        let heard_ms = self.context.config().office_timeout_ms;
         !office.closing
             && !self.is_overridden()
             && self.in_every_configuration(|c| self.hears_majority(heard_ms, c))
@@ -218,7 +218,7 @@ impl Group {
                 number,
             };
             if let Role::Sequencer(office) = &mut self.role {
-                if self.config.measures {
+                if self.context.config().measures {
                     office.moving.came_from(incarnation);
                 }
             }

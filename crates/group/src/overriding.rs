@@ -37,13 +37,13 @@ impl Group {
         let half = |configuration: &Configuration| {
             configuration.is_half(configuration.weight_of(reachable))
         };
-        self.config.ignore_quorum
-            || self.config.ignore_split_brain && self.in_every_configuration(half)
+        self.context.config().ignore_quorum
+            || self.context.config().ignore_split_brain && self.in_every_configuration(half)
     }
 
     /// An override that the operator ordered beforehand.
     pub(crate) fn go_on_alone(&mut self) {
-        self.primary_heard_at = self.now;
+        self.primary_heard_at = self.context.now();
         let override_id = self.yielding_override();
         self.force(override_id);
     }
@@ -68,7 +68,7 @@ impl Group {
         fork_after: Position,
     ) {
         let mut next = self.latest().clone();
-        let me = self.config.me.clone();
+        let me = self.context.config().me.clone();
         match next.members.iter_mut().find(|m| m.replica == me.replica) {
             Some(seat) => *seat = me,
             // It was about to be left out, and has more than the others.

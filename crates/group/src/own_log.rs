@@ -15,7 +15,7 @@ impl Group {
         let position = entry.position;
         self.tail.push(entry.clone());
         self.out.push(Action::Append { entry });
-        if self.config.append_is_durable {
+        if self.context.config().append_is_durable {
             self.durable = position;
         }
     }
@@ -47,11 +47,13 @@ impl Group {
         self.tail.trim_left(self.committed.position);
         let held = self.tail.end() + 1 - self.tail.first();
         let bytes = self.tail.size_bytes();
-        if held <= 4096 && bytes <= self.config.tail_bytes {
+        if held <= 4096 && bytes <= self.context.config().tail_bytes {
             return;
         }
         let lacking = match &self.role {
-            Role::Sequencer(office) if bytes <= 4 * self.config.tail_bytes => office.least_acked(),
+            Role::Sequencer(office) if bytes <= 4 * self.context.config().tail_bytes => {
+                office.least_acked()
+            }
             _ => None,
         };
         let committed = self.committed.position;
@@ -71,7 +73,9 @@ impl Group {
         }
         let (left, mut next, mut found) = (self.tail.left(), from, Vec::new());
         while next <= left {
-            let Ok(run) = log.read_run(next, left, self.config.thresholds.read_left_bytes) else {
+            let Ok(run) =
+                log.read_run(next, left, self.context.config().thresholds.read_left_bytes)
+            else {
                 return self.read_left_from = Some(from); // it is tried again
             };
             let Some(last) = run.last() else {

@@ -51,7 +51,7 @@ impl Group {
         let peer = Peer {
             replica,
             up: true,
-            heard_at: self.now,
+            heard_at: self.context.now(),
             ..Peer::default()
         };
         self.peers.insert(incarnation, peer);

@@ -117,7 +117,7 @@ impl Group {
             let what = outline(message);
             format!("ignored a message of {of} that no correct member sends: {what}")
         };
-        if let Some(text) = self.complaints.line(of, self.now, text) {
+        if let Some(text) = self.complaints.line(of, self.context.now(), text) {
             self.out.push(Action::Note { text });
         }
     }

@@ -53,10 +53,10 @@ impl Group {
     pub(crate) fn start_reads(&mut self) {
         self.finish_reads();
         self.tell_read_points();
-        let overdue = |round: &&mut Round| self.now >= round.asked_at + RETRY_MS;
+        let overdue = |round: &&mut Round| self.context.now() >= round.asked_at + RETRY_MS;
         if let Some(round) = self.reads.round.as_mut().filter(overdue) {
             // The same round: an answer may be under way for longer than this.
-            round.asked_at = self.now;
+            round.asked_at = self.context.now();
             self.ask_log_ends();
         }
         if self.reads.waiting.is_empty() || self.reads.round.is_some() {
@@ -73,7 +73,7 @@ impl Group {
             id,
             tokens,
             ends: BTreeMap::new(),
-            asked_at: self.now,
+            asked_at: self.context.now(),
         });
         self.finish_reads();
         self.ask_log_ends();

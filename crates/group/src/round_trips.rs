@@ -55,8 +55,12 @@ impl RoundTrips {
 impl Group {
     /// A peer's heartbeat came in: it may give back a stamp.
     pub(crate) fn measure(&mut self, from: Incarnation, outlook: &Outlook) {
-        let (now, me) = (self.now, self.me());
-        let Some(peer) = self.peers.get_mut(&from).filter(|_| self.config.measures) else {
+        let (now, me) = (self.context.now(), self.me());
+        let Some(peer) = self
+            .peers
+            .get_mut(&from)
+            .filter(|_| self.context.config().measures)
+        else {
             return;
         };
         let trips = &mut peer.round_trips;
@@ -73,29 +77,34 @@ impl Group {
 
     /// What a heartbeat says for the sake of the office's place.
     pub(crate) fn own_outlook(&self) -> Outlook {
-        let able = self.config.able && !self.config.stuck && self.leaving.is_none() && !self.gone;
+        let able = self.context.config().able
+            && !self.context.config().stuck
+            && self.leaving.is_none()
+            && !self.gone;
         let mut outlook = Outlook {
-            wish: self.config.wish,
+            wish: self.context.config().wish,
             able,
             ..Outlook::default()
         };
-        if !self.config.measures {
+        if !self.context.config().measures {
             return outlook;
         }
-        outlook.stamp_ms = self.now;
+        outlook.stamp_ms = self.context.now();
         let members = self.latest().members.iter();
         let peers = members.filter_map(|m| Some((m.incarnation, self.peers.get(&m.incarnation)?)));
         outlook.links = peers
             .filter(|(_, peer)| peer.up)
             .map(|(incarnation, peer)| {
                 let trips = &peer.round_trips;
-                let stamp = trips.stamp.filter(|(_, at)| self.now < at + STALE_MS);
-                let (echo_ms, came_at) = stamp.unwrap_or((0, self.now));
+                let stamp = trips
+                    .stamp
+                    .filter(|(_, at)| self.context.now() < at + STALE_MS);
+                let (echo_ms, came_at) = stamp.unwrap_or((0, self.context.now()));
                 Link {
                     peer: incarnation,
                     echo_ms,
-                    held_ms: (self.now - came_at) as u32,
-                    round_trip_us: trips.mean_us(self.now).unwrap_or(Link::UNKNOWN),
+                    held_ms: (self.context.now() - came_at) as u32,
+                    round_trip_us: trips.mean_us(self.context.now()).unwrap_or(Link::UNKNOWN),
                 }
             })
             .collect();

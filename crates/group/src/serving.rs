@@ -39,7 +39,7 @@ impl Serving {
 impl Group {
     /// When those that wait are answered.
     pub(crate) fn serves_at(&self) -> Option<TimeMs> {
-        (!self.serving.requests.is_empty()).then_some(self.now + 1)
+        (!self.serving.requests.is_empty()).then_some(self.context.now() + 1)
     }
 
     /// Answered at the end of the batch, when the log can be read.
@@ -61,10 +61,10 @@ impl Group {
     }
 
     pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
-        if self.serving.given.0 < self.now {
-            self.serving.given = (self.now, 0);
+        if self.serving.given.0 < self.context.now() {
+            self.serving.given = (self.context.now(), 0);
         }
-        let most_bytes = self.config.thresholds.given_bytes;
+        let most_bytes = self.context.config().thresholds.given_bytes;
         while let Some((to, source, offset, len)) = self.serving.next_request(most_bytes) {
             let part = match source {
                 Source::Offered { parcel } => {

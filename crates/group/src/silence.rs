@@ -17,7 +17,7 @@ const FIRST_MS: TimeMs = 20;
 impl Group {
     /// How long a sequencer may be silent before it is missed (rule 2).
     pub(crate) fn patience_ms(&self) -> TimeMs {
-        let usual_ms = self.config.office_timeout_ms;
+        let usual_ms = self.context.config().office_timeout_ms;
         (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
     }
 
@@ -56,7 +56,7 @@ impl Group {
             .iter()
             .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
         let index = before.filter(|m| m.replica != holder).count();
-        let last = match self.config.wish {
+        let last = match self.context.config().wish {
             Wish::Never => members.len(),
             Wish::Auto | Wish::Prefer => 0,
         };
@@ -65,11 +65,11 @@ impl Group {
 
     /// The sequencer speaks again.
     pub(crate) fn silence_broken(&mut self) {
-        if self.config.measures {
-            let silent_ms = self.now.saturating_sub(self.sequencer_heard_at);
+        if self.context.config().measures {
+            let silent_ms = self.context.now().saturating_sub(self.sequencer_heard_at);
             self.silence_ms = self
                 .silence_ms
-                .max(silent_ms.min(self.config.office_timeout_ms));
+                .max(silent_ms.min(self.context.config().office_timeout_ms));
         }
     }
 
@@ -80,11 +80,11 @@ impl Group {
 
     /// The replica answers an election: if its office was taken by that, it was taken needlessly.
     pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
-        let now = self.now;
+        let now = self.context.now();
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
-        let recent = now < office.since + self.config.office_timeout_ms;
+        let recent = now < office.since + self.context.config().office_timeout_ms;
         if recent && office.missed == Some(replica) {
             office.missed = None;
             self.counters.offices_needless += 1;

@@ -36,7 +36,7 @@ impl Group {
     /// gives way to anybody, and both may take writes.
     pub(crate) fn tell_split(&mut self, status: &Status) {
         let excluded = self.excludes(status) && !planted(Mutant::SplitNotTold);
-        if !excluded || !self.split_reminder.is_due(self.now) {
+        if !excluded || !self.split_reminder.is_due(self.context.now()) {
             return;
         }
         self.counters.splits += 1;

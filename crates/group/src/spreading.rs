@@ -70,7 +70,7 @@ impl Group {
     /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
     /// lost; then it is forgotten, and its submission fails.
     pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
-        self.now = self.now.max(now);
+        self.context.advance(now);
         assert!(
             number > self.spreading.last_number,
             "parcels are numbered in ascending order"
@@ -180,7 +180,7 @@ impl Group {
     pub(crate) fn stage_own(&mut self, number: u64, offset: u32, len: u32) {
         let mut queue = self.spreading.queue.iter_mut();
         let spread = queue.find(|spread| spread.parcel.number == number);
-        let least = self.config.staged_bytes;
+        let least = self.context.config().staged_bytes;
         let is_next =
             |s: &&mut Spread| s.parcel.len >= least && s.staged == offset && s.kept != u32::MAX;
         let Some(spread) = spread.filter(is_next) else {
@@ -223,7 +223,7 @@ impl Group {
                 continue;
             }
             if spread.offered_at.is_none() {
-                self.spreading.queue[index].offered_at = Some(self.now);
+                self.spreading.queue[index].offered_at = Some(self.context.now());
                 self.offer_to(self.others());
             }
             return;
@@ -246,7 +246,7 @@ impl Group {
 
     /// Called by the tick: offers and what came of them may be lost.
     pub(crate) fn offer_again(&mut self) {
-        let now = self.now;
+        let now = self.context.now();
         let due =
             |s: &&mut Spread| !s.told && s.offered_at.is_some_and(|at| now >= at + OFFER_AGAIN_MS);
         let Some(spread) = self.spreading.queue.iter_mut().find(due) else {

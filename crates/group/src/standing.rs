@@ -99,7 +99,7 @@ impl Group {
         if status.standing == Standing::Primary {
             // One whose log is no continuation of this one is not this node's primary.
             if !self.forked {
-                self.primary_heard_at = self.now;
+                self.primary_heard_at = self.context.now();
             }
         } else if self.standing == Standing::Primary
             && status.configuration_number >= self.committed.configuration.number
@@ -142,19 +142,19 @@ impl Group {
     pub(crate) fn hears_majority(&self, within_ms: TimeMs, configuration: &Configuration) -> bool {
         let heard = |member: &Member| {
             member.replica == self.my_replica()
-                || self
-                    .voice(member.replica)
-                    .is_some_and(|voice| self.now < self.peers[&voice].heard_at + within_ms)
+                || self.voice(member.replica).is_some_and(|voice| {
+                    self.context.now() < self.peers[&voice].heard_at + within_ms
+                })
         };
         configuration.is_majority(configuration.weight_of(heard))
     }
 
     pub(crate) fn tick(&mut self, late_ms: TimeMs) {
-        if late_ms > 2 * self.config.heartbeat_ms {
+        if late_ms > 2 * self.context.config().heartbeat_ms {
             self.overslept(late_ms);
         }
-        if self.now >= self.heartbeat_at + self.config.heartbeat_ms {
-            self.heartbeat_at = self.now;
+        if self.context.now() >= self.heartbeat_at + self.context.config().heartbeat_ms {
+            self.heartbeat_at = self.context.now();
             self.reconsider_office();
             self.forget_silence();
             self.announce();
@@ -178,7 +178,7 @@ impl Group {
     /// This process did not run, or its machine slept: that nobody was heard meanwhile says nothing of
     /// the others (rule 2).
     fn overslept(&mut self, late_ms: TimeMs) {
-        let now = self.now;
+        let now = self.context.now();
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
         awake(&mut self.sequencer_heard_at);
         awake(&mut self.primary_heard_at);
@@ -190,7 +190,7 @@ impl Group {
     /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being
     /// primary; a sequencer that has one again makes a new view.
     fn watch_majority(&mut self) {
-        let timeout_ms = self.config.suspect_timeout_ms;
+        let timeout_ms = self.context.config().suspect_timeout_ms;
         let heard = |configuration: &_| self.hears_majority(timeout_ms, configuration);
         let heard = match planted(Mutant::PendingViewUnheeded) {
             true => heard(&self.committed.configuration),
@@ -199,21 +199,21 @@ impl Group {
         let is_back = self.is_majority_back();
         if let (Role::Sequencer(office), true) = (&mut self.role, heard) {
             if is_back {
-                office.since = self.now;
+                office.since = self.context.now();
             }
-            self.primary_heard_at = self.now;
+            self.primary_heard_at = self.context.now();
             if self.standing == Standing::NonPrimary && self.may_order() {
                 self.wish_reform();
             }
         }
         if self.standing == Standing::Primary
-            && self.now >= self.primary_heard_at + timeout_ms
+            && self.context.now() >= self.primary_heard_at + timeout_ms
             && self.leaving.is_none()
         {
             if self.may_go_on_alone() && self.has_room_for_override() {
                 self.go_on_alone();
             } else {
-                self.majority_lost_at = Some(self.now);
+                self.majority_lost_at = Some(self.context.now());
                 self.declare_non_primary();
             }
         }
@@ -223,7 +223,7 @@ impl Group {
     /// back as under a new sequencer: without them the new view would keep their streaming transactions out, and the
     /// others' in.
     pub(crate) fn is_majority_back(&self) -> bool {
-        self.now >= self.primary_heard_at + self.config.suspect_timeout_ms
+        self.context.now() >= self.primary_heard_at + self.context.config().suspect_timeout_ms
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
@@ -232,7 +232,7 @@ impl Group {
         }
         self.standing = Standing::NonPrimary;
         self.left_number = self.latest().number;
-        self.missing_reminder = Reminder::later(self.now);
+        self.missing_reminder = Reminder::later(self.context.now());
         self.withdraw_own();
         self.fail_reads();
         self.component.clear();
@@ -246,10 +246,12 @@ impl Group {
             return;
         }
         let me = self.me();
-        let speaks = |peer: &Peer| self.now < peer.heard_at + self.config.suspect_timeout_ms;
+        let speaks = |peer: &Peer| {
+            self.context.now() < peer.heard_at + self.context.config().suspect_timeout_ms
+        };
         let just_lost = self
             .majority_lost_at
-            .is_some_and(|at| self.now < at + 3 * self.config.heartbeat_ms);
+            .is_some_and(|at| self.context.now() < at + 3 * self.context.config().heartbeat_ms);
         let with_me = |m: &&Member| {
             let peer = self.peers.get(&m.incarnation).filter(|p| p.up);
             let status = peer.and_then(|p| p.status.as_ref());
@@ -266,7 +268,7 @@ impl Group {
             .cloned()
             .collect();
         if !component.iter().any(|m| m.incarnation == me) {
-            component.push(self.config.me.clone());
+            component.push(self.context.config().me.clone());
             component.sort_by_key(|m| m.incarnation);
         }
         let names: Vec<Incarnation> = component.iter().map(|m| m.incarnation).collect();

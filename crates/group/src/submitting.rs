@@ -32,7 +32,7 @@ impl Group {
         payload: Option<Bytes>,
         parcel: Option<(Parcel, Bytes)>,
     ) {
-        self.now = self.now.max(now);
+        self.context.advance(now);
         assert_eq!(
             number,
             self.submissions.last_number + 1,
@@ -47,7 +47,7 @@ impl Group {
         let own = Own {
             payload: payload.clone(),
             parcel,
-            sent_at: self.now,
+            sent_at: self.context.now(),
             certain: false,
         };
         let message = own.message(number);
@@ -76,7 +76,7 @@ impl Group {
         number: u64,
         payload: Option<Bytes>,
     ) {
-        let most_bytes = self.config.thresholds.pending_bytes;
+        let most_bytes = self.context.config().thresholds.pending_bytes;
         if self.is_expected(from, number) {
             (self.submissions).keep_within(most_bytes, from, number, payload);
         }
@@ -105,7 +105,7 @@ impl Group {
     /// all: voided one by one, an early one could be while the sequencer orders a later one that it has.
     pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
         let me = self.me();
-        let now = self.now;
+        let now = self.context.now();
         let in_log = self.tail_number(me);
         let void = self.submissions.failed().last();
         let lives = |number: u64, own: &Own| {
@@ -186,7 +186,7 @@ impl Group {
             let void = Own {
                 payload: None,
                 parcel: None,
-                sent_at: self.now,
+                sent_at: self.context.now(),
                 certain: false,
             };
             self.submissions.own.entry(last).or_insert(void);

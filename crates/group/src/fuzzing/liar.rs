@@ -233,7 +233,7 @@ impl Liar<'_, '_> {
     }
 
     fn outlook(&mut self) -> Outlook {
-        let now = self.to.now;
+        let now = self.to.context.now();
         let links = 0..self.dice.below(4);
         let links = links.map(|_| Link {
             peer: self.incarnation(),
@@ -381,7 +381,7 @@ impl Liar<'_, '_> {
             27 => Message::Join(Join {
                 member: match self.dice.below(2) {
                     0 => self.member(),
-                    _ => self.me.config.me.clone(),
+                    _ => self.me.context.config().me.clone(),
                 },
                 history: self.to.history(),
                 known_number: self.dice.near(self.to.latest().number),

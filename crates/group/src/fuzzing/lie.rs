@@ -13,7 +13,7 @@ use crate::message::{Message, WireBody};
 pub fn lie(dice: &mut Dice, me: &Group, to: &Group, message: &Message) -> Option<Message> {
     let views = [me.latest(), to.latest(), to.configuration()];
     let members = views.iter().flat_map(|view| view.members.iter());
-    let all = members.chain([&me.config.me, &to.config.me]);
+    let all = members.chain([&me.context.config().me, &to.context.config().me]);
     let known: Vec<Member> = all.cloned().collect();
     let mut lie = message.clone();
     let mut liar = Liar {

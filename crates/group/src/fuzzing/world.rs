@@ -326,7 +326,7 @@ impl World<'_> {
                 self.disconnect(index, other);
             }
         }
-        let durable = self.nodes[index].group.config.append_is_durable;
+        let durable = self.nodes[index].group.context.config().append_is_durable;
         let node = &mut self.nodes[index];
         let mut log = std::mem::take(&mut node.log);
         let begin = log.base.position;

@@ -278,7 +278,7 @@ fn a_sequencer_whose_majority_is_back_waits_for_the_others() {
 fn a_component_is_whole_from_the_start() {
     let mut cores = Cores::of(4);
     cores.part(&[0, 1], &[2, 3]);
-    let timeout_ms = cores.nodes[2].group.config.suspect_timeout_ms;
+    let timeout_ms = cores.nodes[2].group.context.config().suspect_timeout_ms;
     for _ in 0..2 * timeout_ms / cores.step_ms {
         cores.pass(cores.step_ms);
         for node in [2, 3] {

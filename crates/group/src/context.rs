@@ -1,0 +1,65 @@
+//! The clock, the options, and this process's names: what every part may read. The coordinator writes it; parts get it
+//! as `&Context`.
+
+use crate::config::Config;
+use crate::ids::{Incarnation, ReplicaId, TimeMs};
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Context {
+    now: TimeMs,
+    config: Config,
+}
+
+impl Context {
+    pub(crate) fn new(config: Config, now: TimeMs) -> Context {
+        Context { now, config }
+    }
+
+    pub(crate) fn now(&self) -> TimeMs {
+        self.now
+    }
+
+    /// The clock never goes back.
+    pub(crate) fn advance(&mut self, now: TimeMs) {
+        self.now = self.now.max(now);
+    }
+
+    /// Another clock, for the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn set_now(&mut self, now: TimeMs) {
+        self.now = now;
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn config_mut(&mut self) -> &mut Config {
+        &mut self.config
+    }
+
+    /// This process: the wsrep member id.
+    pub(crate) fn me(&self) -> Incarnation {
+        self.config.me.incarnation
+    }
+
+    /// Its data directory: what its vote is counted by.
+    pub(crate) fn my_replica(&self) -> ReplicaId {
+        self.config.me.replica
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::Member;
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let mut context = Context::new(Config::new(Member::default()), 5);
+        context.advance(3);
+        assert_eq!(context.now(), 5);
+        context.advance(7);
+        assert_eq!(context.now(), 7);
+    }
+}
