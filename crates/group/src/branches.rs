@@ -70,7 +70,7 @@ impl Group {
     /// True if this component was overruled by an override that it has not taken over yet: it
     /// neither orders nor elects.
     pub(crate) fn is_overridden(&self) -> bool {
-        let overruled = self.known_overrides.len() > self.committed.overrides.len();
+        let overruled = self.known_overrides.len() > self.log.committed().overrides.len();
         overruled || self.would_fork() || self.gives_up_overrides()
     }
 
@@ -85,16 +85,16 @@ impl Group {
     /// Connected peers that have committed an override which comes after all in this log.
     pub(crate) fn overriders(&self) -> impl Iterator<Item = (Incarnation, &Peer, &Status)> {
         let own = self.overrides_in_log();
-        let peers = self.peers.iter().filter_map(|(incarnation, peer)| {
-            let status = peer.status.as_ref().filter(|_| peer.up)?;
-            Some((*incarnation, peer, status))
+        let peers = self.peers.connected().filter_map(|(incarnation, peer)| {
+            let status = peer.status.as_ref()?;
+            Some((incarnation, peer, status))
         });
         peers.filter(move |(incarnation, peer, status)| {
             status.standing != Standing::Outside
-                && status.history == self.committed.history
+                && status.history == self.log.committed().history
                 && status.overrides.len() > own.len()
                 && status.overrides.starts_with(&own)
-                && !self.has_twin(peer.replica, *incarnation)
+                && !self.known().has_twin(peer.replica, *incarnation)
                 && !self.outvotes(*incarnation, status)
         })
     }
@@ -102,11 +102,11 @@ impl Group {
     /// The peer is primary on a branch without this log's overrides, or has been and now gives way to them: it has no word
     /// here.
     pub(crate) fn has_gone_elsewhere(&self, peer: Incarnation) -> bool {
-        let status = self.peers.get(&peer).and_then(|peer| peer.status.as_ref());
+        let status = self.peers.status_of(peer);
         let went = status.is_some_and(|status| {
-            let further = status.commit >= self.configured_at; // on this branch it would have the overrides
+            let further = status.commit >= self.log.configured_at(); // on this branch it would have the overrides
             let went = status.standing == Standing::Primary || further;
-            went && status.history == self.committed.history
+            went && status.history == self.log.committed().history
         });
         went && self.lacks_own_override(peer)
     }
@@ -128,14 +128,15 @@ impl Group {
     /// hears of the override by this process's status.
     pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
         let own = self.binding_overrides();
-        self.overrides_of(from)
+        self.known()
+            .overrides_of(from)
             .is_some_and(|theirs| !theirs.starts_with(own))
     }
 
     /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
     pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
-        let peer = self.peers.get(&from);
-        self.lacks_own_override(from) && !peer.is_some_and(|peer| self.has_seat(peer.replica))
+        let peer = self.peers.get(from);
+        self.lacks_own_override(from) && !peer.is_some_and(|peer| self.log.has_seat(peer.replica))
     }
 
     /// It seeks the office without an override of this log's: it must know before it is elected.
@@ -149,18 +150,18 @@ impl Group {
 
     /// True if the peer's log has the same overrides as this one for certain, or the peer has yet to say.
     pub(crate) fn is_of_own_branch(&self, from: Incarnation, log: &Summary) -> bool {
-        let Some(theirs) = self.overrides_of(from) else {
+        let Some(theirs) = self.known().overrides_of(from) else {
             return true;
         };
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         if planted(Mutant::OverridesIgnored) || theirs == own {
             return true;
         }
         // It has committed an override that is only in the log here, or the other way round; or it has missed the override,
         // and its log is the beginning of this one: it keeps what it has.
         let ahead = theirs.starts_with(own) && self.overrides_in_log().starts_with(theirs);
-        let is_part = self.tail.ballot_at(log.end) == Some(log.end_ballot);
-        let behind = own.starts_with(theirs) && (log.holds(&self.committed) || is_part);
+        let is_part = self.log.tail().ballot_at(log.end) == Some(log.end_ballot);
+        let behind = own.starts_with(theirs) && (log.holds(self.log.committed()) || is_part);
         ahead || behind
     }
 
@@ -169,8 +170,8 @@ impl Group {
     /// (rule 4). None: it knows of an override that this log lacks, so that this candidate is the one to yield.
     pub(crate) fn as_evidence(&self, from: Incarnation, promise: Promise) -> Option<Promise> {
         let log = &promise.summary;
-        let own = &self.committed.overrides;
-        let Some(theirs) = self.overrides_of(from) else {
+        let own = &self.log.committed().overrides;
+        let Some(theirs) = self.known().overrides_of(from) else {
             return Some(promise);
         };
         if self.is_of_own_branch(from, log) || planted(Mutant::OtherBranchElects) {
@@ -179,10 +180,10 @@ impl Group {
         let is_outvoted = self.outvotes_peer(from);
         if !own.starts_with(theirs) && !is_outvoted {
             // It is asked to lead if its log is the better one.
-            let better = log.last() > (self.tail.end_ballot(), self.tail.end());
+            let better = log.last() > self.log.last();
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }
-        if self.tail.may_go_on_from(log) && !is_outvoted {
+        if self.log.tail().may_go_on_from(log) && !is_outvoted {
             return Some(promise); // a member that has missed the override
         }
         Some(Promise {
@@ -195,16 +196,8 @@ impl Group {
         })
     }
 
-    pub(crate) fn overrides_of(&self, from: Incarnation) -> Option<&Vec<Uuid>> {
-        let status = self.peers.get(&from)?.status.as_ref()?;
-        Some(&status.overrides)
-    }
-
     /// The overrides in this log, committed or not.
     pub fn overrides_in_log(&self) -> Vec<Uuid> {
-        let mut overrides = self.committed.overrides.clone();
-        let later = self.tail.configurations(self.committed.position);
-        overrides.extend(later.filter_map(|(_, configuration)| configuration.override_id));
-        overrides
+        self.log.overrides()
     }
 }

@@ -24,12 +24,10 @@ impl Group {
                 incarnation,
             } => self.peer_up(replica, incarnation),
             Event::PeerDown { incarnation } => self.peer_down(incarnation),
-            Event::PeerDead { incarnation } => self.peer_dead(incarnation),
+            Event::PeerDead { incarnation } => self.peers.refused(incarnation),
             Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
             Event::Message { from, message } => self.message(from, message),
-            Event::Appended { position } => {
-                self.durable = self.durable.max(position.min(self.tail.end()))
-            }
+            Event::Appended { position } => self.log.flushed(position),
             Event::StagedUpTo { parcel, until } => self.staged_up_to(parcel, until),
             Event::Persisted { promised } => self.persisted(promised),
             Event::Tick => self.tick(late_ms),
@@ -38,7 +36,7 @@ impl Group {
             Event::SetWeight { weight } => self.set_weight(weight),
             Event::Joined { position, members } => {
                 // Who was removed since, and admitted again, has to join again.
-                if position >= self.configured_at {
+                if position >= self.log.configured_at() {
                     self.joined = members.into_iter().collect();
                 }
             }
@@ -54,10 +52,10 @@ impl Group {
         self.fetch_logged();
         // Committing a configuration can unlock ordering, and ordering in a group of one commits.
         loop {
-            let before = (self.tail.end(), self.committed.position);
+            let before = (self.log.tail().end(), self.log.committed().position);
             self.order();
             self.advance_commit();
-            if (self.tail.end(), self.committed.position) == before {
+            if (self.log.tail().end(), self.log.committed().position) == before {
                 break;
             }
         }
@@ -94,13 +92,12 @@ impl Group {
         if !self.plausible(from, &message) {
             return self.complain(from, &message);
         }
-        if self.is_foreign(from) {
+        if self.known().is_foreign(from) {
             return self.foreign_message(from, message);
         }
-        let Some(peer) = self.peers.get_mut(&from) else {
+        if !self.peers.heard(from, self.context.now()) {
             return;
-        };
-        peer.heard_at = self.context.now();
+        }
         if message.claims_office() && self.is_of_older_branch(from) {
             return self.tell_older_branch(from, &message);
         }

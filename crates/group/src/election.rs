@@ -78,7 +78,7 @@ impl Group {
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
             forced: None,
-            missed: missed.map(|sequencer| self.peers[&sequencer].replica),
+            missed: missed.and_then(|sequencer| self.peers.replica_of(sequencer)),
         });
         let electors = self.electors();
         self.send_all(electors, Message::PreVote { ballot });
@@ -88,14 +88,12 @@ impl Group {
     /// Everybody whose promise can count; by replica, since a restarted member promises as well.
     fn electors(&self) -> Vec<Incarnation> {
         let me = self.my_replica();
-        let peers = self
-            .peers
-            .iter()
-            .filter(|(_, peer)| peer.up && peer.replica != me && self.has_seat(peer.replica))
-            .filter(|(incarnation, peer)| {
-                !self.has_twin(peer.replica, **incarnation) || planted(Mutant::TwinsVote)
-            });
-        peers.map(|(incarnation, _)| *incarnation).collect()
+        let seated = (self.peers.connected())
+            .filter(|(_, peer)| peer.replica != me && self.log.has_seat(peer.replica));
+        let single = seated.filter(|(incarnation, peer)| {
+            !self.known().has_twin(peer.replica, *incarnation) || planted(Mutant::TwinsVote)
+        });
+        single.map(|(incarnation, _)| incarnation).collect()
     }
 
     /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
@@ -106,7 +104,7 @@ impl Group {
         };
         let forced = candidacy.forced.is_some();
         let giver = candidacy.promises.as_ref().and_then(|p| p.giver(replica));
-        let doubtful = giver.is_some_and(|giver| self.has_twin(replica, giver));
+        let doubtful = giver.is_some_and(|giver| self.known().has_twin(replica, giver));
         if !doubtful || planted(Mutant::TwinsVote) {
             return;
         }
@@ -136,7 +134,7 @@ impl Group {
     }
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
         if let Role::Candidate(candidacy) = &mut self.role {
@@ -171,7 +169,7 @@ impl Group {
             let may_win = !forgets || configuration.is_half(others) || by_evidence;
             may_win && configuration.is_majority(configuration.weight_of(granted))
         };
-        if self.in_every_configuration(enough) {
+        if self.log.in_every_configuration(enough) {
             let (number, missed) = (candidacy.ballot.number, candidacy.missed);
             self.ask_promises(number, None, missed);
         }
@@ -207,7 +205,7 @@ impl Group {
     }
 
     pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
         if let Role::Candidate(candidacy) = &self.role {
@@ -233,10 +231,8 @@ impl Group {
             return;
         }
         self.number_seen = self.number_seen.max(promised.number);
-        let seated = self
-            .peers
-            .get(&from)
-            .is_some_and(|peer| self.has_seat(peer.replica));
+        let replica = self.peers.replica_of(from);
+        let seated = replica.is_some_and(|replica| self.log.has_seat(replica));
         match &self.role {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
             Role::Sequencer(office) if seated && !office.closing => {
@@ -262,8 +258,8 @@ impl Group {
         // Whoever has the best log must lead, be it a restarted process whose admission is not
         // committed yet, or one that is leaving (it hands the office over again). Who was removed, by
         // a configuration that it has committed, could not lead: others have that log as well.
-        let seated = self.has_seat(self.my_replica());
-        let able = self.tail.end() > 0 && !self.gone && !self.is_overridden() && seated;
+        let seated = self.log.has_seat(self.my_replica());
+        let able = self.log.tail().end() > 0 && !self.gone && !self.is_overridden() && seated;
         let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
         if able && (forced.is_none() || self.has_room_for_override()) {
             // A candidate that leaves it to the better log says nothing of where the office sits well.
@@ -319,8 +315,14 @@ impl Group {
         let enough = match forced {
             Some(_) => {
                 let waited = self.context.now() >= candidacy.started_at + FORCED_WAIT_MS;
-                let promised = |e: &Incarnation| promises.giver(self.peers[e].replica).is_some();
-                waited || self.electors().iter().all(promised)
+                let replica = |elector: &Incarnation| self.peers.replica_of(*elector);
+                let mut asked = self
+                    .electors()
+                    .iter()
+                    .filter_map(replica)
+                    .collect::<Vec<_>>();
+                asked.retain(|replica| promises.giver(*replica).is_none());
+                waited || asked.is_empty()
             }
             None => promises.elect(&promises.required_configurations()),
         };
@@ -334,7 +336,7 @@ impl Group {
         let required = promises.required_configurations();
         // The own promise is among them if this log can be gone on with, which has not changed since.
         let is_usable = promises.giver(self.my_replica()).is_some();
-        let own = is_usable.then(|| (self.tail.end_ballot(), self.tail.end()));
+        let own = is_usable.then(|| self.log.last());
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
@@ -347,10 +349,10 @@ impl Group {
     /// True if a view that may be in force has this name in the replica's seat. Nothing is ordered under other names
     /// (rule 9).
     fn is_seated(&self, replica: ReplicaId, name: Incarnation) -> bool {
-        let later = self.tail.configurations(self.committed.position);
+        let later = self.log.uncommitted();
         let mut all = later
             .map(|(_, later)| later)
-            .chain([&self.committed.configuration]);
+            .chain([&self.log.committed().configuration]);
         all.any(|c| {
             c.member(name)
                 .is_some_and(|member| member.replica == replica)
@@ -380,16 +382,21 @@ impl Group {
         let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
             return; // `count_promises` has just seen it
         };
-        let commit = promises.commit().max(self.committed.position);
+        let commit = promises.commit().max(self.log.committed().position);
         let withdrawn = promises.withdrawn(|replica, name| self.is_seated(replica, name));
         let is_void = |entry: &&Entry| {
             let id = entry.submission().filter(|id| withdrawn.contains(id));
-            id.is_some_and(|id| promises.exclude_commit(entry.position, id, &required, &self.tail))
+            id.is_some_and(|id| {
+                promises.exclude_commit(entry.position, id, &required, self.log.tail())
+            })
         };
-        let above = self.tail.above(commit);
+        let above = self.log.tail().above(commit);
         let void = above.filter(|_| !planted(Mutant::WithdrawnKept));
         let void: BTreeSet<Position> = void.filter(is_void).map(|entry| entry.position).collect();
-        if let Some(first) = void.first().filter(|first| **first <= self.tail.left()) {
+        if let Some(first) = void
+            .first()
+            .filter(|first| **first <= self.log.tail().left())
+        {
             self.read_left_from = Some(*first);
             self.role = Role::Candidate(candidacy);
             return;

@@ -12,7 +12,7 @@ impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
         let missed = self.context.now() >= self.sequencer_heard_at + self.patience_ms()
-            || self.is_dead(self.promised.replica)
+            || self.peers.is_dead(self.promised.replica)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.promised.replica != self.my_replica();
         let granted =
@@ -26,7 +26,7 @@ impl Group {
     }
 
     pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
         if ballot.replica != replica || self.may_be_a_copy() {
@@ -45,25 +45,25 @@ impl Group {
     }
 
     fn missing_majority(&self) -> bool {
-        !self.hears_majority(
+        !self.known().hears_majority(
             self.context.config().office_timeout_ms,
-            &self.committed.configuration,
+            &self.log.committed().configuration,
         )
     }
 
     pub(crate) fn own_promise(&self, ballot: Ballot) -> Promise {
-        let committed = &self.committed;
+        let committed = self.log.committed();
         let mut configurations = Vec::new();
         if !committed.configuration.members.is_empty() {
             // The committed one stands for its position or any later one up to the commit point.
             configurations.push((committed.position, committed.configuration.clone()));
         }
-        let later = self.tail.configurations(committed.position);
+        let later = self.log.uncommitted();
         configurations
             .extend(later.map(|(position, configuration)| (position, configuration.clone())));
         Promise {
             ballot,
-            summary: self.tail.summary(committed.position),
+            summary: self.log.summary(),
             configurations,
             amnesiac: self.amnesiac,
             lost_views: self.has_lost_views(),
@@ -89,7 +89,7 @@ impl Group {
         self.reads.restart();
         self.out.push(Action::Persist(HardState {
             promised: ballot,
-            configuration: self.committed.configuration.clone(),
+            configuration: self.log.committed().configuration.clone(),
         }));
     }
 
@@ -114,7 +114,7 @@ impl Group {
             }
         }
         self.count_promises();
-        let peers = self.peers.keys().copied().collect();
+        let peers = self.peers.names();
         self.tell_expectation(peers);
         self.pursue_founding();
     }

@@ -125,7 +125,9 @@ impl Group {
     /// Called by the tick: how long a majority has waited for the others.
     pub(crate) fn watch_evidence(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
-        let here = self.in_every_configuration(|c| self.hears_majority(timeout_ms, c));
+        let here = self
+            .log
+            .in_every_configuration(|c| self.known().hears_majority(timeout_ms, c));
         if self.standing != Standing::NonPrimary || !here && !planted(Mutant::MinorityReforms) {
             self.evidence_since = self.context.now();
         }
@@ -133,8 +135,8 @@ impl Group {
 
     /// Others who have gone on, by an operator's word maybe, would have been heard by now (rule 11), and none was.
     pub(crate) fn has_heard_around(&self) -> bool {
-        let history = self.committed.history;
-        let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        let history = self.log.committed().history;
+        let mut statuses = self.peers.statuses();
         let waited =
             self.context.now() >= self.evidence_since + self.context.config().suspect_timeout_ms;
         waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
@@ -149,8 +151,9 @@ impl Group {
 
     /// The same, and everybody who is here has promised.
     pub(crate) fn has_waited_for_evidence(&self) -> bool {
-        let voters = || self.latest().members.iter().filter(|m| m.weight > 0);
-        let here = |m: &Member| m.replica == self.my_replica() || self.voice(m.replica).is_some();
+        let voters = || self.log.latest().members.iter().filter(|m| m.weight > 0);
+        let here =
+            |m: &Member| m.replica == self.my_replica() || self.known().voice(m.replica).is_some();
         // Who is here is asked, however late.
         let mut late = voters().filter(|m| here(m) && !self.has_promised_me(m.replica));
         self.wants_no_more_evidence() && late.next().is_none()
@@ -220,22 +223,26 @@ impl Group {
 
     /// This log holds every override that the promiser knows of.
     fn knows_branch_of(&self, giver: Incarnation, promise: &Promise) -> bool {
-        let own = self.overrides_in_log();
+        let own = self.log.overrides();
         self.branch_of(giver, promise)
             .iter()
             .all(|id| own.contains(id))
     }
 
     fn shares_branch_with(&self, giver: Incarnation, promise: &Promise) -> bool {
-        self.branch_of(giver, promise) == self.overrides_in_log()
+        self.branch_of(giver, promise) == self.log.overrides()
     }
 
     /// The overrides in the promiser's log.
     fn branch_of(&self, giver: Incarnation, promise: &Promise) -> Vec<Uuid> {
         if giver == self.me() {
-            return self.overrides_in_log();
+            return self.log.overrides();
         }
-        let mut overrides = self.overrides_of(giver).cloned().unwrap_or_default();
+        let mut overrides = self
+            .known()
+            .overrides_of(giver)
+            .cloned()
+            .unwrap_or_default();
         let in_log = promise.configurations.iter().map(|(_, c)| c);
         for id in in_log.filter_map(|configuration| configuration.override_id) {
             if !overrides.contains(&id) {
@@ -262,7 +269,7 @@ impl Group {
             Best::Log(_) => format!(
                 "with the write-set log of this node, the best of all, and no database is ahead of what is known to be \
                  committed there. Acknowledged commits above position {} of that log are lost",
-                self.tail.end()
+                self.log.tail().end()
             ),
             Best::Database(_, seqno) => format!(
                 "with the database of this node, which is ahead of all logs, at seqno {seqno}. Acknowledged commits above that \
@@ -295,7 +302,7 @@ impl Group {
         anew.number_seen = self.number_seen;
         anew.heartbeat_at = self.heartbeat_at;
         anew.counters = self.counters;
-        anew.left_number = self.latest().number;
+        anew.left_number = self.log.latest().number;
         std::mem::swap(&mut anew.peers, &mut self.peers);
         std::mem::swap(&mut anew.complaints, &mut self.complaints);
         std::mem::swap(&mut anew.out, &mut self.out);

@@ -69,7 +69,7 @@ impl Group {
     }
 
     pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
-        let Some(peer) = self.peers.get(&member) else {
+        let Some(peer) = self.peers.get(member) else {
             return; // whoever sent a summary has been looked up
         };
         let forked = !self.is_of_own_branch(member, summary);
@@ -77,26 +77,24 @@ impl Group {
         let next = if summary.end == 0 || forked {
             0
         } else {
-            self.tail.matching(summary) + 1
+            self.log.tail().matching(summary) + 1
         };
         let replica = peer.replica;
-        if self.has_twin(replica, member) {
+        if self.known().has_twin(replica, member) {
             return;
         }
         // A seat may need the word of its restarted process before that one is admitted (rule 14).
-        let seated = self.has_seat(replica);
+        let seated = self.log.has_seat(replica);
         let told = self.own_ack();
         if let Role::Sequencer(office) = &mut self.role {
             if seated {
-                let known = self.acks.get(&replica);
-                let known = known.filter(|a| a.incarnation == member && a.ballot == self.promised);
-                let acked = known.map_or(0, |ack| ack.position);
+                let acked = self.acks.of_process(replica, member, self.promised);
                 let progress = Progress {
                     acked,
                     ..Progress::from(replica, next, told)
                 };
                 office.progress.insert(member, progress);
-                if next > self.tail.end() {
+                if next > self.log.tail().end() {
                     self.confirm(member);
                 }
             } else {
@@ -109,11 +107,11 @@ impl Group {
     fn confirm(&mut self, member: Incarnation) {
         let append = Append {
             ballot: self.promised,
-            prev_position: self.tail.end(),
-            prev_ballot: self.tail.end_ballot(),
+            prev_position: self.log.tail().end(),
+            prev_ballot: self.log.tail().end_ballot(),
             entries: Vec::new(),
             ack: self.own_ack(),
-            commit: self.committed.position,
+            commit: self.log.committed().position,
         };
         self.send(member, Message::Append(append));
     }
@@ -137,7 +135,7 @@ impl Group {
         let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
         if let Role::Sequencer(office) = &self.role {
             for (member, progress) in &office.progress {
-                if progress.next <= self.tail.end()
+                if progress.next <= self.log.tail().end()
                     && progress.ahead_bytes < self.context.config().window_bytes
                 {
                     due.entry(progress.next).or_default().push(*member);
@@ -152,7 +150,7 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return None;
         };
-        let first = self.tail.first();
+        let first = self.log.tail().first();
         let due = self.members_to_feed();
         let is_due = due.range(1..first).next().is_some();
         is_due.then_some(office.log_read_at.max(self.context.now()) + 1)
@@ -166,8 +164,8 @@ impl Group {
         log: &dyn LogReader,
     ) {
         let mut sent_bytes = 0;
-        while next <= self.tail.end() && sent_bytes < self.context.config().window_bytes {
-            if next > 0 && next < self.tail.first() && !self.may_read_log() {
+        while next <= self.log.tail().end() && sent_bytes < self.context.config().window_bytes {
+            if next > 0 && next < self.log.tail().first() && !self.may_read_log() {
                 break;
             }
             let prev = next.checked_sub(1);
@@ -197,7 +195,7 @@ impl Group {
                 prev_ballot,
                 entries,
                 ack: self.own_ack(),
-                commit: self.committed.position,
+                commit: self.log.committed().position,
             });
             self.send_all(members.clone(), message);
             next = last + 1;
@@ -217,7 +215,8 @@ impl Group {
     /// Tells members which of their entries the sequencer holds by now: where it flushes its log, that is not what their
     /// order records said, and often it is the vote that they wait for.
     pub(crate) fn tell_own_ack(&mut self) {
-        let (position, ballot, commit) = (self.own_ack(), self.promised, self.committed.position);
+        let (position, ballot, commit) =
+            (self.own_ack(), self.promised, self.log.committed().position);
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
@@ -264,8 +263,8 @@ impl Group {
     ) -> Result<(Vec<WireEntry>, usize), NotNow> {
         let thresholds = &self.context.config().thresholds;
         let most = next + thresholds.append_entries.max(1) - 1;
-        if next < self.tail.first() {
-            let last = most.min(self.tail.first() - 1);
+        if next < self.log.tail().first() {
+            let last = most.min(self.log.tail().first() - 1);
             if log
                 .len_bytes(next)
                 .is_some_and(|bytes| self.is_large(bytes))
@@ -283,7 +282,7 @@ impl Group {
         }
         let mut entries = Vec::new();
         let mut bytes = 0;
-        for entry in self.tail.above(next - 1) {
+        for entry in self.log.tail().above(next - 1) {
             let (wire, size_bytes) = self.wire(entry, fresh);
             let is_full = bytes + size_bytes > thresholds.append_bytes;
             if entry.position > most || is_full && !entries.is_empty() {
@@ -313,10 +312,10 @@ impl Group {
     }
 
     fn ballot_of(&self, position: Position, log: &dyn LogReader) -> Result<Option<Ballot>, NotNow> {
-        if position == self.committed.position {
-            return Ok(Some(self.committed.ballot));
+        if position == self.log.committed().position {
+            return Ok(Some(self.log.committed().ballot));
         }
-        match self.tail.ballot_at(position) {
+        match self.log.tail().ballot_at(position) {
             Some(ballot) => Ok(Some(ballot)),
             None => Ok(log.head(position)?.map(|head| head.entry.ballot)),
         }
@@ -324,11 +323,11 @@ impl Group {
 
     /// Members whose logs end below everything that can be read here begin anew at the commit point.
     fn install_at(&mut self, members: Vec<Incarnation>) {
-        if self.committed.position == 0 {
+        if self.log.committed().position == 0 {
             return; // nothing is committed: every log begins at the start
         }
-        let checkpoint = self.committed.clone();
-        let intact_at = self.tail.end();
+        let checkpoint = self.log.committed().clone();
+        let intact_at = self.log.tail().end();
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };

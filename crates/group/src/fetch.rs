@@ -117,7 +117,7 @@ impl Group {
 
     pub(crate) fn ask_parts(&mut self, fetch: &mut Fetch) {
         let part = self.context.config().part_bytes;
-        let peer = self.peers.get(&fetch.from);
+        let peer = self.peers.get(fetch.from);
         let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.context.now()));
         let ahead = parts_ahead(trip_us.unwrap_or_default());
         let until = fetch.kept.saturating_add(ahead * part);

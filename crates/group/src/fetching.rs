@@ -96,7 +96,7 @@ impl Group {
 
     /// A member offers a parcel, and says which of its older ones are not wanted any more.
     pub(crate) fn offered(&mut self, from: Incarnation, oldest: u64, parcel: Option<Parcel>) {
-        if self.latest().member(from).is_none() {
+        if self.log.latest().member(from).is_none() {
             return;
         }
         self.forget_parcels(|id, fetch| {

@@ -8,7 +8,6 @@ use crate::event::{Action, Delivery};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
 use crate::message::{Append, Message, WireBody, WireEntry};
-use crate::tail::Tail;
 
 /// A hole in the order is asked for after this time: its payload may just be slower than its order.
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
@@ -30,12 +29,12 @@ impl WireEntry {
 impl Group {
     /// The connected process that holds (or seeks) the office of the promised ballot.
     pub(crate) fn sequencer(&self) -> Option<Incarnation> {
-        self.voice(self.promised.replica)
+        self.known().voice(self.promised.replica)
     }
 
     /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
     pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
-        let Some(peer) = self.peers.get(&from) else {
+        let Some(peer) = self.peers.get(from) else {
             return false; // `message` has looked it up
         };
         if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
@@ -73,13 +72,13 @@ impl Group {
         self.counters.summaries_sent += 1;
         let message = Message::Summary {
             ballot: self.promised,
-            summary: self.tail.summary(self.committed.position),
+            summary: self.log.summary(),
         };
         self.send(sequencer, message);
     }
 
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
-        let follows = self.tail.ballot_at(append.prev_position) == Some(append.prev_ballot);
+        let follows = self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
         if self.lacks_own_override(from) && !follows {
             return;
         }
@@ -94,13 +93,13 @@ impl Group {
         let expected = self
             .incoming
             .back()
-            .map_or(self.tail.end(), |entry| entry.position);
-        let prev_known = append.prev_position <= self.committed.position
+            .map_or(self.log.tail().end(), |entry| entry.position);
+        let prev_known = append.prev_position <= self.log.committed().position
             || self
                 .incoming
                 .iter()
                 .any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
-            || self.tail.ballot_at(append.prev_position) == Some(append.prev_ballot);
+            || self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
         if append.prev_position > expected || !prev_known {
             self.ask_catch_up(from);
             return;
@@ -120,7 +119,7 @@ impl Group {
             |entry: &WireEntry| matches!(entry.body, WireBody::Full(Body::Configuration(_)));
         let mut pending = match entries.iter().any(is_configuration) {
             true => {
-                let logged = self.tail.configurations(self.committed.position).count();
+                let logged = self.log.uncommitted().count();
                 logged + self.incoming.iter().filter(|e| is_configuration(e)).count()
             }
             false => 0,
@@ -154,12 +153,12 @@ impl Group {
     fn contradicted_at(&self, append: &Append) -> Option<Position> {
         let prev = (append.prev_position, append.prev_ballot);
         let entries = append.entries.iter().map(|e| (e.position, e.ballot));
-        let fixed = self.committed.position.max(self.agreed);
+        let fixed = self.log.committed().position.max(self.agreed);
         let mut links = std::iter::once(prev)
             .chain(entries)
             .take_while(|(position, _)| *position <= fixed);
         let differs = |&(position, ballot): &(Position, Ballot)| {
-            let known = self.tail.ballot_at(position);
+            let known = self.log.tail().ballot_at(position);
             known.is_some_and(|known| known != ballot)
         };
         links.find(differs).map(|(position, _)| position)
@@ -183,17 +182,17 @@ impl Group {
 
     /// Puts an order record in its place; what conflicts with it is dropped. False: there is no room for it.
     fn take_order(&mut self, entry: WireEntry) -> bool {
-        if entry.position <= self.committed.position {
+        if entry.position <= self.log.committed().position {
             return true;
         }
-        if let Some(known) = self.tail.ballot_at(entry.position) {
+        if let Some(known) = self.log.tail().ballot_at(entry.position) {
             if known == entry.ballot {
                 return true;
             }
             self.truncate(entry.position - 1);
             self.incoming.clear();
         }
-        let first = self.tail.end() + 1;
+        let first = self.log.tail().end() + 1;
         let index = (entry.position - first) as usize;
         match self.incoming.get(index) {
             Some(known) if known.ballot == entry.ballot => {
@@ -230,7 +229,7 @@ impl Group {
 
     /// Appends what is complete; stops at the first hole.
     pub(crate) fn take_payloads(&mut self) {
-        let before = self.tail.end();
+        let before = self.log.tail().end();
         while let Some(front) = self.incoming.front() {
             let body = match &front.body {
                 WireBody::Full(body) => body.clone(),
@@ -267,7 +266,7 @@ impl Group {
         }
         if self.incoming.is_empty() {
             self.hole_since = None;
-        } else if self.tail.end() > before || self.hole_since.is_none() {
+        } else if self.log.tail().end() > before || self.hole_since.is_none() {
             self.hole_since = Some(self.context.now());
         }
     }
@@ -288,18 +287,18 @@ impl Group {
     /// The sequencer, if it has said that it holds the office of the promised ballot.
     pub(crate) fn sequencer_in_office(&self) -> Option<Incarnation> {
         let sequencer = self.sequencer()?;
-        let status = self.peers[&sequencer].status.as_ref()?;
+        let status = self.peers.status_of(sequencer)?;
         (status.sequencer && status.ballot == self.promised).then_some(sequencer)
     }
 
     /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log
     /// lags behind. None: no sequencer was heard of late.
     pub fn known_commit(&self) -> Option<Position> {
-        let commit = self.committed.position;
+        let commit = self.log.committed().position;
         if self.is_sequencer() {
             return Some(commit);
         }
-        let peer = self.peers.get(&self.sequencer_in_office()?)?;
+        let peer = self.peers.get(self.sequencer_in_office()?)?;
         let is_heard =
             self.context.now() <= peer.heard_at + self.context.config().office_timeout_ms;
         let status = peer.status.as_ref().filter(|_| is_heard)?;
@@ -317,19 +316,19 @@ impl Group {
         // A log that an override has forked gives way whatever its length (rule 11).
         let own = self.binding_overrides();
         let is_continued = checkpoint.overrides.starts_with(own);
-        let forked = is_continued && checkpoint.overrides != self.committed.overrides;
-        let history = self.committed.history;
+        let forked = is_continued && checkpoint.overrides != self.log.committed().overrides;
+        let history = self.log.committed().history;
         if !history.is_nil() && checkpoint.history != history
             || !is_continued
             || !self.accept_ballot(from, ballot)
-            || (checkpoint.position <= self.committed.position && !forked)
+            || (checkpoint.position <= self.log.committed().position && !forked)
                 && !planted(Mutant::InstallGoesBack)
         {
             return;
         }
         // What was acknowledged in this ballot is held as long as it lasts (rule 1).
         if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
-            if self.tail.ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
+            if self.log.tail().ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
                 return self.keep_log(checkpoint.position, intact_at);
             }
             if checkpoint.position <= self.agreed_end() && !forked {
@@ -342,8 +341,6 @@ impl Group {
         self.lost_views = true;
         self.forked = false;
         self.primary_heard_at = self.context.now();
-        self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
-        self.durable = checkpoint.position;
         self.incoming.clear();
         self.summary_sent_at = None;
         self.left_number = match forked {
@@ -351,8 +348,7 @@ impl Group {
             // A view that was never committed was not left.
             false => self.left_number.min(checkpoint.configuration.number),
         };
-        self.committed = checkpoint.clone();
-        self.configured_at = checkpoint.position;
+        self.log.begin_at(&checkpoint);
         self.joined.clear();
         self.intact_at = Some(intact_at);
         self.matched = true;
@@ -391,13 +387,13 @@ impl Group {
         if self.persisted < self.promised {
             return 0;
         }
-        self.durable.min(self.agreed_end())
+        self.log.durable().min(self.agreed_end())
     }
 
     /// Where the part of the own log ends that the promised ballot's sequencer stands for.
     pub(crate) fn agreed_end(&self) -> Position {
         if matches!(self.role, Role::Sequencer(_)) {
-            self.tail.end()
+            self.log.tail().end()
         } else if self.matched {
             let unknown_too = planted(Mutant::SuffixAcknowledged);
             let agreed = if unknown_too {
@@ -405,7 +401,7 @@ impl Group {
             } else {
                 self.agreed
             };
-            self.tail.end().min(agreed)
+            self.log.tail().end().min(agreed)
         } else {
             0
         }
@@ -435,7 +431,7 @@ impl Group {
         let message = Message::Ack {
             ballot: self.promised,
             position,
-            commit: self.committed.position,
+            commit: self.log.committed().position,
         };
         self.send_all(to, message);
     }
@@ -445,8 +441,8 @@ impl Group {
     /// by themselves, so the third's word changes nothing (heartbeats carry it anyway).
     fn acks_matter_to(&self, sequencer: Incarnation) -> Vec<Incarnation> {
         let me = self.me();
-        let latest = self.latest();
-        let pending = self.uncommitted().is_some();
+        let latest = self.log.latest();
+        let pending = self.log.uncommitted().next().is_some();
         let office = latest.member(sequencer).map_or(0, |m| u64::from(m.weight));
         if latest.member(me).is_none_or(|m| m.weight == 0) && !pending {
             return Vec::new();

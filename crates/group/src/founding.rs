@@ -35,7 +35,7 @@ impl Group {
         self.context.config().expect > 0
             && has_place
             && self.standing == Standing::Outside
-            && self.committed.history.is_nil()
+            && self.log.committed().history.is_nil()
     }
 
     pub(crate) fn listed(&mut self, members: Vec<Incarnation>, missing: Vec<String>) {
@@ -47,9 +47,7 @@ impl Group {
 
     pub(crate) fn expects(&mut self, from: Incarnation, nodes: u32, promised: Ballot) {
         self.number_seen = self.number_seen.max(promised.number);
-        if let Some(peer) = self.peers.get_mut(&from) {
-            peer.expects = Some(Expects { nodes, promised });
-        }
+        self.peers.expects(from, Expects { nodes, promised });
         self.pursue_founding();
     }
 
@@ -87,7 +85,7 @@ impl Group {
             let status = peer.status.as_ref();
             status.is_some_and(|s| s.history.is_nil() && s.standing == Standing::Outside)
         };
-        self.peers.values().any(|peer| peer.up && !blank(peer))
+        self.peers.connected().any(|(_, peer)| !blank(peer))
     }
 
     /// The replicas that are to found the cluster together, this one among them; None: not all of them
@@ -99,7 +97,7 @@ impl Group {
             if *incarnation == self.me() {
                 return Some(self.my_replica());
             }
-            let peer = self.peers.get(incarnation).filter(|peer| peer.up)?;
+            let peer = self.peers.get(*incarnation).filter(|peer| peer.up)?;
             let said = peer.expects.filter(|said| said.nodes == nodes);
             said.map(|_| peer.replica)
         };
@@ -110,7 +108,7 @@ impl Group {
 
     /// The ballot that this blank replica was heard to have promised.
     fn promised_by(&self, replica: ReplicaId) -> Option<Ballot> {
-        let peer = self.peers.get(&self.voice(replica)?)?;
+        let peer = self.known().speaker(replica)?.1;
         peer.expects.map(|said| said.promised)
     }
 
@@ -196,7 +194,7 @@ impl Group {
 
     fn what_founding_waits_for(&self) -> String {
         let nodes = self.context.config().expect;
-        let up = || self.peers.values().filter(|peer| peer.up);
+        let up = || self.peers.connected().map(|(_, peer)| peer);
         let history = up().find_map(|peer| peer.status.as_ref().map(|s| s.history));
         if let Some(history) = history.filter(|history| !history.is_nil()) {
             return format!(

@@ -1,9 +1,10 @@
 //! The state machine's state, and what all of its parts share. Where its events come in: dispatch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::acks::Acks;
 use crate::checkpoint::Checkpoint;
 use crate::complaints::Complaints;
 use crate::config::Config;
@@ -16,17 +17,18 @@ use crate::fetching::Fetching;
 use crate::founding::Listed;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::incoming::Incoming;
+use crate::known::{Known, known};
 use crate::leaving::Leaving;
+use crate::log::Log;
 use crate::message::{Message, Standing};
 use crate::office::Office;
-use crate::peer::{Peer, PeerAck};
+use crate::peers::Peers;
 use crate::read::Reads;
 use crate::reminder::Reminder;
 use crate::serving::Serving;
 use crate::split::Fork;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
-use crate::tail::Tail;
 
 /// What this member does in the group. A step that ends a borrow of it matches on it again; the
 /// other arm of such a second match is not reached.
@@ -53,11 +55,7 @@ pub struct Group {
     /// It began with a log, and was in no view yet since.
     pub(crate) resumed: bool,
 
-    // The log.
-    pub(crate) tail: Tail,
-    pub(crate) committed: Checkpoint,
-    pub(crate) durable: Position,
-
+    pub(crate) log: Log,
     pub(crate) role: Role,
     pub(crate) standing: Standing,
     /// The sequencer's log and this one have met, in the promised ballot.
@@ -76,9 +74,9 @@ pub struct Group {
     pub(crate) gave_way: bool,
     /// The last one committed while this process looked on.
     pub(crate) fork: Option<Fork>,
-    pub(crate) peers: BTreeMap<Incarnation, Peer>,
+    pub(crate) peers: Peers,
     pub(crate) listed: Listed,
-    pub(crate) acks: BTreeMap<ReplicaId, PeerAck>,
+    pub(crate) acks: Acks,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: Incoming,
     pub(crate) submissions: Submissions,
@@ -92,8 +90,6 @@ pub struct Group {
     pub(crate) reads: Reads,
     /// Members that the replicated state calls joined.
     pub(crate) joined: BTreeSet<Incarnation>,
-    /// Position of the configuration in force.
-    pub(crate) configured_at: Position,
     pub(crate) leaving: Option<Leaving>,
     /// Has left for good: it never asks to be admitted again under this incarnation.
     pub(crate) gone: bool,
@@ -163,9 +159,7 @@ impl Group {
             lost_views: recovered.lost_views || recovered.log.is_none(),
             intact_at: None,
             resumed: false,
-            tail: Tail::default(),
-            committed: Checkpoint::default(),
-            durable: 0,
+            log: Log::default(),
             role: Role::Follower,
             standing: Standing::Outside,
             matched: false,
@@ -176,9 +170,9 @@ impl Group {
             known_overrides: Vec::new(),
             gave_way: false,
             fork: None,
-            peers: BTreeMap::new(),
+            peers: Peers::default(),
             listed: Listed::default(),
-            acks: BTreeMap::new(),
+            acks: Acks::default(),
             incoming: Incoming::default(),
             submissions: Submissions::default(),
             withdrawn_before: recovered.lasting.withdrawn.clone(),
@@ -187,7 +181,6 @@ impl Group {
             serving: Serving::default(),
             reads: Reads::default(),
             joined: BTreeSet::new(),
-            configured_at: 0,
             leaving: None,
             gone: false,
             sequencer_heard_at: now,
@@ -220,6 +213,11 @@ impl Group {
 
     // ---- what the parts share ----
 
+    /// What every part may read.
+    pub(crate) fn known(&self) -> Known<'_> {
+        known!(self)
+    }
+
     pub(crate) fn me(&self) -> Incarnation {
         self.context.me()
     }
@@ -228,43 +226,8 @@ impl Group {
         self.context.my_replica()
     }
 
-    /// The newest configuration in the log, committed or not.
-    pub(crate) fn latest(&self) -> &Configuration {
-        self.tail
-            .configurations(self.committed.position)
-            .last()
-            .map_or(&self.committed.configuration, |(_, configuration)| {
-                configuration
-            })
-    }
-
-    /// The uncommitted configuration in the log, if there is one.
-    pub(crate) fn uncommitted(&self) -> Option<(Position, &Configuration)> {
-        self.tail.configurations(self.committed.position).last()
-    }
-
-    /// The committed configuration and every later one in the log: what is ordered now needs a
-    /// majority of each (rule 3).
-    pub(crate) fn in_every_configuration(&self, holds: impl Fn(&Configuration) -> bool) -> bool {
-        if planted(Mutant::OutdatedViewElects) {
-            return holds(&self.committed.configuration);
-        }
-        if planted(Mutant::TwoPendingViews) {
-            return holds(self.latest());
-        }
-        let mut later = self.tail.configurations(self.committed.position);
-        holds(&self.committed.configuration) && later.all(|(_, configuration)| holds(configuration))
-    }
-
-    /// True if the replica's word may be needed: as long as a configuration without it is not
-    /// committed, that of the one before counts too (rule 3).
-    pub(crate) fn has_seat(&self, replica: ReplicaId) -> bool {
-        self.latest().replica(replica).is_some()
-            || self.committed.configuration.replica(replica).is_some()
-    }
-
     pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
-        if self.peers.get(&to).is_some_and(|peer| peer.up) {
+        if self.peers.is_up(to) {
             self.out.push(Action::Send {
                 to: vec![to],
                 message,
@@ -275,7 +238,7 @@ impl Group {
     pub(crate) fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
         let to: Vec<_> = to
             .into_iter()
-            .filter(|peer| self.peers.get(peer).is_some_and(|p| p.up))
+            .filter(|peer| self.peers.is_up(*peer))
             .collect();
         if !to.is_empty() {
             self.out.push(Action::Send { to, message });
@@ -291,7 +254,7 @@ impl Group {
 
     /// True if this member's own vote is a majority of its last view: it serves without the others.
     pub fn is_majority_alone(&self) -> bool {
-        let view = &self.committed.configuration;
+        let view = &self.log.committed().configuration;
         view.is_majority(view.weight_of(|m| m.replica == self.my_replica()))
     }
 
@@ -306,12 +269,12 @@ impl Group {
             true => self.me(),
             false => self.sequencer_in_office()?,
         };
-        self.latest().member(holder)
+        self.log.latest().member(holder)
     }
 
     /// Last committed configuration.
     pub fn configuration(&self) -> &Configuration {
-        &self.committed.configuration
+        &self.log.committed().configuration
     }
 
     /// True until a process that began with a log is in a view again.
@@ -331,22 +294,22 @@ impl Group {
 
     /// State at the commit point.
     pub fn checkpoint(&self) -> &Checkpoint {
-        &self.committed
+        self.log.committed()
     }
 
     /// Commit point.
     pub fn commit(&self) -> Position {
-        self.committed.position
+        self.log.committed().position
     }
 
     /// Bytes of the payloads at the log's end that are in memory. Counts them.
     pub fn payload_bytes(&self) -> usize {
-        self.tail.payload_bytes()
+        self.log.tail().payload_bytes()
     }
 
     /// Log end.
     pub fn end(&self) -> Position {
-        self.tail.end()
+        self.log.tail().end()
     }
 
     /// The ballot in force here.
@@ -356,7 +319,7 @@ impl Group {
 
     /// Cluster uuid; nil before the first view.
     pub fn history(&self) -> Uuid {
-        self.committed.history
+        self.log.committed().history
     }
 
     /// Counts since the start.

@@ -39,8 +39,8 @@ impl Group {
             return;
         };
         let me = self.me();
-        let reachable = |m: &&Member| self.peers.get(&m.incarnation).is_some_and(|p| p.up);
-        let members = self.latest().members.iter();
+        let reachable = |m: &&Member| self.peers.is_up(m.incarnation);
+        let members = self.log.latest().members.iter();
         let voters = members.filter(|m| m.incarnation != me && m.weight > 0);
         let voters: Vec<_> = (voters.filter(reachable).map(|m| m.incarnation)).collect();
         if self.standing != Standing::Primary || voters.is_empty() {
@@ -71,10 +71,10 @@ impl Group {
         };
         office.closing = true;
         let office = &*office;
-        let end = self.tail.end();
+        let end = self.log.tail().end();
         let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
         let willing = |m: &Incarnation| {
-            let status = self.peers.get(m).and_then(|peer| peer.status.as_ref());
+            let status = self.peers.status_of(*m);
             status.is_none_or(|status| status.outlook.wish != Wish::Never)
         };
         let standing = |m: &Incarnation| {
@@ -102,14 +102,11 @@ impl Group {
         if let Role::Sequencer(office) = &self.role {
             // It took over a log that ends with its own removal: the office goes to a member, or to
             // the process that has restarted on its data directory.
-            let members = &self.committed.configuration;
+            let members = &self.log.committed().configuration;
             let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
-            let voters = self
-                .peers
-                .iter()
-                .filter(|(_, peer)| peer.up && votes(peer.replica));
+            let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
             let best = voters
-                .map(|(incarnation, _)| *incarnation)
+                .map(|(incarnation, _)| incarnation)
                 .max_by_key(|incarnation| office.acked(*incarnation));
             self.role = Role::Follower;
             self.matched = false;
@@ -126,7 +123,7 @@ impl Group {
         } else {
             self.declare_non_primary();
             // Any later view that seats it is its way back, also one that its log holds already.
-            self.left_number = self.committed.configuration.number;
+            self.left_number = self.log.committed().configuration.number;
         }
     }
 }

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acks;
 mod branches;
 mod checkpoint;
 mod codec;
@@ -41,9 +42,11 @@ pub mod fuzzing;
 mod group;
 mod ids;
 mod incoming;
+mod known;
 mod lasting;
 mod leaving;
 mod limits;
+mod log;
 mod log_reader;
 mod logged;
 mod membership;
@@ -57,6 +60,7 @@ mod office;
 mod overriding;
 mod own_log;
 mod peer;
+mod peers;
 mod placement;
 mod plausible;
 mod promises;

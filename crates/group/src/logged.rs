@@ -48,7 +48,7 @@ impl Group {
     /// Fetches what the first order records lack from the sequencer's log, unless it is on its way from
     /// its origin.
     pub(crate) fn fetch_logged(&mut self) {
-        let first = self.tail.end() + 1;
+        let first = self.log.tail().end() + 1;
         let last = first + self.incoming.len() as Position;
         let is_needless = |position: &Position| !(first..last).contains(position);
         let logged = self.fetching.logged.keys().copied();
@@ -117,7 +117,7 @@ impl Group {
         };
         let mut fetches = self.fetching.of_origin(id.incarnation);
         let up = |peer: &Peer| peer.up;
-        self.peers.get(&id.incarnation).is_some_and(up)
+        self.peers.get(id.incarnation).is_some_and(up)
             && fetches.any(|fetch| {
                 let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
                 let may_be = submitted.is_none_or(|number| number == id.number);

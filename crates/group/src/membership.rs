@@ -46,8 +46,6 @@ impl Group {
             voter: true,
             ..self.context.config().me.clone()
         };
-        self.committed.history = history;
-        self.committed.overrides = overrides;
         // The founder needs nobody's vote for its first view.
         let mut founded = Configuration {
             number: self.left_number,
@@ -55,7 +53,7 @@ impl Group {
             ..Configuration::default()
         };
         founded.ensure_vote(self.my_replica());
-        self.committed.configuration = founded.clone();
+        self.log.found(history, overrides, founded.clone());
         self.amnesiac = false;
         let number = self.promised.number + 1;
         self.promise_ballot(Ballot {
@@ -75,13 +73,13 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return;
         };
-        let pending = self.uncommitted().is_some() && !planted(Mutant::TwoPendingViews);
-        if pending || self.committed.position < office.start() {
+        let pending = self.log.uncommitted().next().is_some() && !planted(Mutant::TwoPendingViews);
+        if pending || self.log.committed().position < office.start() {
             return;
         }
         let current = match planted(Mutant::TwoPendingViews) {
-            true => self.latest().clone(),
-            false => self.committed.configuration.clone(),
+            true => self.log.latest().clone(),
+            false => self.log.committed().configuration.clone(),
         };
         let mut next = Configuration {
             override_id: None,
@@ -95,7 +93,9 @@ impl Group {
         };
         let mut wishes = std::mem::take(&mut office.changes);
         // Who had no history when it asked may have joined another cluster since.
-        wishes.admit.retain(|joiner, _| !self.is_foreign(*joiner));
+        wishes
+            .admit
+            .retain(|joiner, _| !self.known().is_foreign(*joiner));
         let mut changes = wishes.clone();
         if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
             // Elected for its log before its restarted process was admitted.
@@ -141,7 +141,9 @@ impl Group {
         if next == current || next.members.iter().all(|m| m.incarnation != self.me()) {
             return;
         }
-        if self.hears_majority(self.context.config().suspect_timeout_ms, &next)
+        if self
+            .known()
+            .hears_majority(self.context.config().suspect_timeout_ms, &next)
             && self.can_elect(&next)
         {
             self.put_configuration(next);
@@ -165,14 +167,15 @@ impl Group {
         let heard = |peer: &Peer| {
             peer.up && self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
         };
-        seat.incarnation == self.me() || self.peers.get(&seat.incarnation).is_some_and(heard)
+        seat.incarnation == self.me() || self.peers.get(seat.incarnation).is_some_and(heard)
     }
 
     /// Processes that have taken the place of the seat's, and are connected.
     fn successors<'a>(&'a self, seat: &'a Member) -> impl Iterator<Item = &'a Peer> {
-        let another = self.peers.iter().filter(|(known, peer)| {
-            peer.up && peer.replica == seat.replica && **known != seat.incarnation
-        });
+        let another = self
+            .peers
+            .connected()
+            .filter(|(known, peer)| peer.replica == seat.replica && *known != seat.incarnation);
         another.map(|(_, peer)| peer)
     }
 
@@ -188,7 +191,7 @@ impl Group {
             false => office.since(),
         };
         let speaks = |peer: &Peer| self.context.now() < peer.heard_at + timeout_ms;
-        let gone = |m: &Member| match self.peers.get(&m.incarnation) {
+        let gone = |m: &Member| match self.peers.get(m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.
             _ if m.replica == self.my_replica() || self.successors(m).any(speaks) => false,
             Some(peer) if peer.dead || self.has_gone_on_alone(m) => true,
@@ -202,7 +205,7 @@ impl Group {
 
     pub(crate) fn join_requested(&mut self, from: Incarnation, join: Join) {
         if join.member.incarnation != from
-            || self.peers.get(&from).map(|p| p.replica) != Some(join.member.replica)
+            || self.peers.replica_of(from) != Some(join.member.replica)
         {
             return;
         }
@@ -216,10 +219,10 @@ impl Group {
             }
             return;
         }
-        let latest = self.latest();
+        let latest = self.log.latest();
         let seated = latest.member(from).is_some();
         // Numbers of another branch mean nothing here.
-        let knows = (join.overrides == self.committed.overrides).then_some(join.known_number);
+        let knows = (join.overrides == self.log.committed().overrides).then_some(join.known_number);
         let knows = knows.filter(|known| *known >= latest.number);
         let Role::Sequencer(office) = &mut self.role else {
             return;
@@ -233,7 +236,10 @@ impl Group {
 
     /// Rules 11 and 14: another history, a fork and a copied data directory are refused.
     fn admissible(&self, join: &Join) -> Result<(), String> {
-        let (history, known) = (self.committed.history, &self.committed.overrides);
+        let (history, known) = (
+            self.log.committed().history,
+            &self.log.committed().overrides,
+        );
         if !join.history.is_nil() && join.history != history {
             return Err(format!(
                 "this node goes on with the history {}, the cluster's is {history}: if it belongs here, move grastate.dat and \
@@ -253,15 +259,15 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return Ok(()); // its caller holds the office
         };
-        if self.latest().members.len() + office.changes.admit.len() >= MEMBERS_MAX {
+        if self.log.latest().members.len() + office.changes.admit.len() >= MEMBERS_MAX {
             return Err(format!(
                 "the cluster has {MEMBERS_MAX} members, which is as many as it may have"
             ));
         }
-        let twin = self.latest().members.iter().find(|m| {
+        let twin = self.log.latest().members.iter().find(|m| {
             m.replica == join.member.replica
                 && m.incarnation != join.member.incarnation
-                && self.peers.get(&m.incarnation).is_some_and(|p| p.up)
+                && self.peers.is_up(m.incarnation)
         });
         if let Some(twin) = twin {
             return Err(format!(
@@ -314,18 +320,18 @@ impl Group {
         if self.context.now() < self.join_sent_at + retry_ms {
             return;
         }
-        let history = self.committed.history;
-        let offices = self.peers.iter().filter(|(_, peer)| {
+        let history = self.log.committed().history;
+        let offices = self.peers.connected().filter(|(_, peer)| {
             let status = peer.status.as_ref();
             // A process with a history goes on with it: another cluster's view is no way back.
             let office = |s: &Status| {
                 let same = history.is_nil() || s.history == history;
                 s.sequencer && s.standing != Standing::Outside && same
             };
-            peer.up && status.is_some_and(office)
+            status.is_some_and(office)
         });
-        let offices = offices.filter(|(incarnation, _)| !self.outvotes_peer(**incarnation));
-        let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| *incarnation).collect();
+        let offices = offices.filter(|(incarnation, _)| !self.outvotes_peer(*incarnation));
+        let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| incarnation).collect();
         if offices.is_empty() {
             return;
         }
@@ -335,7 +341,7 @@ impl Group {
                 voter: self.resumed && !self.amnesiac,
                 ..self.context.config().me.clone()
             },
-            history: self.committed.history,
+            history: self.log.committed().history,
             known_number: match self.gives_up_overrides() {
                 true => 0, // numbers of the branch that is given up mean nothing there
                 false => self.left_number,
@@ -348,7 +354,7 @@ impl Group {
     /// Wishes for a new view although nobody comes or goes.
     pub(crate) fn wish_reform(&mut self) {
         let left = match planted(Mutant::TakeoverMakesView) {
-            true => self.committed.configuration.number,
+            true => self.log.committed().configuration.number,
             false => self.left_number,
         };
         if let Role::Sequencer(office) = &mut self.role {

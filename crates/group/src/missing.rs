@@ -23,7 +23,7 @@ impl Group {
         if !self.resumed && !survivor_waits {
             return;
         }
-        let latest = self.latest();
+        let latest = self.log.latest();
         let (up, missing): (Vec<_>, Vec<_>) = (lacking.unwrap_or(latest).members.iter())
             .partition(|member| self.has_voice(member.replica));
         let name = |m: &Member| format!("{} ({})", m.name, m.address);
@@ -42,8 +42,8 @@ impl Group {
             names(missing.clone())
         );
         let connected = |m: &&&Member| {
-            let mut peers = self.peers.iter().filter(|(_, peer)| peer.up);
-            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(*peer))
+            let mut peers = self.peers.connected();
+            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(peer))
         };
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
@@ -53,15 +53,15 @@ impl Group {
             );
         }
         let known = |peer: &&Peer| latest.replica(peer.replica).is_some();
-        let strangers = (self.peers.values()).filter(|peer| peer.up && !known(peer));
+        let strangers = self.peers.connected().filter(|(_, peer)| !known(peer));
         let strangers = strangers.count() + usize::from(self.own_seat().is_none());
         if strangers > 0 {
             text += &format!(
                 "; here without a vote, because left out of that view or on another data directory than then: {strangers}"
             );
         }
-        let history = self.committed.history;
-        let statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        let history = self.log.committed().history;
+        let statuses = self.peers.statuses();
         if let Some(other) = statuses
             .map(|s| s.history)
             .find(|h| !h.is_nil() && *h != history)
@@ -84,9 +84,9 @@ impl Group {
 
     /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
     fn lacks_majority(&self) -> Option<&Configuration> {
-        let later = self.tail.configurations(self.committed.position);
+        let later = self.log.uncommitted();
         let later = later.map(|(_, configuration)| configuration);
-        let mut all = std::iter::once(&self.committed.configuration).chain(later);
+        let mut all = std::iter::once(&self.log.committed().configuration).chain(later);
         let lacks = |configuration: &&Configuration| {
             let here = configuration.weight_of(|m| self.has_voice(m.replica));
             !configuration.is_majority(here)
@@ -96,7 +96,8 @@ impl Group {
 
     fn has_voice(&self, replica: ReplicaId) -> bool {
         let voice = || {
-            self.voice(replica)
+            self.known()
+                .voice(replica)
                 .filter(|voice| !self.has_gone_elsewhere(*voice))
         };
         replica == self.my_replica() || voice().is_some()
@@ -104,14 +105,14 @@ impl Group {
 
     /// Members of the last view that are here, on this branch, and where their logs end.
     fn ends(&self) -> impl DoubleEndedIterator<Item = (Position, &Member)> {
-        self.latest().members.iter().filter_map(|member| {
+        self.log.latest().members.iter().filter_map(|member| {
             if member.replica == self.my_replica() {
-                return Some((self.tail.end(), member));
+                return Some((self.log.tail().end(), member));
             }
-            let mut peers = self.peers.iter().filter(|(_, peer)| peer.up);
+            let mut peers = self.peers.connected();
             let (incarnation, peer) = peers.find(|(_, p)| p.replica == member.replica)?;
             let end = peer.status.as_ref()?.end;
-            (!self.has_gone_elsewhere(*incarnation)).then_some((end, member))
+            (!self.has_gone_elsewhere(incarnation)).then_some((end, member))
         })
     }
 
@@ -125,7 +126,11 @@ impl Group {
     /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
     fn tell_the_other_branch(&self) -> Option<String> {
         let here = self.furthest().unwrap_or("this node");
-        if self.peers.keys().any(|peer| self.has_gone_elsewhere(*peer)) {
+        if self
+            .peers
+            .all()
+            .any(|(peer, _)| self.has_gone_elsewhere(peer))
+        {
             return Some(format!(
                 "; others here have become primary without an override that this node knows of (pc.bootstrap), and give way to \
                  it: to join them, stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
@@ -169,8 +174,8 @@ impl Group {
 
     /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
     fn tell_the_way_out(&self) -> String {
-        let own = &self.committed;
-        let mut statuses = self.peers.values().filter_map(|peer| peer.status.as_ref());
+        let own = self.log.committed();
+        let mut statuses = self.peers.statuses();
         if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
             return String::new(); // it takes this node in
         }
@@ -196,7 +201,7 @@ impl Group {
             .collect();
         let furthest = self.furthest().unwrap_or("this node");
         let is_absent = |m: &&Member| m.weight > 0 && !self.has_voice(m.replica);
-        let absent = self.latest().members.iter().filter(is_absent);
+        let absent = self.log.latest().members.iter().filter(is_absent);
         let absent: Vec<_> = absent.map(|m| m.name.as_str()).collect();
         let (by_itself, if_not) = match absent.is_empty() {
             false => (

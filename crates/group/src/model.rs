@@ -21,13 +21,11 @@ impl Group {
         let aged = |stamp: &mut TimeMs, oldest_ms: TimeMs| {
             *stamp = now - old.saturating_sub(*stamp).min(oldest_ms);
         };
-        let ranks = self.latest().members.len().max(1) as TimeMs;
+        let ranks = self.log.latest().members.len().max(1) as TimeMs;
         let missed_ms = self.context.config().office_timeout_ms + ranks * STAGGER_MS;
         let suspect_ms = self.context.config().suspect_timeout_ms.max(missed_ms);
 
-        for peer in self.peers.values_mut() {
-            aged(&mut peer.heard_at, suspect_ms);
-        }
+        self.peers.shift_heard(|at| aged(at, suspect_ms));
         aged(&mut self.sequencer_heard_at, missed_ms);
         aged(&mut self.primary_heard_at, suspect_ms);
         // Its age also tells whether this process has overslept.

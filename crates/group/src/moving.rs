@@ -126,7 +126,7 @@ impl Group {
         if !self.context.config().measures {
             return;
         }
-        let (now, end) = (self.context.now(), self.tail.end());
+        let (now, end) = (self.context.now(), self.log.tail().end());
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
@@ -186,13 +186,13 @@ impl Group {
         };
         let settled = self.standing == Standing::Primary
             && self.leaving.is_none()
-            && self.uncommitted().is_none()
-            && self.committed.position >= office.start()
+            && self.log.uncommitted().next().is_none()
+            && self.log.committed().position >= office.start()
             && self.may_order();
         if !settled {
             return None;
         }
-        let members = &self.committed.configuration.members;
+        let members = &self.log.committed().configuration.members;
         let map = self.map(office);
         let seat = |index: usize, wish| Seat {
             member: members[index].incarnation,
@@ -212,8 +212,8 @@ impl Group {
 
     /// What the member wishes, if the office may be given to it.
     fn may_succeed(&self, index: usize, office: &Office) -> Option<Wish> {
-        let member = &self.committed.configuration.members[index];
-        let peer = self.peers.get(&member.incarnation).filter(|peer| peer.up)?;
+        let member = &self.log.committed().configuration.members[index];
+        let peer = self.peers.get(member.incarnation).filter(|peer| peer.up)?;
         let status = peer.status.as_ref()?;
         let outlook = &status.outlook;
         if planted(Mutant::OfficeToUnable) {
@@ -232,14 +232,14 @@ impl Group {
 
     /// The way to a member and back, as measured here; 0 if nothing is known of it.
     fn round_trip_ms(&self, member: Incarnation) -> TimeMs {
-        let peer = self.peers.get(&member);
+        let peer = self.peers.get(member);
         let mean_us = peer.and_then(|peer| peer.round_trips.mean_us(self.context.now()));
         TimeMs::from(mean_us.unwrap_or(0)).div_ceil(1_000)
     }
 
     /// Members in their order, and what they say of the ways between them.
     fn map(&self, office: &Office) -> Map {
-        let members = &self.committed.configuration.members;
+        let members = &self.log.committed().configuration.members;
         let sites = members.iter().map(|member| {
             let from_there = office.moving.origins.get(&member.incarnation);
             Site {
@@ -252,7 +252,7 @@ impl Group {
             if member.incarnation == self.me() {
                 return own.as_slice();
             }
-            let peer = self.peers.get(&member.incarnation);
+            let peer = self.peers.get(member.incarnation);
             let fresh =
                 peer.filter(|peer| peer.up && self.context.now() < peer.heard_at + STALE_MS);
             let status = fresh.and_then(|peer| peer.status.as_ref());
@@ -268,7 +268,7 @@ impl Group {
 
     /// With every batch, behind the last of the log: the successor is asked to take the office.
     pub(crate) fn offer_office(&mut self) {
-        let end = self.tail.end();
+        let end = self.log.tail().end();
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };

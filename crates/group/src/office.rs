@@ -96,22 +96,23 @@ impl Group {
         let rest_until = self.rest_until();
         self.elections_failed = 0;
         self.matched = true;
-        let mut numbers = self.committed.numbers.clone();
+        let mut numbers = self.log.committed().numbers.clone();
         // A withdrawn submission and all after it are re-appended under this ballot (rule 7).
         let first_void = self
-            .tail
-            .above(self.committed.position)
+            .log
+            .tail()
+            .above(self.log.committed().position)
             .find(|e| withdrawn(e).is_some())
             .map(|e| e.position);
         let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
-        for entry in self.tail.above(self.committed.position) {
+        for entry in self.log.tail().above(self.log.committed().position) {
             if !planted(Mutant::DuplicateOrdered) {
                 numbers.apply(entry);
             }
         }
         self.role = Role::Sequencer(Box::new(Office {
             since: self.context.now(),
-            start: self.tail.end() + 1,
+            start: self.log.tail().end() + 1,
             numbers,
             progress: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -154,7 +155,7 @@ impl Group {
     /// Appends an entry of the own ballot.
     fn put(&mut self, body: Body) {
         let entry = Entry {
-            position: self.tail.end() + 1,
+            position: self.log.tail().end() + 1,
             ballot: self.promised,
             body,
         };
@@ -172,7 +173,9 @@ impl Group {
         let heard_ms = self.context.config().office_timeout_ms;
         !office.closing
             && !self.is_overridden()
-            && self.in_every_configuration(|c| self.hears_majority(heard_ms, c))
+            && self
+                .log
+                .in_every_configuration(|c| self.known().hears_majority(heard_ms, c))
     }
 
     /// Gives positions to what has come in, and proposes membership changes.
@@ -180,18 +183,19 @@ impl Group {
         if !self.may_order() {
             return;
         }
-        let fresh = self.tail.end() + 1;
+        let fresh = self.log.tail().end() + 1;
         self.propose_changes();
         if self.standing == Standing::Primary {
             let mut origins: Vec<_> = self
+                .log
                 .latest()
                 .members
                 .iter()
                 .map(|m| (m.replica, m.incarnation))
                 .collect();
             if planted(Mutant::EvictedDelivered) {
-                let known = self.peers.iter();
-                origins.extend(known.map(|(incarnation, peer)| (peer.replica, *incarnation)));
+                let known = self.peers.all();
+                origins.extend(known.map(|(incarnation, peer)| (peer.replica, incarnation)));
             }
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);
@@ -252,7 +256,7 @@ impl Group {
     /// Tells everybody at once who holds the office.
     pub(crate) fn announce(&mut self) {
         let status = Message::Status(self.own_status());
-        let peers: Vec<_> = self.peers.keys().copied().collect();
+        let peers: Vec<_> = self.peers.names();
         self.send_all(peers.clone(), status);
         self.tell_expectation(peers);
     }
@@ -260,7 +264,7 @@ impl Group {
     /// Asks a successor to take over, once its log is complete; why, for the log.
     pub(crate) fn hand_over_to(&mut self, successor: Incarnation, why: &str) {
         let number = self.promised.number + 1;
-        let member = self.latest().member(successor);
+        let member = self.log.latest().member(successor);
         let name = member.map_or("", |member| member.name.as_str());
         self.out.push(Action::Note {
             text: format!("handing the sequencer's office over to {successor} ({name}): {why}"),

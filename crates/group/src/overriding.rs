@@ -31,14 +31,12 @@ impl Group {
     }
 
     pub(crate) fn may_go_on_alone(&self) -> bool {
-        let reachable = |m: &Member| {
-            m.incarnation == self.me() || self.peers.get(&m.incarnation).is_some_and(|peer| peer.up)
-        };
+        let reachable = |m: &Member| m.incarnation == self.me() || self.peers.is_up(m.incarnation);
         let half = |configuration: &Configuration| {
             configuration.is_half(configuration.weight_of(reachable))
         };
         self.context.config().ignore_quorum
-            || self.context.config().ignore_split_brain && self.in_every_configuration(half)
+            || self.context.config().ignore_split_brain && self.log.in_every_configuration(half)
     }
 
     /// An override that the operator ordered beforehand.
@@ -67,7 +65,7 @@ impl Group {
         promises: &Promises,
         fork_after: Position,
     ) {
-        let mut next = self.latest().clone();
+        let mut next = self.log.latest().clone();
         let me = self.context.config().me.clone();
         match next.members.iter_mut().find(|m| m.replica == me.replica) {
             Some(seat) => *seat = me,

@@ -3,7 +3,7 @@
 use crate::configuration::Member;
 use crate::founding::Expects;
 use crate::group::{Group, Role};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::message::{Message, Status};
 use crate::round_trips::RoundTrips;
 
@@ -23,14 +23,6 @@ pub(crate) struct Peer {
     pub told_foreign: bool,
 }
 
-/// A member's latest acknowledgement.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct PeerAck {
-    pub incarnation: Incarnation,
-    pub ballot: Ballot,
-    pub position: Position,
-}
-
 impl Group {
     /// The members of the view in force that were not heard of for so long, and for how long each.
     pub fn late_members(
@@ -38,36 +30,21 @@ impl Group {
         now: TimeMs,
         margin_ms: TimeMs,
     ) -> impl Iterator<Item = (&Member, TimeMs)> {
-        let members = self.committed.configuration.members.iter();
+        let members = self.log.committed().configuration.members.iter();
         let others = members.filter(|member| member.incarnation != self.me());
         others.filter_map(move |member| {
-            let heard_at = self.peers.get(&member.incarnation)?.heard_at;
+            let heard_at = self.peers.get(member.incarnation)?.heard_at;
             let silent_ms = now.saturating_sub(heard_at);
             (silent_ms >= margin_ms).then_some((member, silent_ms))
         })
     }
 
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
-        let peer = Peer {
-            replica,
-            up: true,
-            heard_at: self.context.now(),
-            ..Peer::default()
-        };
-        self.peers.insert(incarnation, peer);
+        self.peers.connect(replica, incarnation, self.context.now());
         self.forget_promise_of_twin(replica);
-        let twin = self.has_twin(replica, incarnation);
-        if !twin
-            && self
-                .acks
-                .get(&replica)
-                .is_some_and(|ack| ack.incarnation != incarnation)
-        {
-            self.acks.remove(&replica);
+        if !self.known().has_twin(replica, incarnation) {
+            self.acks.replaced(replica, incarnation);
         }
-        // Its old process is gone: a data directory belongs to one process at a time (rule 14).
-        self.peers
-            .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
         self.tell_expectation(vec![incarnation]);
@@ -75,39 +52,15 @@ impl Group {
     }
 
     pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
-        if let Some(peer) = self.peers.get_mut(&incarnation) {
-            peer.up = false;
-            peer.status = None;
-            peer.expects = None;
-        }
-        if self.latest().member(incarnation).is_none() {
-            self.peers.remove(&incarnation);
-            let (latest, committed) = (self.latest().clone(), &self.committed.configuration);
-            let seated = |replica| {
-                [&latest, committed]
-                    .iter()
-                    .any(|c| c.replica(replica).is_some())
-            };
-            // Whoever has no seat says it again when it is back: else every id that ever came would be kept.
-            self.acks
-                .retain(|replica, ack| ack.incarnation != incarnation || seated(*replica));
+        self.peers.disconnect(incarnation);
+        if self.log.latest().member(incarnation).is_none() {
+            self.peers.forget(incarnation);
+            let has_seat = |replica| self.log.has_seat(replica);
+            self.acks.gone(incarnation, has_seat);
         }
         if let Role::Sequencer(office) = &mut self.role {
             office.forget(incarnation);
         }
-    }
-
-    /// Its listener refused a connection.
-    pub(crate) fn peer_dead(&mut self, incarnation: Incarnation) {
-        if let Some(peer) = self.peers.get_mut(&incarnation) {
-            peer.dead = !peer.up;
-        }
-    }
-
-    /// The replica's process is known to be gone.
-    pub(crate) fn is_dead(&self, replica: ReplicaId) -> bool {
-        let mut peers = self.peers.values();
-        peers.any(|peer| peer.replica == replica && peer.dead)
     }
 
     /// The stream to this peer broke off; it asks again for what it missed.

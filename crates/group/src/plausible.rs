@@ -22,9 +22,8 @@ impl Group {
         let ballot = |ballot: &Ballot| self.believes_number(ballot.number);
         // A process that claims this node's replica id has no say in its votes (rule 14).
         let other = || {
-            self.peers
-                .get(&from)
-                .is_none_or(|peer| peer.replica != self.my_replica())
+            let replica = self.peers.replica_of(from);
+            replica != Some(self.my_replica())
         };
         match message {
             Message::Status(status) => ballot(&status.ballot) && is_status(status),
@@ -94,23 +93,23 @@ impl Group {
 
     /// True if the log has no more overrides with these entries than a history may have.
     fn has_room_for_overrides(&self, append: &Append) -> bool {
-        let committed = self.committed.position;
+        let committed = self.log.committed().position;
         let entries = append.entries.iter().filter(|e| e.position > committed);
         let added = entries.filter(|e| is_override(&e.body)).count();
         if added == 0 {
             return true;
         }
         let upto = append.prev_position;
-        let logged = self.tail.configurations(committed);
+        let logged = self.log.tail().configurations(committed);
         let logged = logged.filter(|(at, c)| *at <= upto && c.override_id.is_some());
         let incoming = self.incoming.iter().filter(|e| e.position <= upto);
         let known = logged.count() + incoming.filter(|e| is_override(&e.body)).count();
-        self.committed.overrides.len() + known + added <= OVERRIDES_MAX
+        self.log.committed().overrides.len() + known + added <= OVERRIDES_MAX
     }
 
     /// Says that a peer has sent what no correct member sends, seldom enough.
     pub(crate) fn complain(&mut self, of: Incarnation, message: &Message) {
-        if !self.peers.contains_key(&of) {
+        if self.peers.get(of).is_none() {
             return; // nobody who is connected
         }
         let text = || {

@@ -88,13 +88,14 @@ impl Group {
         // The process that speaks for the replica: a member that was started again has acknowledged under its new name
         // before a view seats that.
         let voters = self
+            .log
             .latest()
             .members
             .iter()
-            .chain(&self.committed.configuration.members)
+            .chain(&self.log.committed().configuration.members)
             .filter(|m| m.weight > 0 && m.replica != me)
             .filter(|m| !round.ends.contains_key(&m.replica))
-            .filter_map(|m| self.voice(m.replica));
+            .filter_map(|m| self.known().voice(m.replica));
         let voters: BTreeSet<Incarnation> = voters.collect();
         self.send_all(voters.into_iter().collect(), Message::LogEnd { round: id });
     }
@@ -119,7 +120,7 @@ impl Group {
         ballot: Ballot,
         end: Position,
     ) {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
         if ballot != self.promised {
@@ -155,7 +156,7 @@ impl Group {
                 |m: &Member| m.replica == self.my_replica() || round.ends.contains_key(&m.replica);
             configuration.is_majority(configuration.weight_of(has))
         };
-        if self.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
+        if self.log.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.reads.round.take();
             let tokens = round.map(|round| round.tokens).unwrap_or_default();
             self.reads.uncommitted.push((position, tokens));
@@ -166,7 +167,7 @@ impl Group {
     fn tell_read_points(&mut self) {
         let committed = match planted(Mutant::ReadPointNotCommitted) {
             true => Position::MAX,
-            false => self.committed.position,
+            false => self.log.committed().position,
         };
         for (position, tokens) in std::mem::take(&mut self.reads.uncommitted) {
             if position > committed {

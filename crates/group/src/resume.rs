@@ -6,41 +6,29 @@ use crate::entry::Entry;
 use crate::event::RecoveredLog;
 use crate::group::Group;
 use crate::message::Standing;
-use crate::tail::Tail;
 
 impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
         let ids = log.entries.iter().filter_map(Entry::submission);
         ids.for_each(|id| self.submissions.ordered(id));
-        let (base, ballot) = (log.checkpoint.position, log.checkpoint.ballot);
-        self.tail = Tail::recovered(base, ballot, log.entries, log.left);
-        self.committed = log.checkpoint;
-        self.configured_at = self.committed.position;
+        let commit = self.log.resume(log);
         self.standing = Standing::NonPrimary;
         self.resumed = true;
-        self.durable = self.tail.end();
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
-        if self.tail.end_ballot() > self.promised {
-            self.promise_ballot(self.tail.end_ballot());
+        if self.log.tail().end_ballot() > self.promised {
+            self.promise_ballot(self.log.tail().end_ballot());
         }
-        // A configuration is proposed when the one before is committed; an override need not wait for that.
-        let configurations: Vec<_> = self.tail.configurations(self.committed.position).collect();
-        let proven = configurations
-            .windows(2)
-            .rev()
-            .find(|pair| pair[1].1.override_id.is_none())
-            .map_or(0, |pair| pair[0].0);
-        self.commit_to(proven.max(log.commit));
+        self.commit_to(commit);
         // No view seats this incarnation yet: the first that does is its way back, whatever number an uncommitted one in
         // this log has.
-        self.left_number = self.committed.configuration.number;
+        self.left_number = self.log.committed().configuration.number;
     }
 
     /// This member's place in the newest configuration; that of the process before, if it was
     /// restarted and its log says so.
     pub(crate) fn own_seat(&self) -> Option<&Member> {
-        let latest = self.latest();
+        let latest = self.log.latest();
         let former = || {
             self.resumed
                 .then(|| latest.replica(self.my_replica()))

@@ -27,6 +27,19 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// The peer's heartbeat came in: it may give back a stamp.
+    pub fn take(&mut self, me: Incarnation, outlook: &Outlook, now: TimeMs) {
+        self.stamp = (outlook.stamp_ms > 0).then_some((outlook.stamp_ms, now));
+        let echo = outlook.links.iter().find(|link| link.peer == me);
+        let Some(echo) = echo.filter(|link| (1..=now).contains(&link.echo_ms)) else {
+            return;
+        };
+        let taken_ms = (now - echo.echo_ms).saturating_sub(TimeMs::from(echo.held_ms));
+        if taken_ms <= 10 * SAMPLE_MAX_MS {
+            self.measured(now, taken_ms);
+        }
+    }
+
     fn measured(&mut self, now: TimeMs, round_trip_ms: TimeMs) {
         let sample = (now, round_trip_ms.min(SAMPLE_MAX_MS));
         self.samples_ms.push_back(sample);
@@ -53,28 +66,6 @@ impl RoundTrips {
 }
 
 impl Group {
-    /// A peer's heartbeat came in: it may give back a stamp.
-    pub(crate) fn measure(&mut self, from: Incarnation, outlook: &Outlook) {
-        let (now, me) = (self.context.now(), self.me());
-        let Some(peer) = self
-            .peers
-            .get_mut(&from)
-            .filter(|_| self.context.config().measures)
-        else {
-            return;
-        };
-        let trips = &mut peer.round_trips;
-        trips.stamp = (outlook.stamp_ms > 0).then_some((outlook.stamp_ms, now));
-        let echo = outlook.links.iter().find(|link| link.peer == me);
-        let Some(echo) = echo.filter(|link| (1..=now).contains(&link.echo_ms)) else {
-            return;
-        };
-        let taken_ms = (now - echo.echo_ms).saturating_sub(TimeMs::from(echo.held_ms));
-        if taken_ms <= 10 * SAMPLE_MAX_MS {
-            trips.measured(now, taken_ms);
-        }
-    }
-
     /// What a heartbeat says for the sake of the office's place.
     pub(crate) fn own_outlook(&self) -> Outlook {
         let able = self.context.config().able
@@ -90,8 +81,8 @@ impl Group {
             return outlook;
         }
         outlook.stamp_ms = self.context.now();
-        let members = self.latest().members.iter();
-        let peers = members.filter_map(|m| Some((m.incarnation, self.peers.get(&m.incarnation)?)));
+        let members = self.log.latest().members.iter();
+        let peers = members.filter_map(|m| Some((m.incarnation, self.peers.get(m.incarnation)?)));
         outlook.links = peers
             .filter(|(_, peer)| peer.up)
             .map(|(incarnation, peer)| {

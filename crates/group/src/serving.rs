@@ -113,7 +113,7 @@ impl Group {
         len: u32,
         log: &dyn LogReader,
     ) -> Result<Option<Bytes>, NotNow> {
-        match self.tail.get(position) {
+        match self.log.tail().get(position) {
             Some(entry) => Ok(entry.payload_part(id, offset, len)),
             None => log.read_part(position, id, offset, len),
         }

@@ -30,7 +30,7 @@ impl Group {
     /// When this member's patience with the sequencer ends.
     fn missed_at(&self) -> TimeMs {
         let holder = self.promised.replica;
-        let dead = self.is_dead(holder) || self.latest().replica(holder).is_none();
+        let dead = self.peers.is_dead(holder) || self.log.latest().replica(holder).is_none();
         let patience_ms = if dead {
             0
         } else {
@@ -51,7 +51,7 @@ impl Group {
     /// Candidates try one after another, in this order; who is missed is not among them.
     pub(crate) fn rank(&self) -> TimeMs {
         let (own, holder) = (self.own_seat(), self.promised.replica);
-        let members = &self.latest().members;
+        let members = &self.log.latest().members;
         let before = members
             .iter()
             .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));

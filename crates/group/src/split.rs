@@ -26,7 +26,7 @@ impl Group {
         if let Some(id) = now.override_id {
             self.fork = Some(Fork {
                 id,
-                at: self.committed.position,
+                at: self.log.committed().position,
                 before: before.members.clone(),
             });
         }
@@ -45,11 +45,11 @@ impl Group {
     }
 
     fn describe_split(&self) -> String {
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         // Of each branch: who has got furthest in it, and who is there.
         let mut branches: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
         let mut fork = own.len().saturating_sub(1);
-        for (incarnation, peer) in self.peers.iter().filter(|(_, peer)| peer.up) {
+        for (incarnation, peer) in self.peers.connected() {
             let Some(status) = peer.status.as_ref().filter(|s| self.excludes(s)) else {
                 continue;
             };
@@ -60,16 +60,16 @@ impl Group {
             if furthest.commit < status.commit {
                 *furthest = status;
             }
-            names.push(self.name_of(*incarnation, peer.replica));
+            names.push(self.name_of(incarnation, peer.replica));
         }
         let here = own.get(fork).copied().unwrap_or_default();
         let made = (self.fork.as_ref()).filter(|fork| fork.id == here);
         let made = made.map_or(String::new(), |fork| {
             format!(", made at position {}", fork.at)
         });
-        let members = self.committed.configuration.members.iter();
+        let members = self.log.committed().configuration.members.iter();
         let members: Vec<_> = members.map(name).collect();
-        let side_here = side(self.standing, &members, self.committed.position);
+        let side_here = side(self.standing, &members, self.log.committed().position);
         let sides_there: Vec<_> = (branches.iter())
             .map(|(id, (status, names))| {
                 let side = side(status.standing, names, status.commit);
@@ -86,25 +86,25 @@ impl Group {
              side to keep, send all clients there, and on each node of the other: stop the server, save what is to be \
              carried over by hand, move grastate.dat and the trireme-*.log files away (which gives up that node's \
              commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
-            self.committed.history,
+            self.log.committed().history,
             sides_there.join("; "),
         )
     }
 
     /// True if the sender's log and this one have an override each that the other lacks.
     fn excludes(&self, status: &Status) -> bool {
-        let (own, theirs) = (&self.committed.overrides, &status.overrides);
+        let (own, theirs) = (&self.log.committed().overrides, &status.overrides);
         // Who is giving way has nothing to defend.
         let stands = self.standing != Standing::Outside && !self.is_overridden();
         stands
             && status.standing != Standing::Outside
-            && status.history == self.committed.history
+            && status.history == self.log.committed().history
             && common(own, theirs) < own.len().min(theirs.len())
     }
 
     pub(crate) fn name_of(&self, incarnation: Incarnation, replica: ReplicaId) -> String {
         let before = self.fork.iter().flat_map(|fork| &fork.before);
-        let mut known = before.chain(&self.committed.configuration.members);
+        let mut known = before.chain(&self.log.committed().configuration.members);
         let member = known.find(|member| member.replica == replica);
         member.map_or_else(|| incarnation.to_string(), name)
     }

@@ -101,7 +101,7 @@ impl Group {
     pub fn recall(&mut self, number: u64) {
         if self.spreading.take(number).is_some() {
             self.unstage_own(number);
-            self.offer_to(self.others());
+            self.offer_to(self.known().others());
         }
     }
 
@@ -166,7 +166,7 @@ impl Group {
     pub(crate) fn give_up_spreading(&mut self) {
         let given_up = self.spreading.give_up();
         if !given_up.is_empty() {
-            self.offer_to(self.others());
+            self.offer_to(self.known().others());
         }
         for (parcel, told) in given_up {
             self.unstage_own(parcel);
@@ -224,7 +224,7 @@ impl Group {
             }
             if spread.offered_at.is_none() {
                 self.spreading.queue[index].offered_at = Some(self.context.now());
-                self.offer_to(self.others());
+                self.offer_to(self.known().others());
             }
             return;
         }
@@ -241,7 +241,7 @@ impl Group {
             Role::Sequencer(_) => true,
             _ => (self.sequencer_in_office()).is_some_and(|office| held_by.contains(&office)),
         };
-        sequencer && self.in_every_configuration(is_majority)
+        sequencer && self.log.in_every_configuration(is_majority)
     }
 
     /// Called by the tick: offers and what came of them may be lost.
@@ -254,13 +254,13 @@ impl Group {
         };
         spread.offered_at = Some(now);
         let held_by = spread.held_by.clone();
-        let others = self.others().into_iter();
+        let others = self.known().others().into_iter();
         self.offer_to(others.filter(|m| !held_by.contains(m)).collect());
     }
 
     /// A connection is new, or lost something.
     pub(crate) fn offer_anew(&mut self, peer: Incarnation) {
-        if self.spreading.last_number > 0 && self.latest().member(peer).is_some() {
+        if self.spreading.last_number > 0 && self.log.latest().member(peer).is_some() {
             self.offer_to(vec![peer]);
         }
     }
@@ -285,15 +285,6 @@ impl Group {
         if let Some(spread) = queue.find(|spread| spread.parcel.number == parcel) {
             spread.held_by.insert(from);
         }
-    }
-
-    /// Members beside this one.
-    pub(crate) fn others(&self) -> Vec<Incarnation> {
-        let members = self.latest().members.iter();
-        members
-            .map(|m| m.incarnation)
-            .filter(|m| *m != self.me())
-            .collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Member;
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, TimeMs};
@@ -12,13 +12,13 @@ use crate::reminder::Reminder;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
-        let configuration = &self.committed.configuration;
+        let configuration = &self.log.committed().configuration;
         Status {
             ballot: self.promised,
             sequencer: matches!(self.role, Role::Sequencer(_)),
             standing: self.standing,
-            history: self.committed.history,
-            overrides: self.committed.overrides.clone(),
+            history: self.log.committed().history,
+            overrides: self.log.committed().overrides.clone(),
             configuration_number: configuration.number,
             members: configuration
                 .members
@@ -26,33 +26,29 @@ impl Group {
                 .map(|m| m.incarnation)
                 .collect(),
             ack: self.own_ack(),
-            end: self.tail.end(),
-            commit: self.committed.position,
+            end: self.log.tail().end(),
+            commit: self.log.committed().position,
             outlook: self.own_outlook(),
         }
     }
 
     pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
-        let Some(peer) = self.peers.get_mut(&from) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        let replica = peer.replica;
-        let news = peer.status.as_ref().is_none_or(|known| {
-            known.ballot != status.ballot || known.sequencer != status.sequencer
-        });
-        peer.status = Some(status.clone());
-        if !status.history.is_nil() {
-            peer.expects = None;
-        }
+        let news = self.peers.said(from, &status);
         self.meet_own_twin(from, &status);
-        if self.is_foreign(from) || self.has_twin(replica, from) {
+        if self.known().is_foreign(from) || self.known().has_twin(replica, from) {
             return;
         }
         self.ack(from, status.ballot, status.ack);
-        self.measure(from, &status.outlook);
+        if self.context.config().measures {
+            let (me, now) = (self.me(), self.context.now());
+            self.peers.measure(from, me, &status.outlook, now);
+        }
         self.tell_split(&status);
         let same_history =
-            self.committed.history.is_nil() || self.committed.history == status.history;
+            self.log.committed().history.is_nil() || self.log.committed().history == status.history;
         if !status.sequencer
             || status.ballot.replica != replica
             || status.standing == Standing::Outside
@@ -65,7 +61,7 @@ impl Group {
         if !self.heed_overrides(from, &status) {
             // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
             // higher ballot than its own.
-            if status.ballot < self.promised && self.has_seat(replica) {
+            if status.ballot < self.promised && self.log.has_seat(replica) {
                 let promised = self.promised;
                 self.send(from, Message::Refuse { promised });
             }
@@ -74,7 +70,7 @@ impl Group {
         if !self.concerns_me(&status) {
             // A component that this process is not in (any more): it asks for admission.
             if self.standing == Standing::Primary
-                && self.committed.configuration.number < status.configuration_number
+                && self.log.committed().configuration.number < status.configuration_number
             {
                 self.declare_non_primary();
             }
@@ -92,7 +88,7 @@ impl Group {
         if !self.accept_ballot(from, status.ballot) {
             return;
         }
-        if self.amnesiac && self.intact_at.is_none() && self.tail.end() > 0 {
+        if self.amnesiac && self.intact_at.is_none() && self.log.tail().end() > 0 {
             // Whatever this replica acknowledged and has forgotten is in a sequencer's log (rule 4).
             self.intact_at = Some(status.end);
         }
@@ -102,7 +98,7 @@ impl Group {
                 self.primary_heard_at = self.context.now();
             }
         } else if self.standing == Standing::Primary
-            && status.configuration_number >= self.committed.configuration.number
+            && status.configuration_number >= self.log.committed().configuration.number
         {
             // Not an old word from before the view that this member knows already.
             self.declare_non_primary();
@@ -111,7 +107,7 @@ impl Group {
         let expected = self
             .incoming
             .back()
-            .map_or(self.tail.end(), |entry| entry.position);
+            .map_or(self.log.tail().end(), |entry| entry.position);
         let stalled = status.end > expected && self.end_at_status == Some(expected);
         self.end_at_status = Some(expected);
         if news {
@@ -132,21 +128,10 @@ impl Group {
     fn concerns_me(&self, status: &Status) -> bool {
         let me = self.me();
         status.members.contains(&me)
-            || self.latest().member(me).is_some()
-                && status.overrides == self.committed.overrides
-                && status.configuration_number < self.latest().number
+            || self.log.latest().member(me).is_some()
+                && status.overrides == self.log.committed().overrides
+                && status.configuration_number < self.log.latest().number
             || self.standing == Standing::Outside
-    }
-
-    /// True if members that weigh a majority were heard within this time, oneself included.
-    pub(crate) fn hears_majority(&self, within_ms: TimeMs, configuration: &Configuration) -> bool {
-        let heard = |member: &Member| {
-            member.replica == self.my_replica()
-                || self.voice(member.replica).is_some_and(|voice| {
-                    self.context.now() < self.peers[&voice].heard_at + within_ms
-                })
-        };
-        configuration.is_majority(configuration.weight_of(heard))
     }
 
     pub(crate) fn tick(&mut self, late_ms: TimeMs) {
@@ -182,19 +167,17 @@ impl Group {
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
         awake(&mut self.sequencer_heard_at);
         awake(&mut self.primary_heard_at);
-        for peer in self.peers.values_mut() {
-            awake(&mut peer.heard_at);
-        }
+        self.peers.shift_heard(awake);
     }
 
     /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being
     /// primary; a sequencer that has one again makes a new view.
     fn watch_majority(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
-        let heard = |configuration: &_| self.hears_majority(timeout_ms, configuration);
+        let heard = |configuration: &_| self.known().hears_majority(timeout_ms, configuration);
         let heard = match planted(Mutant::PendingViewUnheeded) {
-            true => heard(&self.committed.configuration),
-            false => self.in_every_configuration(heard),
+            true => heard(&self.log.committed().configuration),
+            false => self.log.in_every_configuration(heard),
         };
         let is_back = self.is_majority_back();
         if let (Role::Sequencer(office), true) = (&mut self.role, heard) {
@@ -231,7 +214,7 @@ impl Group {
             return;
         }
         self.standing = Standing::NonPrimary;
-        self.left_number = self.latest().number;
+        self.left_number = self.log.latest().number;
         self.missing_reminder = Reminder::later(self.context.now());
         self.withdraw_own();
         self.fail_reads();
@@ -253,14 +236,15 @@ impl Group {
             .majority_lost_at
             .is_some_and(|at| self.context.now() < at + 3 * self.context.config().heartbeat_ms);
         let with_me = |m: &&Member| {
-            let peer = self.peers.get(&m.incarnation).filter(|p| p.up);
+            let peer = self.peers.get(m.incarnation).filter(|p| p.up);
             let status = peer.and_then(|p| p.status.as_ref());
             m.incarnation == me
                 || status.is_some_and(|s| s.standing == Standing::NonPrimary)
                 || (just_lost && peer.is_some_and(speaks))
         };
         let mut component: Vec<Member> = self
-            .committed
+            .log
+            .committed()
             .configuration
             .members
             .iter()

@@ -5,61 +5,32 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Incarnation, ReplicaId};
+use crate::ids::Incarnation;
 use crate::message::{Message, Status};
 
 impl Group {
     // ---- two processes on one data directory ----
 
-    /// Another process with this replica id is connected, and the view does not say that it is this one that
-    /// counts: a copied data directory. Of two that have no seat none counts, since nobody can say which is the copy.
-    pub(crate) fn has_twin(&self, replica: ReplicaId, incarnation: Incarnation) -> bool {
-        let seated = self
-            .latest()
-            .replica(replica)
-            .is_some_and(|member| member.incarnation == incarnation);
-        let own = replica == self.my_replica() && incarnation != self.me();
-        let another = || {
-            self.peers
-                .iter()
-                .any(|(known, peer)| peer.up && peer.replica == replica && *known != incarnation)
-        };
-        own || !seated && another()
-    }
-
-    /// The connected process that speaks for the replica.
-    pub(crate) fn voice(&self, replica: ReplicaId) -> Option<Incarnation> {
-        let mut up = self
-            .peers
-            .iter()
-            .filter(|(_, peer)| peer.up && peer.replica == replica);
-        up.find(|(incarnation, peer)| !self.has_twin(peer.replica, **incarnation))
-            .map(|(incarnation, _)| *incarnation)
-    }
-
     /// True for a message that acts or votes for a replica that another process speaks for.
     pub(crate) fn is_a_twins(&self, from: Incarnation, message: &Message) -> bool {
         let twin = || {
-            let peer = self.peers.get(&from);
-            peer.is_some_and(|peer| self.has_twin(peer.replica, from))
+            let peer = self.peers.get(from);
+            peer.is_some_and(|peer| self.known().has_twin(peer.replica, from))
         };
         message.speaks_for_replica() && twin() && !planted(Mutant::TwinsVote)
     }
 
     /// True if this process may be one on a copied data directory: it neither votes nor seeks the office.
     pub(crate) fn may_be_a_copy(&self) -> bool {
-        let copy = self.is_copy || self.has_twin(self.my_replica(), self.me());
+        let copy = self.is_copy || self.known().has_twin(self.my_replica(), self.me());
         copy && !planted(Mutant::TwinsVote)
     }
 
     /// The own data directory's seat is another, living, process's: this one has no vote until a view seats it, also
     /// when that one is not connected any more.
     pub(crate) fn meet_own_twin(&mut self, from: Incarnation, status: &Status) {
-        let twin = self
-            .peers
-            .get(&from)
-            .is_some_and(|peer| peer.replica == self.my_replica());
-        let seated = self.latest().member(self.me()).is_some();
+        let twin = self.peers.replica_of(from) == Some(self.my_replica());
+        let seated = self.log.latest().member(self.me()).is_some();
         if !twin || seated || self.is_copy || !status.members.contains(&from) {
             return;
         }
@@ -74,14 +45,6 @@ impl Group {
 
     // ---- another cluster ----
 
-    /// True if the peer goes on with another history than this process.
-    pub(crate) fn is_foreign(&self, from: Incarnation) -> bool {
-        let own = self.committed.history;
-        let status = self.peers.get(&from).and_then(|peer| peer.status.as_ref());
-        let theirs = status.map_or(own, |status| status.history);
-        !own.is_nil() && !theirs.is_nil() && own != theirs
-    }
-
     /// Its positions, ballots and promises mean nothing here. What it is, it may go on to say; and it may ask for
     /// admission, to be told why not.
     pub(crate) fn foreign_message(&mut self, from: Incarnation, message: Message) {
@@ -89,12 +52,10 @@ impl Group {
             Message::Status(status) => self.status(from, status),
             Message::Join(join) => self.join_requested(from, join),
             _ => {
-                let own = self.committed.history;
-                let Some(peer) = self.peers.get_mut(&from) else {
-                    return; // `is_foreign` has looked it up
-                };
-                if !std::mem::replace(&mut peer.told_foreign, true) {
-                    let theirs = peer.status.as_ref().map(|s| s.history).unwrap_or_default();
+                let own = self.log.committed().history;
+                let theirs = self.peers.status_of(from).map(|s| s.history);
+                if self.peers.tell_foreign(from) {
+                    let theirs = theirs.unwrap_or_default();
                     let text = format!(
                         "ignoring {from}, which is in the cluster {theirs} while this node is in {own}: give the two \
                          clusters different wsrep_cluster_name and addresses"

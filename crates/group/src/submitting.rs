@@ -66,7 +66,7 @@ impl Group {
             self.submissions.keep(id.incarnation, number, Some(payload));
         }
         if !orders || is_parcel {
-            self.send_all(self.others(), message);
+            self.send_all(self.known().others(), message);
         }
     }
 
@@ -84,19 +84,19 @@ impl Group {
 
     /// True for a submission of a member that is not ordered yet, as far as is known.
     pub(crate) fn is_expected(&self, from: Incarnation, number: u64) -> bool {
-        let Some(replica) = self.peers.get(&from).map(|peer| peer.replica) else {
+        let Some(replica) = self.peers.replica_of(from) else {
             return false; // `message` has looked it up
         };
-        let ordered = self.committed.last_number(replica, from).unwrap_or(0);
+        let ordered = self.log.committed().last_number(replica, from).unwrap_or(0);
         let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
-        let seated = self.latest().member(from).is_some();
+        let seated = self.log.latest().member(from).is_some();
         believable && (seated || planted(Mutant::EvictedDelivered))
     }
 
     /// True for what is ordered before everything else of its origin.
     pub(crate) fn is_next_of(&self, from: Incarnation, number: u64) -> bool {
-        let replica = self.peers.get(&from).map(|peer| peer.replica);
-        let committed = replica.and_then(|replica| self.committed.last_number(replica, from));
+        let replica = self.peers.replica_of(from);
+        let committed = replica.and_then(|replica| self.log.committed().last_number(replica, from));
         number <= committed.unwrap_or(0).max(self.tail_number(from)) + 1
     }
 
@@ -148,12 +148,14 @@ impl Group {
     /// The last of `origin`'s numbers in the own log.
     pub(crate) fn tail_number(&self, origin: Incarnation) -> u64 {
         let committed = self
-            .committed
+            .log
+            .committed()
             .last_number(self.my_replica(), origin)
             .unwrap_or(0);
         let in_tail = self
-            .tail
-            .above(self.committed.position)
+            .log
+            .tail()
+            .above(self.log.committed().position)
             .filter_map(|entry| entry.submission());
         in_tail
             .filter(|id| id.incarnation == origin)
@@ -215,7 +217,7 @@ impl Group {
             .map(|id| id.number)
             .fold(in_log, u64::max);
         // Without this member's vote nothing can have been committed, and it gives none any more.
-        let needed = self.in_every_configuration(|configuration| {
+        let needed = self.log.in_every_configuration(|configuration| {
             let own = configuration
                 .member(me)
                 .map_or(0, |member| u64::from(member.weight));

@@ -26,14 +26,14 @@ impl Group {
 
     /// The overrides of this log, but for the last ones if they yield to a primary component that is connected.
     pub(crate) fn binding_overrides(&self) -> &[Uuid] {
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         let yielding = own.last().is_some_and(yields);
         if !yielding || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
             return own;
         }
-        let statuses = self.peers.iter().filter_map(|(incarnation, peer)| {
-            let status = peer.status.as_ref().filter(|_| peer.up)?;
-            (!self.has_twin(peer.replica, *incarnation)).then_some(status)
+        let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
+            let status = peer.status.as_ref()?;
+            (!self.known().has_twin(peer.replica, incarnation)).then_some(status)
         });
         let kept = statuses.filter_map(|status| self.kept_before(status)).min();
         &own[..kept.unwrap_or(own.len())]
@@ -41,13 +41,13 @@ impl Group {
 
     /// So many of the own overrides are kept before a peer of this status. None: this process does not give way to it.
     fn kept_before(&self, status: &Status) -> Option<usize> {
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         let kept = common(own, &status.overrides);
         let theirs_binds = status.overrides.get(kept).is_none_or(|id| !yields(id));
         // A component that still counts this process as a member may be about to lose its majority.
         let is_without_me = self.gave_way || !status.members.contains(&self.me());
         let gives_way = status.standing == Standing::Primary
-            && status.history == self.committed.history
+            && status.history == self.log.committed().history
             && is_without_me
             && own[kept..].iter().all(yields)
             && theirs_binds;
@@ -56,7 +56,7 @@ impl Group {
 
     /// True if this process gives up overrides of its log: it neither orders nor elects, and joins the others.
     pub(crate) fn gives_up_overrides(&self) -> bool {
-        self.binding_overrides().len() < self.committed.overrides.len()
+        self.binding_overrides().len() < self.log.committed().overrides.len()
     }
 
     /// A component without the last overrides of this log is primary, and they yield.
@@ -76,7 +76,7 @@ impl Group {
 
     /// True if the peer has gone on with overrides that yield, and a majority here without it: it has to give way.
     pub(crate) fn outvotes(&self, from: Incarnation, status: &Status) -> bool {
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         let alone = status.overrides.starts_with(own)
             && status.overrides.len() > own.len()
             && status.overrides[own.len()..].iter().all(yields);
@@ -88,16 +88,16 @@ impl Group {
         if status.overrides[own.len()..].iter().any(is_unvouched) {
             return self.standing == Standing::Primary;
         }
-        let Some(peer) = self.peers.get(&from) else {
+        let Some(peer) = self.peers.get(from) else {
             return false; // its status has come in
         };
         let seats = |c: &Configuration, replica| c.replica(replica).is_some();
-        let committed = &self.committed.configuration;
+        let committed = &self.log.committed().configuration;
         if self.standing == Standing::Outside || committed.members.is_empty() {
             return false; // it has no component of its own
         }
         // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
-        let is_without = !self.in_every_configuration(|c| seats(c, peer.replica));
+        let is_without = !self.log.in_every_configuration(|c| seats(c, peer.replica));
         let is_bound = seats(committed, self.my_replica()) && !seats(committed, peer.replica);
         is_without && (is_bound || !self.is_deserted_for(&status.overrides))
             || self.standing == Standing::Primary && self.has_majority_of_own_branch()
@@ -112,29 +112,32 @@ impl Group {
             })
         };
         let went = |member: &Member| {
-            let mut peers = self.peers.values();
-            peers.any(|peer| peer.replica == member.replica && with_them(peer))
+            let mut peers = self.peers.all();
+            peers.any(|(_, peer)| peer.replica == member.replica && with_them(peer))
         };
-        !self.in_every_configuration(|c| c.is_majority(c.weight_of(|member| !went(member))))
+        !self
+            .log
+            .in_every_configuration(|c| c.is_majority(c.weight_of(|member| !went(member))))
     }
 
     /// The same, of a peer by its last status.
     pub(crate) fn outvotes_peer(&self, from: Incarnation) -> bool {
-        let status = self.peers.get(&from).and_then(|peer| peer.status.as_ref());
+        let status = self.peers.status_of(from);
         status.is_some_and(|status| self.outvotes(from, status))
     }
 
     /// True if members without overrides beyond this log's are a majority.
     fn has_majority_of_own_branch(&self) -> bool {
-        let own = &self.committed.overrides;
+        let own = &self.log.committed().overrides;
         let is_here = |member: &Member| {
-            let peer = self.peers.get(&member.incarnation);
+            let peer = self.peers.get(member.incarnation);
             let status = peer
                 .filter(|peer| peer.up)
                 .and_then(|peer| peer.status.as_ref());
             member.incarnation == self.me() || status.is_some_and(|s| s.overrides == *own)
         };
-        self.in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
+        self.log
+            .in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
     }
 
     /// True for a member that has gone on alone, and has to come in again; one without a vote is about to.

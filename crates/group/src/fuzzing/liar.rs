@@ -71,7 +71,7 @@ impl Liar<'_, '_> {
 
     fn id(&mut self) -> SubmissionId {
         let incarnation = self.incarnation();
-        let numbers = &self.to.committed.numbers;
+        let numbers = &self.to.log.committed().numbers;
         let replica = self.known.iter().find(|m| m.incarnation == incarnation);
         let last = replica.and_then(|m| numbers.last(m.replica, incarnation));
         let number = self.dice.near(last.unwrap_or(0) + 1);
@@ -92,7 +92,7 @@ impl Liar<'_, '_> {
     fn configuration(&mut self) -> Configuration {
         let mut configuration = match self.dice.below(3) {
             0 => self.to.configuration().clone(),
-            _ => self.to.latest().clone(),
+            _ => self.to.log.latest().clone(),
         };
         for _ in 0..self.dice.below(4) {
             let index = self.dice.below(configuration.members.len());
@@ -151,7 +151,7 @@ impl Liar<'_, '_> {
             1 => self.to.commit(),
             _ => self.to.end(),
         };
-        let known = self.to.tail.ballot_at(prev_position);
+        let known = self.to.log.tail().ballot_at(prev_position);
         let incoming = self.to.incoming.back();
         let (prev_position, prev_ballot) = match incoming.filter(|_| self.dice.one_in(2)) {
             Some(last) => (last.position, last.ballot),
@@ -185,7 +185,7 @@ impl Liar<'_, '_> {
             0 => self.to,
             _ => self.me,
         };
-        let mut summary = from.tail.summary(from.commit());
+        let mut summary = from.log.tail().summary(from.commit());
         match self.dice.below(8) {
             0 => summary.commit = self.position(),
             1 => summary.end = self.position(),
@@ -252,8 +252,8 @@ impl Liar<'_, '_> {
 
     fn checkpoint(&mut self) -> Checkpoint {
         let mut checkpoint = match self.dice.below(2) {
-            0 => self.to.committed.clone(),
-            _ => self.me.committed.clone(),
+            0 => self.to.log.committed().clone(),
+            _ => self.me.log.committed().clone(),
         };
         match self.dice.below(8) {
             0..=3 => checkpoint.position = self.position(),
@@ -384,8 +384,8 @@ impl Liar<'_, '_> {
                     _ => self.me.context.config().me.clone(),
                 },
                 history: self.to.history(),
-                known_number: self.dice.near(self.to.latest().number),
-                overrides: self.to.committed.overrides.clone(),
+                known_number: self.dice.near(self.to.log.latest().number),
+                overrides: self.to.log.committed().overrides.clone(),
             }),
             28 => Message::Leave,
             29 => Message::Weight {

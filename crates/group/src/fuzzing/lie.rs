@@ -11,7 +11,7 @@ use crate::message::{Message, WireBody};
 
 /// Changes fields of a message that `me` sends to `to`, or replaces the whole message. None: `to` would ignore the lie.
 pub fn lie(dice: &mut Dice, me: &Group, to: &Group, message: &Message) -> Option<Message> {
-    let views = [me.latest(), to.latest(), to.configuration()];
+    let views = [me.log.latest(), to.log.latest(), to.configuration()];
     let members = views.iter().flat_map(|view| view.members.iter());
     let all = members.chain([&me.context.config().me, &to.context.config().me]);
     let known: Vec<Member> = all.cloned().collect();
@@ -53,5 +53,5 @@ pub fn lie_in_payloads(
 
 fn believes(to: &Group, me: &Group, lie: &Message) -> bool {
     let from = me.me();
-    to.peers.contains_key(&from) && to.plausible(from, lie)
+    to.peers.get(from).is_some() && to.plausible(from, lie)
 }

@@ -201,7 +201,7 @@ fn who_was_told_to_ignore_a_lost_majority_goes_on_alone() {
             assert_eq!(cores.members(node).len(), expected, "{what}");
             let primary = cores.standing(node) == Standing::Primary;
             assert_eq!(primary, goes_on, "{what}");
-            let overrides = &cores.nodes[node].group.committed.overrides;
+            let overrides = &cores.nodes[node].group.log.committed().overrides;
             assert_eq!(!overrides.is_empty(), goes_on, "{what}");
         }
     }

@@ -47,7 +47,7 @@ fn the_log_of_another_branch_decides_no_election() {
     cores.cut.clear();
     cores.pass(10_000);
     assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
-    assert_eq!(cores.nodes[4].group.committed.overrides, [OVERRIDE]);
+    assert_eq!(cores.nodes[4].group.log.committed().overrides, [OVERRIDE]);
 }
 
 /// Of two that an operator made primary, node 0 alone knows that the override's view is committed, and not node 1, which
@@ -124,7 +124,7 @@ fn who_knows_an_override_to_be_committed_helps_to_commit_it() {
     let again = cores.start_with(config, recovered);
     cores.pass(5_000);
     assert!(all_primary(&cores, &[1, 2, 3, 4, again]));
-    assert_eq!(cores.nodes[1].group.committed.overrides, [OVERRIDE]);
+    assert_eq!(cores.nodes[1].group.log.committed().overrides, [OVERRIDE]);
 }
 
 /// Of two that an override made primary one is back, alone, beside those who have gone on without it: they would give way if
@@ -223,7 +223,7 @@ fn a_majority_waits_beside_an_override_and_says_so() {
             cores.event(1, Event::ForcePrimary { override_id });
             cores.pass(10_000);
             assert!(all_primary(&cores, &[1, 2, 3, 4]));
-            let overrides = &cores.nodes[4].group.committed.overrides;
+            let overrides = &cores.nodes[4].group.log.committed().overrides;
             assert_eq!(overrides, &[OVERRIDE, override_id]);
         } else {
             cores.kill(1);

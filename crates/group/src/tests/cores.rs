@@ -305,8 +305,8 @@ impl Cores {
 
     /// What `node` has heard that `peer` acknowledges.
     pub fn acked(&self, node: usize, peer: usize) -> Position {
-        let acks = &self.nodes[node].group.acks;
-        acks.get(&replica(peer)).map_or(0, |ack| ack.position)
+        let group = &self.nodes[node].group;
+        group.acks.of_replica(replica(peer), group.promised)
     }
 
     pub fn pass(&mut self, ms: TimeMs) {

@@ -23,7 +23,7 @@ fn ask(cores: &mut Cores) {
     let group = &cores.nodes[2].group;
     let message = Message::Summary {
         ballot: group.ballot(),
-        summary: group.tail.summary(group.commit()),
+        summary: group.log.tail().summary(group.commit()),
     };
     cores.say(2, 0, message);
 }

@@ -217,7 +217,9 @@ fn lies_about_distances_are_seen_through() {
     };
     cores.pass(2_000);
     for node in [1, 2] {
-        cores.nodes[node].group.measure(far, &lie(u64::MAX, near));
+        let group = &mut cores.nodes[node].group;
+        let (me, now) = (group.me(), group.context.now());
+        group.peers.measure(far, me, &lie(u64::MAX, near), now);
         let links = cores.nodes[node].group.own_outlook().links;
         let to_far = links.iter().find(|link| link.peer == far);
         let trip_us = to_far.expect("connected").round_trip_us;

@@ -126,7 +126,7 @@ fn a_forced_candidate_goes_beyond_what_others_have_promised() {
     cores.pass(2_000);
     for node in 3..5 {
         assert_eq!(cores.standing(node), Standing::Primary);
-        let overrides = &cores.nodes[node].group.committed.overrides;
+        let overrides = &cores.nodes[node].group.log.committed().overrides;
         assert_eq!(*overrides, [override_id]);
         assert!(cores.nodes[node].group.ballot() > promised);
     }

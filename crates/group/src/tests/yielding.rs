@@ -75,7 +75,7 @@ fn view_without_it(line: (usize, usize), until: fn(&Cores) -> bool) -> Cores {
     cores.part(&[0], &[1]);
     (cores.step_ms, cores.lines_ms) = (50, Default::default());
     cores.pass(12_000);
-    assert!(cores.members(0).len() == 3 && cores.nodes[0].group.latest().members.len() == 2);
+    assert!(cores.members(0).len() == 3 && cores.nodes[0].group.log.latest().members.len() == 2);
     assert!(all_primary(&cores, &[2]) && !all_primary(&cores, &[0]));
     cores
 }
@@ -116,7 +116,7 @@ fn who_has_left_those_who_went_on_waits_for_them() {
 
 #[test]
 fn a_view_whose_majority_has_gone_with_them_does_not() {
-    let mut cores = view_without_it((0, 1), |c| c.nodes[0].group.latest().members.len() == 2);
+    let mut cores = view_without_it((0, 1), |c| c.nodes[0].group.log.latest().members.len() == 2);
     cores.cut.remove(&(1, 2));
     cores.cut.remove(&(2, 1));
     cores.pass(10_000);

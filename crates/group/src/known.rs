@@ -1,0 +1,100 @@
+//! What every part may read: the context, the own log, and the peers; and what follows from them about who speaks for whom
+//! (rule 14).
+
+use crate::configuration::{Configuration, Member};
+use crate::context::Context;
+use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::log::Log;
+use crate::message::Status;
+use crate::peer::Peer;
+use crate::peers::Peers;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    pub context: &'a Context,
+    pub log: &'a Log,
+    pub peers: &'a Peers,
+}
+
+/// Borrows them from a group, beside a part of it that is changed.
+macro_rules! known {
+    ($group:expr) => {
+        $crate::known::Known {
+            context: &$group.context,
+            log: &$group.log,
+            peers: &$group.peers,
+        }
+    };
+}
+pub(crate) use known;
+
+impl<'a> Known<'a> {
+    pub(crate) fn now(self) -> TimeMs {
+        self.context.now()
+    }
+
+    pub(crate) fn me(self) -> Incarnation {
+        self.context.me()
+    }
+
+    pub(crate) fn my_replica(self) -> ReplicaId {
+        self.context.my_replica()
+    }
+
+    /// Another process with this replica id is connected, and the view does not say that it is this one that
+    /// counts: a copied data directory. Of two that have no seat none counts, since nobody can say which is the copy.
+    pub(crate) fn has_twin(self, replica: ReplicaId, incarnation: Incarnation) -> bool {
+        let seat = self.log.latest().replica(replica);
+        let seated = seat.is_some_and(|member| member.incarnation == incarnation);
+        let own = replica == self.my_replica() && incarnation != self.me();
+        let another = || {
+            let mut connected = self.peers.connected();
+            connected.any(|(known, peer)| peer.replica == replica && known != incarnation)
+        };
+        own || !seated && another()
+    }
+
+    /// The connected process that speaks for the replica, and what is known of it.
+    pub(crate) fn speaker(self, replica: ReplicaId) -> Option<(Incarnation, &'a Peer)> {
+        let mut up = self.peers.connected();
+        up.find(|(incarnation, peer)| {
+            peer.replica == replica && !self.has_twin(replica, *incarnation)
+        })
+    }
+
+    /// The connected process that speaks for the replica.
+    pub(crate) fn voice(self, replica: ReplicaId) -> Option<Incarnation> {
+        self.speaker(replica).map(|(incarnation, _)| incarnation)
+    }
+
+    /// True if members that weigh a majority were heard within this time, oneself included.
+    pub(crate) fn hears_majority(self, within_ms: TimeMs, configuration: &Configuration) -> bool {
+        let heard = |member: &Member| {
+            member.replica == self.my_replica()
+                || self
+                    .speaker(member.replica)
+                    .is_some_and(|(_, peer)| self.now() < peer.heard_at + within_ms)
+        };
+        configuration.is_majority(configuration.weight_of(heard))
+    }
+
+    /// True if the peer goes on with another history than this process.
+    pub(crate) fn is_foreign(self, from: Incarnation) -> bool {
+        let own = self.log.committed().history;
+        let theirs = self.peers.status_of(from).map_or(own, |s| s.history);
+        !own.is_nil() && !theirs.is_nil() && own != theirs
+    }
+
+    /// The overrides that a peer has said it has committed.
+    pub(crate) fn overrides_of(self, from: Incarnation) -> Option<&'a Vec<Uuid>> {
+        let status: Option<&'a Status> = self.peers.status_of(from);
+        status.map(|status| &status.overrides)
+    }
+
+    /// Members beside this one.
+    pub(crate) fn others(self) -> Vec<Incarnation> {
+        let members = self.log.latest().members.iter();
+        let names = members.map(|m| m.incarnation);
+        names.filter(|m| *m != self.me()).collect()
+    }
+}

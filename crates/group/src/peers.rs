@@ -1,0 +1,206 @@
+//! The other processes: who is connected, and what each has said last.
+//!
+//! Comes in: connections that come and go, heartbeats. Goes out: whatever anybody wants to know of a peer. Holds: a peer
+//! that is not connected has said nothing.
+
+use std::collections::BTreeMap;
+
+use crate::founding::Expects;
+use crate::ids::{Incarnation, ReplicaId, TimeMs};
+use crate::message::{Outlook, Status};
+use crate::peer::Peer;
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Peers(BTreeMap<Incarnation, Peer>);
+
+impl Peers {
+    // ---- what everybody may ask ----
+
+    /// Connected now, or once and still of interest.
+    pub(crate) fn get(&self, peer: Incarnation) -> Option<&Peer> {
+        self.0.get(&peer)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Incarnation, &Peer)> {
+        self.0
+            .iter()
+            .map(|(incarnation, peer)| (*incarnation, peer))
+    }
+
+    pub(crate) fn connected(&self) -> impl Iterator<Item = (Incarnation, &Peer)> {
+        self.all().filter(|(_, peer)| peer.up)
+    }
+
+    pub(crate) fn names(&self) -> Vec<Incarnation> {
+        self.0.keys().copied().collect()
+    }
+
+    pub(crate) fn is_up(&self, peer: Incarnation) -> bool {
+        self.get(peer).is_some_and(|peer| peer.up)
+    }
+
+    pub(crate) fn replica_of(&self, peer: Incarnation) -> Option<ReplicaId> {
+        self.get(peer).map(|peer| peer.replica)
+    }
+
+    /// Its last heartbeat.
+    pub(crate) fn status_of(&self, peer: Incarnation) -> Option<&Status> {
+        self.get(peer)?.status.as_ref()
+    }
+
+    /// The last heartbeats of all.
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = &Status> {
+        self.0.values().filter_map(|peer| peer.status.as_ref())
+    }
+
+    /// The replica's process is known to be gone.
+    pub(crate) fn is_dead(&self, replica: ReplicaId) -> bool {
+        let mut peers = self.0.values();
+        peers.any(|peer| peer.replica == replica && peer.dead)
+    }
+
+    // ---- what the coordinator tells ----
+
+    /// A connection is up. The replica's old process is gone: a data directory belongs to one process at a time (rule 14).
+    pub(crate) fn connect(&mut self, replica: ReplicaId, incarnation: Incarnation, now: TimeMs) {
+        let peer = Peer {
+            replica,
+            up: true,
+            heard_at: now,
+            ..Peer::default()
+        };
+        self.0.insert(incarnation, peer);
+        self.0
+            .retain(|known, peer| *known == incarnation || peer.replica != replica || peer.up);
+    }
+
+    /// The connection is gone.
+    pub(crate) fn disconnect(&mut self, incarnation: Incarnation) {
+        if let Some(peer) = self.0.get_mut(&incarnation) {
+            peer.up = false;
+            peer.status = None;
+            peer.expects = None;
+        }
+    }
+
+    /// Nobody needs to know of this process.
+    pub(crate) fn forget(&mut self, incarnation: Incarnation) {
+        self.0.remove(&incarnation);
+    }
+
+    /// A process that has left the view is of interest as long as it is connected.
+    pub(crate) fn left(&mut self, incarnation: Incarnation) {
+        if !self.is_up(incarnation) {
+            self.0.remove(&incarnation);
+        }
+    }
+
+    /// Its listener refused a connection (rule 10).
+    pub(crate) fn refused(&mut self, incarnation: Incarnation) {
+        if let Some(peer) = self.0.get_mut(&incarnation) {
+            peer.dead = !peer.up;
+        }
+    }
+
+    /// Something came in from it; false: it is not known.
+    pub(crate) fn heard(&mut self, from: Incarnation, now: TimeMs) -> bool {
+        let peer = self.0.get_mut(&from);
+        peer.map(|peer| peer.heard_at = now).is_some()
+    }
+
+    /// Its heartbeat; true if it tells of another ballot or office than the one before.
+    pub(crate) fn said(&mut self, from: Incarnation, status: &Status) -> bool {
+        let Some(peer) = self.0.get_mut(&from) else {
+            return false; // it has been heard
+        };
+        let news = peer.status.as_ref().is_none_or(|known| {
+            known.ballot != status.ballot || known.sequencer != status.sequencer
+        });
+        peer.status = Some(status.clone());
+        if !status.history.is_nil() {
+            peer.expects = None;
+        }
+        news
+    }
+
+    /// It has no history, and this is what it waits for.
+    pub(crate) fn expects(&mut self, from: Incarnation, expects: Expects) {
+        if let Some(peer) = self.0.get_mut(&from) {
+            peer.expects = Some(expects);
+        }
+    }
+
+    /// Its heartbeat may give back a stamp of this process's.
+    pub(crate) fn measure(
+        &mut self,
+        from: Incarnation,
+        me: Incarnation,
+        outlook: &Outlook,
+        now: TimeMs,
+    ) {
+        if let Some(peer) = self.0.get_mut(&from) {
+            peer.round_trips.take(me, outlook, now);
+        }
+    }
+
+    /// It is in another cluster: true if that was not said yet.
+    pub(crate) fn tell_foreign(&mut self, from: Incarnation) -> bool {
+        let peer = self.0.get_mut(&from);
+        peer.is_some_and(|peer| !std::mem::replace(&mut peer.told_foreign, true))
+    }
+
+    /// Moves each peer's last word.
+    pub(crate) fn shift_heard(&mut self, shift: impl Fn(&mut TimeMs)) {
+        self.0
+            .values_mut()
+            .for_each(|peer| shift(&mut peer.heard_at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Uuid;
+
+    fn number(n: u8) -> Uuid {
+        Uuid([n; 16])
+    }
+
+    #[test]
+    fn the_old_process_of_a_data_directory_is_forgotten_when_the_new_one_comes() {
+        let (replica, old, new) = (
+            ReplicaId(number(1)),
+            Incarnation(number(2)),
+            Incarnation(number(3)),
+        );
+        let mut peers = Peers::default();
+        peers.connect(replica, old, 5);
+        peers.said(old, &Status::default());
+        peers.disconnect(old);
+        assert!(peers.status_of(old).is_none() && !peers.is_up(old));
+        peers.refused(old);
+        assert!(peers.is_dead(replica));
+        peers.connect(replica, new, 6);
+        assert!(peers.get(old).is_none() && !peers.is_dead(replica));
+        peers.refused(new);
+        assert!(!peers.is_dead(replica), "it is connected");
+    }
+
+    #[test]
+    fn another_ballot_is_news() {
+        let from = Incarnation(number(2));
+        let mut peers = Peers::default();
+        peers.connect(ReplicaId(number(1)), from, 5);
+        let status = Status::default();
+        assert!(peers.said(from, &status));
+        assert!(!peers.said(from, &status));
+        let sequencer = true;
+        assert!(peers.said(
+            from,
+            &Status {
+                sequencer,
+                ..status
+            }
+        ));
+    }
+}
