@@ -65,7 +65,7 @@ impl Group {
         self.pursue_spreading();
         self.offer_office();
         self.acknowledge();
-        self.start_reads();
+        self.pursue_reads();
         self.trim();
         out.append(&mut self.out);
     }

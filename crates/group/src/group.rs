@@ -23,7 +23,7 @@ use crate::log::Log;
 use crate::message::{Message, Standing};
 use crate::office::Office;
 use crate::peers::Peers;
-use crate::read::Reads;
+use crate::reads::Reads;
 use crate::reminder::Reminder;
 use crate::serving::Serving;
 use crate::split::Fork;

@@ -6,7 +6,7 @@ use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::group::{Group, Role};
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
-use crate::read;
+use crate::reads;
 use crate::reminder::Reminder;
 use crate::silence::STAGGER_MS;
 use crate::submitting::RESEND_AFTER_MS;
@@ -66,8 +66,8 @@ impl Group {
         for own in self.submissions.own.values_mut() {
             aged(&mut own.sent_at, RESEND_AFTER_MS);
         }
-        if let Some(round) = &mut self.reads.round {
-            aged(&mut round.asked_at, read::RETRY_MS);
+        if let Some(at) = self.reads.asked_at() {
+            aged(at, reads::RETRY_MS);
         }
         self.context.set_now(now);
         std::mem::take(&mut self.counters)

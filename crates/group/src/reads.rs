@@ -1,0 +1,266 @@
+//! Current reads (rule 17).
+//!
+//! Comes in: readers, and what the members say of their logs' ends. Goes out: whom to ask, and what readers are told. Holds: a
+//! majority is asked for its log ends, and no acknowledged commit lies beyond the greatest of them (one round trip, no lease).
+//! Readers are told of it when it is committed here: until then it may lie in a suffix that the next leader does not have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::configuration::{Configuration, Member};
+use crate::ids::{Incarnation, Position, ReplicaId, TimeMs};
+use crate::known::Known;
+
+pub(crate) const RETRY_MS: TimeMs = 200;
+
+/// The round trip under way.
+#[derive(Clone, Debug, Hash)]
+struct Round {
+    id: u64,
+    tokens: Vec<u64>,
+    ends: BTreeMap<ReplicaId, Position>,
+    asked_at: TimeMs,
+}
+
+/// Readers that wait for a read point.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Reads {
+    last_round: u64,
+    waiting: Vec<u64>,
+    round: Option<Round>,
+    /// Answered in this ballot, by positions that are not committed here.
+    uncommitted: Vec<(Position, Vec<u64>)>,
+}
+
+/// What is to be done for readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ReadOutput {
+    /// Ask these for their log ends.
+    Ask { round: u64, of: Vec<Incarnation> },
+    /// The reader may read when it has applied this position.
+    Point { token: u64, position: Position },
+    /// Nobody answers.
+    Failed { token: u64 },
+}
+
+impl Reads {
+    pub(crate) fn ask(&mut self, token: u64) {
+        self.waiting.push(token);
+    }
+
+    /// Answers of another ballot say nothing: ask again.
+    pub(crate) fn restart(&mut self) {
+        if let Some(round) = self.round.take() {
+            self.waiting.extend(round.tokens);
+        }
+        for (_, tokens) in std::mem::take(&mut self.uncommitted) {
+            self.waiting.extend(tokens);
+        }
+    }
+
+    /// One round at a time; readers who come meanwhile share the next. `own_end`: where the own log ends as far as it is the
+    /// leader's, if that is known.
+    pub(crate) fn pursue(
+        &mut self,
+        known: Known,
+        is_primary: bool,
+        own_end: Option<Position>,
+    ) -> Vec<ReadOutput> {
+        let mut out = Vec::new();
+        self.finish(known, own_end, &mut out);
+        self.tell_points(known, &mut out);
+        let now = known.now();
+        let overdue = |round: &&mut Round| now >= round.asked_at + RETRY_MS;
+        if let Some(round) = self.round.as_mut().filter(overdue) {
+            // The same round: an answer may be under way for longer than this.
+            round.asked_at = now;
+            out.extend(self.ask_log_ends(known));
+        }
+        if self.waiting.is_empty() || self.round.is_some() {
+            return out;
+        }
+        if !is_primary {
+            out.extend(self.fail());
+            return out;
+        }
+        self.last_round += 1;
+        self.round = Some(Round {
+            id: self.last_round,
+            tokens: std::mem::take(&mut self.waiting),
+            ends: BTreeMap::new(),
+            asked_at: now,
+        });
+        self.finish(known, own_end, &mut out);
+        out.extend(self.ask_log_ends(known));
+        out
+    }
+
+    /// A replica's log ends here, in the ballot in force.
+    pub(crate) fn end_told(
+        &mut self,
+        known: Known,
+        (replica, end): (ReplicaId, Position),
+        round: u64,
+        own_end: Option<Position>,
+    ) -> Vec<ReadOutput> {
+        let mut out = Vec::new();
+        if let Some(current) = self.round.as_mut().filter(|current| current.id == round) {
+            current.ends.insert(replica, end);
+            self.finish(known, own_end, &mut out);
+        }
+        out
+    }
+
+    /// Nobody could answer.
+    pub(crate) fn fail(&mut self) -> Vec<ReadOutput> {
+        self.restart();
+        let tokens = std::mem::take(&mut self.waiting).into_iter();
+        tokens.map(|token| ReadOutput::Failed { token }).collect()
+    }
+
+    /// For the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn asked_at(&mut self) -> Option<&mut TimeMs> {
+        self.round.as_mut().map(|round| &mut round.asked_at)
+    }
+
+    /// Asks whoever can count and has not answered.
+    fn ask_log_ends(&self, known: Known) -> Option<ReadOutput> {
+        let round = self.round.as_ref()?;
+        // The process that speaks for the replica: a member that was started again has acknowledged under its new name
+        // before a view seats that.
+        let latest = known.log.latest().members.iter();
+        let voters = latest
+            .chain(&known.log.committed().configuration.members)
+            .filter(|m| m.weight > 0 && m.replica != known.my_replica())
+            .filter(|m| !round.ends.contains_key(&m.replica))
+            .filter_map(|m| known.voice(m.replica));
+        let voters: BTreeSet<Incarnation> = voters.collect();
+        Some(ReadOutput::Ask {
+            round: round.id,
+            of: voters.into_iter().collect(),
+        })
+    }
+
+    fn finish(&mut self, known: Known, own_end: Option<Position>, out: &mut Vec<ReadOutput>) {
+        let (Some(round), Some(own_end)) = (&self.round, own_end) else {
+            return;
+        };
+        let position = round.ends.values().copied().fold(own_end, Position::max);
+        if position > own_end {
+            // A configuration may lie in what is missing here; it is coming, and has to be waited
+            // for anyway.
+            return;
+        }
+        let answered = |configuration: &Configuration| {
+            let has =
+                |m: &Member| m.replica == known.my_replica() || round.ends.contains_key(&m.replica);
+            configuration.is_majority(configuration.weight_of(has))
+        };
+        if known.log.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
+            let round = self.round.take();
+            let tokens = round.map(|round| round.tokens).unwrap_or_default();
+            self.uncommitted.push((position, tokens));
+            self.tell_points(known, out);
+        }
+    }
+
+    fn tell_points(&mut self, known: Known, out: &mut Vec<ReadOutput>) {
+        let committed = match planted(Mutant::ReadPointNotCommitted) {
+            true => Position::MAX,
+            false => known.log.committed().position,
+        };
+        for (position, tokens) in std::mem::take(&mut self.uncommitted) {
+            if position > committed {
+                self.uncommitted.push((position, tokens));
+                continue;
+            }
+            let points = tokens.into_iter();
+            out.extend(points.map(|token| ReadOutput::Point { token, position }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::context::Context;
+    use crate::entry::{Body, Entry};
+    use crate::ids::{Ballot, Uuid};
+    use crate::log::Log;
+    use crate::peers::Peers;
+
+    fn member(n: u8) -> Member {
+        Member {
+            replica: ReplicaId(Uuid([n; 16])),
+            incarnation: Incarnation(Uuid([n; 16])),
+            weight: 1,
+            ..Member::default()
+        }
+    }
+
+    /// A member of three, with one entry in its log, and the others connected.
+    fn of_three() -> (Context, Log, Peers) {
+        let mut log = Log::default();
+        let configuration = Configuration {
+            members: (1..=3).map(member).collect(),
+            ..Configuration::default()
+        };
+        log.found(Uuid([9; 16]), Vec::new(), configuration);
+        let entry = Entry {
+            position: 1,
+            ballot: Ballot::default(),
+            body: Body::BallotStart,
+        };
+        log.append(entry, true);
+        let mut peers = Peers::default();
+        for n in [2, 3] {
+            peers.connect(member(n).replica, member(n).incarnation, 0);
+        }
+        (Context::new(Config::new(member(1)), 0), log, peers)
+    }
+
+    #[test]
+    fn a_reader_is_told_the_greatest_end_of_a_majority_once_it_is_committed() {
+        let (context, mut log, peers) = of_three();
+        let mut reads = Reads::default();
+        reads.ask(7);
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let asked = reads.pursue(known, true, Some(1));
+        let of = vec![member(2).incarnation, member(3).incarnation];
+        assert_eq!(asked, [ReadOutput::Ask { round: 1, of }]);
+        let from = (member(2).replica, 1);
+        assert_eq!(reads.end_told(known, from, 0, Some(1)), [], "another round");
+        assert_eq!(reads.end_told(known, from, 1, Some(1)), [], "not committed");
+        log.commit_next();
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let (token, position) = (7, 1);
+        let point = ReadOutput::Point { token, position };
+        assert_eq!(reads.pursue(known, true, Some(1)), [point]);
+    }
+
+    #[test]
+    fn without_a_majority_nobody_waits() {
+        let (context, log, peers) = of_three();
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let mut reads = Reads::default();
+        reads.ask(7);
+        let failed = ReadOutput::Failed { token: 7 };
+        assert_eq!(reads.pursue(known, false, None), [failed]);
+        assert_eq!(reads.pursue(known, false, None), []);
+    }
+}
