@@ -1,211 +1,138 @@
 //! The first view of a cluster that nobody has chosen a founder for (`pc.bootstrap_expect`,
 //! `docs/protocol.md`, "Founding without choosing a node").
 //!
-//! A support is a promised ballot: durable, and one at a time. Blank nodes tell each other theirs again
-//! and again, so nothing has to be asked for, and nothing that is lost has to be noticed.
+//! Comes in: who is listed in the configuration and who of those is here, and what each supports. Goes out: what to promise, and
+//! that this node founds. Holds: a support is a promised ballot, durable, and one at a time. Blank nodes tell each other theirs
+//! again and again, so nothing has to be asked for, and nothing that is lost has to be noticed.
 
 use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::event::Action;
-use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, ReplicaId};
-use crate::message::{Message, Standing};
+use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs};
+use crate::known::Known;
+use crate::message::Standing;
 use crate::peer::Peer;
-
-/// Who answers at the addresses of the configuration's list.
-#[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Listed {
-    pub members: Vec<Incarnation>,
-    pub missing: Vec<String>,
-}
+use crate::reminder::Reminder;
 
 /// What a blank peer has said of itself.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Expects {
-    nodes: u32,
-    promised: Ballot,
+    pub nodes: u32,
+    pub promised: Ballot,
 }
 
-impl Group {
-    /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
-    pub fn is_blank(&self) -> bool {
-        let has_place = self.leaving.is_none() && !self.gone;
-        self.context.config().expect > 0
-            && has_place
-            && self.standing == Standing::Outside
-            && self.log.committed().history.is_nil()
-    }
+/// What a blank node, which has no history, knows of those it is to found a cluster with.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Founding {
+    /// Processes that answer at the addresses of the configuration's list.
+    members: Vec<Incarnation>,
+    /// Addresses where nobody does.
+    missing: Vec<String>,
+    reminder: Reminder,
+}
 
-    pub(crate) fn listed(&mut self, members: Vec<Incarnation>, missing: Vec<String>) {
-        if self.is_blank() {
-            self.listed = Listed { members, missing };
-            self.pursue_founding();
+/// The own promise, and whether it is on disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Support {
+    pub promised: Ballot,
+    pub is_persisted: bool,
+}
+
+/// What a blank node is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoundingOutput {
+    /// Promise this ballot.
+    Promise(Ballot),
+    /// Found the history, with the support of so many nodes.
+    Found { nodes: usize },
+}
+
+impl Founding {
+    pub(crate) fn new(now: TimeMs) -> Founding {
+        Founding {
+            members: Vec::new(),
+            missing: Vec::new(),
+            reminder: Reminder::later(now),
         }
     }
 
-    pub(crate) fn expects(&mut self, from: Incarnation, nodes: u32, promised: Ballot) {
-        self.number_seen = self.number_seen.max(promised.number);
-        self.peers.expects(from, Expects { nodes, promised });
-        self.pursue_founding();
-    }
-
-    /// Tells what this node expects, and whom it supports, if that is on disk.
-    pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
-        if self.is_blank() && self.persisted >= self.promised {
-            let message = Message::Expects {
-                nodes: self.context.config().expect,
-                promised: self.promised,
-            };
-            self.send_all(to, message);
-        }
+    pub(crate) fn list(&mut self, members: Vec<Incarnation>, missing: Vec<String>) {
+        (self.members, self.missing) = (members, missing);
     }
 
     /// Stands, supports, or founds, as what is known allows.
-    pub(crate) fn pursue_founding(&mut self) {
-        if !self.is_blank() || self.hears_history() {
-            return;
+    pub(crate) fn pursue(&self, known: Known, support: Support) -> Option<FoundingOutput> {
+        if hears_history(known) {
+            return None;
         }
-        let me = self.my_replica();
-        match self.founders() {
-            Some(all) if all.first() == Some(&me) => self.stand_as_founder(&all),
-            Some(all) => self.support(all.first().copied()),
-            None => self.give_way(),
+        let me = known.my_replica();
+        match self.founders(known) {
+            Some(all) if all.first() == Some(&me) => stand(known, support, &all),
+            Some(all) => back(known, support, *all.first()?),
+            None => self.give_way(known, support),
         }
     }
 
-    fn is_listed(&self) -> bool {
-        self.listed.members.contains(&self.me())
+    /// What a blank node waits for (rule 18), now and then.
+    pub(crate) fn remind(&mut self, known: Known, support: Support) -> Option<String> {
+        self.reminder.is_due(known.now()).then(|| {
+            format!(
+                "no cluster yet (pc.bootstrap_expect={}): {}",
+                known.context.config().expect,
+                self.what_it_waits_for(known, support)
+            )
+        })
     }
 
-    /// Somebody here has a history, or has not said yet: nothing is founded beside it.
-    fn hears_history(&self) -> bool {
-        let blank = |peer: &Peer| {
-            let status = peer.status.as_ref();
-            status.is_some_and(|s| s.history.is_nil() && s.standing == Standing::Outside)
-        };
-        self.peers.connected().any(|(_, peer)| !blank(peer))
+    fn is_listed(&self, known: Known) -> bool {
+        self.members.contains(&known.me())
     }
 
     /// The replicas that are to found the cluster together, this one among them; None: not all of them
     /// are here, blank, and of one mind.
-    fn founders(&self) -> Option<BTreeSet<ReplicaId>> {
-        let nodes = self.context.config().expect;
-        let listed = &self.listed.members;
+    fn founders(&self, known: Known) -> Option<BTreeSet<ReplicaId>> {
+        let nodes = known.context.config().expect;
+        let listed = &self.members;
         let replica = |incarnation: &Incarnation| {
-            if *incarnation == self.me() {
-                return Some(self.my_replica());
+            if *incarnation == known.me() {
+                return Some(known.my_replica());
             }
-            let peer = self.peers.get(*incarnation).filter(|peer| peer.up)?;
+            let peer = known.peers.get(*incarnation).filter(|peer| peer.up)?;
             let said = peer.expects.filter(|said| said.nodes == nodes);
             said.map(|_| peer.replica)
         };
         let all: Option<BTreeSet<_>> = listed.iter().map(replica).collect();
-        let complete = listed.len() == nodes as usize && self.is_listed();
+        let complete = listed.len() == nodes as usize && self.is_listed(known);
         all.filter(|all| complete && all.len() == listed.len())
-    }
-
-    /// The ballot that this blank replica was heard to have promised.
-    fn promised_by(&self, replica: ReplicaId) -> Option<Ballot> {
-        let peer = self.known().speaker(replica)?.1;
-        peer.expects.map(|said| said.promised)
-    }
-
-    /// True if no founding can come of what was promised, unless it is this replica's.
-    fn may_support(&self, founder: ReplicaId) -> bool {
-        let holder = self.promised.replica;
-        let free = holder == ReplicaId::default();
-        let gave_way = || (self.promised_by(holder)).is_some_and(|other| other > self.promised);
-        free || planted(Mutant::SupportMovesFreely)
-            || holder == founder
-            || holder == self.my_replica()
-            || gave_way()
-    }
-
-    fn stand_as_founder(&mut self, all: &BTreeSet<ReplicaId>) {
-        let me = self.my_replica();
-        let others = || all.iter().filter(|replica| **replica != me);
-        let heard = others().filter_map(|replica| self.promised_by(*replica));
-        let highest = heard.max().unwrap_or_default();
-        if self.promised.replica != me || highest > self.promised {
-            if self.may_support(me) {
-                let number = self.promised.number.max(highest.number) + 1;
-                self.promise_ballot(Ballot {
-                    number,
-                    replica: me,
-                });
-            }
-            return; // goes on when that is on disk
-        }
-        let supports = |replica: &&ReplicaId| self.promised_by(**replica) == Some(self.promised);
-        let support = 1 + others().filter(supports).count();
-        let enough = match planted(Mutant::FounderWithoutAll) {
-            true => support * 2 > all.len(),
-            false => support == all.len(),
-        };
-        if enough && self.persisted >= self.promised {
-            let text = format!(
-                "founding a cluster with the support of all {} nodes that pc.bootstrap_expect names",
-                all.len()
-            );
-            self.out.push(Action::Note { text });
-            self.context.config_mut().expect = 0;
-            self.out.push(Action::Found);
-        }
-    }
-
-    fn support(&mut self, founder: Option<ReplicaId>) {
-        let Some(founder) = founder else { return };
-        let asked = self.promised_by(founder);
-        let asked = asked.filter(|asked| asked.replica == founder && *asked > self.promised);
-        if let Some(ballot) = asked {
-            if self.may_support(founder) {
-                self.promise_ballot(ballot);
-            }
-        }
     }
 
     /// A node that stood once, and is at no address of its list any more, founds nothing: those who have
     /// supported it are free to go on.
-    fn give_way(&mut self) {
-        let all_others = self.listed.missing.is_empty() && !self.listed.members.is_empty();
-        if all_others && !self.is_listed() && self.promised.replica == self.my_replica() {
-            let number = self.promised.number + 1;
-            self.promise_ballot(Ballot {
-                number,
-                ..Ballot::default()
-            });
-        }
+    fn give_way(&self, known: Known, support: Support) -> Option<FoundingOutput> {
+        let all_others = self.missing.is_empty() && !self.members.is_empty();
+        let stood = support.promised.replica == known.my_replica();
+        let number = support.promised.number + 1;
+        (all_others && !self.is_listed(known) && stood).then_some(FoundingOutput::Promise(Ballot {
+            number,
+            ..Ballot::default()
+        }))
     }
 
-    /// A blank node says what it waits for (rule 18).
-    pub(crate) fn tell_what_founding_waits_for(&mut self) {
-        if !self.is_blank() || !self.missing_reminder.is_due(self.context.now()) {
-            return;
-        }
-        let text = format!(
-            "no cluster yet (pc.bootstrap_expect={}): {}",
-            self.context.config().expect,
-            self.what_founding_waits_for()
-        );
-        self.out.push(Action::Note { text });
-    }
-
-    fn what_founding_waits_for(&self) -> String {
-        let nodes = self.context.config().expect;
-        let up = || self.peers.connected().map(|(_, peer)| peer);
+    fn what_it_waits_for(&self, known: Known, support: Support) -> String {
+        let nodes = known.context.config().expect;
+        let up = || known.peers.connected().map(|(_, peer)| peer);
         let history = up().find_map(|peer| peer.status.as_ref().map(|s| s.history));
         if let Some(history) = history.filter(|history| !history.is_nil()) {
             return format!(
                 "a node here is in the cluster {history}; waiting until that has a primary component, to join it"
             );
         }
-        if !self.listed.missing.is_empty() {
-            let missing = self.listed.missing.join(", ");
+        if !self.missing.is_empty() {
+            let missing = self.missing.join(", ");
             return format!("nobody answers at {missing}; all {nodes} nodes have to be there once");
         }
-        if !self.is_listed() {
+        if !self.is_listed(known) {
             return format!(
                 "this node is at none of the {nodes} addresses in wsrep_cluster_address: it waits for the others to found one"
             );
@@ -217,19 +144,152 @@ impl Group {
                 other.nodes
             );
         }
-        let Some(all) = self.founders() else {
+        let Some(all) = self.founders(known) else {
             return "not all nodes at the addresses in wsrep_cluster_address are new, have the option, and are \
                     different ones: look at the logs of the others; one with data is started with galera_new_cluster"
                 .to_owned();
         };
         let founder = all.first().copied().unwrap_or_default();
-        if !self.may_support(founder) {
+        if !may_support(known, support, founder) {
             return format!(
                 "this node has promised its support to {}, which may have founded a cluster and is not here. If that \
                  data directory is lost for good, start one node with galera_new_cluster",
-                self.promised.replica
+                support.promised.replica
             );
         }
         format!("waiting for the support of all {nodes} nodes for {founder}")
+    }
+}
+
+/// Somebody here has a history, or has not said yet: nothing is founded beside it.
+fn hears_history(known: Known) -> bool {
+    let blank = |peer: &Peer| {
+        let status = peer.status.as_ref();
+        status.is_some_and(|s| s.history.is_nil() && s.standing == Standing::Outside)
+    };
+    known.peers.connected().any(|(_, peer)| !blank(peer))
+}
+
+/// The ballot that this blank replica was heard to have promised.
+fn promised_by(known: Known, replica: ReplicaId) -> Option<Ballot> {
+    let (_, peer) = known.speaker(replica)?;
+    peer.expects.map(|said| said.promised)
+}
+
+/// True if no founding can come of what was promised, unless it is this replica's.
+fn may_support(known: Known, support: Support, founder: ReplicaId) -> bool {
+    let holder = support.promised.replica;
+    let free = holder == ReplicaId::default();
+    let gave_way = || (promised_by(known, holder)).is_some_and(|other| other > support.promised);
+    free || planted(Mutant::SupportMovesFreely)
+        || holder == founder
+        || holder == known.my_replica()
+        || gave_way()
+}
+
+fn stand(known: Known, support: Support, all: &BTreeSet<ReplicaId>) -> Option<FoundingOutput> {
+    let me = known.my_replica();
+    let promised = support.promised;
+    let others = || all.iter().filter(|replica| **replica != me);
+    let heard = others().filter_map(|replica| promised_by(known, *replica));
+    let highest = heard.max().unwrap_or_default();
+    if promised.replica != me || highest > promised {
+        let number = promised.number.max(highest.number) + 1;
+        let replica = me;
+        // It goes on when that is on disk.
+        let own = FoundingOutput::Promise(Ballot { number, replica });
+        return may_support(known, support, me).then_some(own);
+    }
+    let supports = |replica: &&ReplicaId| promised_by(known, **replica) == Some(promised);
+    let count = 1 + others().filter(supports).count();
+    let enough = match planted(Mutant::FounderWithoutAll) {
+        true => count * 2 > all.len(),
+        false => count == all.len(),
+    };
+    let nodes = all.len();
+    (enough && support.is_persisted).then_some(FoundingOutput::Found { nodes })
+}
+
+/// Supports the founder.
+fn back(known: Known, support: Support, founder: ReplicaId) -> Option<FoundingOutput> {
+    let asked = promised_by(known, founder)?;
+    let is_new = asked.replica == founder && asked > support.promised;
+    (is_new && may_support(known, support, founder)).then_some(FoundingOutput::Promise(asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::configuration::Member;
+    use crate::context::Context;
+    use crate::ids::Uuid;
+    use crate::log::Log;
+    use crate::message::Status;
+    use crate::peers::Peers;
+
+    fn replica(n: u8) -> ReplicaId {
+        ReplicaId(Uuid([n; 16]))
+    }
+
+    fn process(n: u8) -> Incarnation {
+        Incarnation(Uuid([n; 16]))
+    }
+
+    fn ballot(number: u64, of: u8) -> Ballot {
+        let replica = replica(of);
+        Ballot { number, replica }
+    }
+
+    /// Node `me` of two, to which the other one has said what it has promised.
+    fn decide(me: u8, other: (u8, Ballot), promised: Ballot) -> Option<FoundingOutput> {
+        let member = Member {
+            replica: replica(me),
+            incarnation: process(me),
+            ..Member::default()
+        };
+        let config = Config {
+            expect: 2,
+            ..Config::new(member)
+        };
+        let (context, log, mut peers) = (Context::new(config, 0), Log::default(), Peers::default());
+        let (peer, supports) = other;
+        peers.connect(replica(peer), process(peer), 0);
+        peers.said(process(peer), &Status::default());
+        let expects = Expects {
+            nodes: 2,
+            promised: supports,
+        };
+        peers.expects(process(peer), expects);
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let mut founding = Founding::new(0);
+        founding.list(vec![process(me), process(peer)], Vec::new());
+        let is_persisted = true;
+        let support = Support {
+            promised,
+            is_persisted,
+        };
+        founding.pursue(known, support)
+    }
+
+    #[test]
+    fn the_first_stands_the_other_supports_and_with_all_it_founds() {
+        let none = Ballot::default();
+        let stands = Some(FoundingOutput::Promise(ballot(1, 1)));
+        assert_eq!(decide(1, (2, none), none), stands);
+        assert_eq!(decide(2, (1, none), none), None, "the first has not stood");
+        assert_eq!(decide(2, (1, ballot(1, 1)), none), stands);
+        assert_eq!(decide(1, (2, none), ballot(1, 1)), None, "not all support");
+        let founds = Some(FoundingOutput::Found { nodes: 2 });
+        assert_eq!(decide(1, (2, ballot(1, 1)), ballot(1, 1)), founds);
+    }
+
+    #[test]
+    fn a_support_stays_where_it_was_given() {
+        assert_eq!(decide(2, (1, ballot(5, 1)), ballot(4, 3)), None);
     }
 }

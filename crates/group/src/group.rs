@@ -14,7 +14,7 @@ use crate::counters::Counters;
 use crate::election::Candidacy;
 use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
-use crate::founding::Listed;
+use crate::founding::Founding;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::incoming::Incoming;
 use crate::known::{Known, known};
@@ -75,7 +75,7 @@ pub struct Group {
     /// The last one committed while this process looked on.
     pub(crate) fork: Option<Fork>,
     pub(crate) peers: Peers,
-    pub(crate) listed: Listed,
+    pub(crate) founding: Founding,
     pub(crate) acks: Acks,
     /// Order records whose payload, or predecessor's payload, has not come in yet.
     pub(crate) incoming: Incoming,
@@ -171,7 +171,7 @@ impl Group {
             gave_way: false,
             fork: None,
             peers: Peers::default(),
-            listed: Listed::default(),
+            founding: Founding::new(now),
             acks: Acks::default(),
             incoming: Incoming::default(),
             submissions: Submissions::default(),

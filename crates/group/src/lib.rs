@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod acks;
+mod blank;
 mod branches;
 mod checkpoint;
 mod codec;

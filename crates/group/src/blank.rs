@@ -1,0 +1,77 @@
+//! A node without a history: what it hears and says until a cluster is founded (`pc.bootstrap_expect`).
+
+use crate::event::Action;
+use crate::founding::{Expects, FoundingOutput, Support};
+use crate::group::Group;
+use crate::ids::{Ballot, Incarnation};
+use crate::known::known;
+use crate::message::{Message, Standing};
+
+impl Group {
+    /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
+    pub fn is_blank(&self) -> bool {
+        let has_place = self.leaving.is_none() && !self.gone;
+        self.context.config().expect > 0
+            && has_place
+            && self.standing == Standing::Outside
+            && self.log.committed().history.is_nil()
+    }
+
+    pub(crate) fn listed(&mut self, members: Vec<Incarnation>, missing: Vec<String>) {
+        if self.is_blank() {
+            self.founding.list(members, missing);
+            self.pursue_founding();
+        }
+    }
+
+    pub(crate) fn expects(&mut self, from: Incarnation, nodes: u32, promised: Ballot) {
+        self.number_seen = self.number_seen.max(promised.number);
+        self.peers.expects(from, Expects { nodes, promised });
+        self.pursue_founding();
+    }
+
+    /// Tells what this node expects, and whom it supports, if that is on disk.
+    pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
+        if self.is_blank() && self.persisted >= self.promised {
+            let message = Message::Expects {
+                nodes: self.context.config().expect,
+                promised: self.promised,
+            };
+            self.send_all(to, message);
+        }
+    }
+
+    pub(crate) fn pursue_founding(&mut self) {
+        if !self.is_blank() {
+            return;
+        }
+        match self.founding.pursue(known!(self), self.support()) {
+            Some(FoundingOutput::Promise(ballot)) => self.promise_ballot(ballot),
+            Some(FoundingOutput::Found { nodes }) => {
+                let text = format!(
+                    "founding a cluster with the support of all {nodes} nodes that pc.bootstrap_expect names"
+                );
+                self.out.push(Action::Note { text });
+                self.context.config_mut().expect = 0;
+                self.out.push(Action::Found);
+            }
+            None => {}
+        }
+    }
+
+    /// With every heartbeat.
+    pub(crate) fn tell_what_founding_waits_for(&mut self) {
+        if self.is_blank() {
+            let support = self.support();
+            let text = self.founding.remind(known!(self), support);
+            self.out.extend(text.map(|text| Action::Note { text }));
+        }
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            promised: self.promised,
+            is_persisted: self.persisted >= self.promised,
+        }
+    }
+}
