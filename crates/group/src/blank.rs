@@ -25,17 +25,17 @@ impl Group {
     }
 
     pub(crate) fn expects(&mut self, from: Incarnation, nodes: u32, promised: Ballot) {
-        self.number_seen = self.number_seen.max(promised.number);
+        self.vote.saw(promised.number);
         self.peers.expects(from, Expects { nodes, promised });
         self.pursue_founding();
     }
 
     /// Tells what this node expects, and whom it supports, if that is on disk.
     pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
-        if self.is_blank() && self.persisted >= self.promised {
+        if self.is_blank() && self.vote.is_persisted() {
             let message = Message::Expects {
                 nodes: self.context.config().expect,
-                promised: self.promised,
+                promised: self.vote.promised(),
             };
             self.send_all(to, message);
         }
@@ -70,8 +70,8 @@ impl Group {
 
     fn support(&self) -> Support {
         Support {
-            promised: self.promised,
-            is_persisted: self.persisted >= self.promised,
+            promised: self.vote.promised(),
+            is_persisted: self.vote.is_persisted(),
         }
     }
 }

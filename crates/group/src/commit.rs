@@ -13,7 +13,7 @@ impl Group {
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         self.record_ack(from, ballot, position);
         if let Role::Sequencer(office) = &mut self.role {
-            if ballot == self.promised {
+            if ballot == self.vote.promised() {
                 office.acknowledged(from, position);
             }
         }
@@ -34,7 +34,7 @@ impl Group {
     /// Up to here this member is known to hold what is committed: by its own word, in the ballot in force here. 0: nothing
     /// was heard.
     pub fn held_by(&self, member: Incarnation) -> Position {
-        let word = self.acks.of_member(member, self.promised);
+        let word = self.acks.of_member(member, self.vote.promised());
         word.min(self.log.committed().position)
     }
 
@@ -47,7 +47,7 @@ impl Group {
                 let position = if member.replica == self.my_replica() {
                     self.own_ack()
                 } else {
-                    self.acks.of_replica(member.replica, self.promised)
+                    self.acks.of_replica(member.replica, self.vote.promised())
                 };
                 (position, u64::from(member.weight))
             })
@@ -69,13 +69,15 @@ impl Group {
             return;
         }
         while let Some(position) =
-            (self.log).committable(self.promised, |c| self.quorum_position(c))
+            (self.log).committable(self.vote.promised(), |c| self.quorum_position(c))
         {
             self.commit_to(position);
         }
         if let Role::Sequencer(office) = &self.role {
             // Its log is the group's now, whatever it once forgot.
-            self.amnesiac &= self.log.committed().position < office.start();
+            if self.log.committed().position >= office.start() {
+                self.vote.is_intact();
+            }
         }
     }
 

@@ -64,7 +64,7 @@ impl Group {
 
     /// Asks for pre-votes.
     fn stand(&mut self) {
-        let number = self.promised.number.max(self.number_seen) + 1;
+        let number = self.vote.next_number();
         let ballot = Ballot {
             number,
             replica: self.my_replica(),
@@ -161,7 +161,7 @@ impl Group {
             let others = configuration.weight_of(|m| m.replica != me && granted(m));
             // Who may have forgotten needs half of the votes from others who have not ([`Promises::elect`]). Its old view may have
             // nobody else with a vote: it would only disturb those who have gone on (simulator, seed 3006969).
-            let forgets = self.amnesiac && !planted(Mutant::AmnesiacCountsAsIntact);
+            let forgets = self.vote.is_amnesiac() && !planted(Mutant::AmnesiacCountsAsIntact);
             // All of them may go on with the best that they have (rule 4).
             let all = configuration.weight_of(granted) == configuration.total_weight();
             let enough = all || self.wants_no_more_evidence();
@@ -175,14 +175,14 @@ impl Group {
         }
     }
 
-    /// Promises the new ballot itself and asks the others to.
+    /// Promises a new ballot itself, of at least this number, and asks the others to.
     pub(crate) fn ask_promises(
         &mut self,
         number: u64,
         forced: Option<Uuid>,
         missed: Option<ReplicaId>,
     ) {
-        let number = number.max(self.promised.number.max(self.number_seen) + 1);
+        let number = number.max(self.vote.next_number());
         let ballot = Ballot {
             number,
             replica: self.my_replica(),
@@ -219,7 +219,8 @@ impl Group {
                 promises.insert(replica, from, promise);
                 self.count_promises();
             }
-        } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.promised {
+        } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.vote.promised()
+        {
             // Late, but it tells where that log ends.
             self.was_alive(replica);
             self.start_feeding(from, &promise.summary);
@@ -227,17 +228,17 @@ impl Group {
     }
 
     pub(crate) fn refused(&mut self, from: Incarnation, promised: Ballot) {
-        if promised <= self.promised {
+        if promised <= self.vote.promised() {
             return;
         }
-        self.number_seen = self.number_seen.max(promised.number);
+        self.vote.saw(promised.number);
         let replica = self.peers.replica_of(from);
         let seated = replica.is_some_and(|replica| self.log.has_seat(replica));
         match &self.role {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
             Role::Sequencer(office) if seated && !office.closing => {
                 if self.standing == Standing::Primary {
-                    self.ask_promises(self.number_seen + 1, None, None);
+                    self.ask_promises(0, None, None);
                 } else {
                     // The others have gone on without this one: it follows, or is elected anew.
                     self.role = Role::Follower;
@@ -245,9 +246,7 @@ impl Group {
                 }
             }
             Role::Candidate(candidacy) => match (candidacy.forced, &candidacy.promises) {
-                (Some(forced), Some(_)) => {
-                    self.ask_promises(self.number_seen + 1, Some(forced), None)
-                }
+                (Some(forced), Some(_)) => self.ask_promises(0, Some(forced), None),
                 _ => self.give_up(),
             },
             _ => {}
@@ -305,7 +304,7 @@ impl Group {
         let Some(promises) = &candidacy.promises else {
             return;
         };
-        if self.persisted < candidacy.ballot {
+        if self.vote.persisted() < candidacy.ballot {
             return;
         }
         let forced = candidacy.forced;

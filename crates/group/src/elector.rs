@@ -1,8 +1,6 @@
 //! What this member grants whoever seeks the office: pre-votes and promises (rules 2, 4). A promise is on disk before
 //! anybody hears of it.
 
-use trireme_mutants::{Mutant, planted};
-
 use crate::event::{Action, HardState};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Uuid};
@@ -12,12 +10,14 @@ impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
         let missed = self.context.now() >= self.sequencer_heard_at + self.patience_ms()
-            || self.peers.is_dead(self.promised.replica)
+            || self.peers.is_dead(self.vote.promised().replica)
             || self.standing == Standing::Outside
-            || self.sequencer().is_none() && self.promised.replica != self.my_replica();
-        let granted =
-            !in_office && missed && ballot.number > self.promised.number && !self.may_be_a_copy();
-        let promised = self.promised;
+            || self.sequencer().is_none() && self.vote.promised().replica != self.my_replica();
+        let granted = !in_office
+            && missed
+            && ballot.number > self.vote.promised().number
+            && !self.may_be_a_copy();
+        let promised = self.vote.promised();
         if ballot.number <= promised.number {
             self.send(from, Message::Refuse { promised });
         } else {
@@ -32,10 +32,10 @@ impl Group {
         if ballot.replica != replica || self.may_be_a_copy() {
             return;
         }
-        if ballot <= self.promised
+        if ballot <= self.vote.promised()
             || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority())
         {
-            let promised = self.promised;
+            let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
         }
@@ -65,7 +65,7 @@ impl Group {
             ballot,
             summary: self.log.summary(),
             configurations,
-            amnesiac: self.amnesiac,
+            amnesiac: self.vote.is_amnesiac(),
             lost_views: self.has_lost_views(),
             proof: self.context.config().proof,
             withdrawn: self.withdrawals(),
@@ -74,14 +74,11 @@ impl Group {
 
     /// Accepts no lower ballot from here on.
     pub(crate) fn promise_ballot(&mut self, ballot: Ballot) {
-        assert!(ballot > self.promised, "promises only rise");
-        self.promised = ballot;
+        self.vote.promise(ballot);
         self.matched = false;
         self.forked = false;
         self.agreed = 0;
         self.incoming.clear();
-        // What waits for a promise to be on disk speaks of a lower ballot: void, however many come one after the other.
-        self.held.clear();
         self.summary_sent_at = None;
         self.relieved(ballot);
         self.role = Role::Follower;
@@ -95,23 +92,14 @@ impl Group {
 
     /// Sends once everything promised so far is on disk (rule 4).
     pub(crate) fn send_persisted(&mut self, to: Incarnation, message: Message) {
-        // Its callers have just promised: in truth it always waits.
-        if self.persisted >= self.promised || planted(Mutant::PromiseNotPersisted) {
+        if let Some(message) = self.vote.hold(to, message) {
             self.send(to, message);
-        } else {
-            self.held.push((self.promised, to, message));
         }
     }
 
     pub(crate) fn persisted(&mut self, promised: Ballot) {
-        self.persisted = self.persisted.max(promised);
-        for (ballot, to, message) in std::mem::take(&mut self.held) {
-            // A promise overtaken by a higher one is void.
-            if ballot == self.promised && self.persisted >= ballot {
-                self.send(to, message);
-            } else if ballot == self.promised {
-                self.held.push((ballot, to, message));
-            }
+        for (to, message) in self.vote.persist(promised) {
+            self.send(to, message);
         }
         self.count_promises();
         let peers = self.peers.names();

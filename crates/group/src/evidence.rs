@@ -286,7 +286,7 @@ impl Group {
     /// What it has promised holds.
     pub fn begin_anew(&mut self) {
         let recovered = Recovered {
-            promised: self.promised,
+            promised: self.vote.promised(),
             amnesiac: true,
             lost_views: true,
             log: None,
@@ -298,8 +298,7 @@ impl Group {
             &recovered,
             self.context.now(),
         );
-        anew.persisted = self.persisted;
-        anew.number_seen = self.number_seen;
+        anew.vote.carry_over(&self.vote);
         anew.heartbeat_at = self.heartbeat_at;
         anew.counters = self.counters;
         anew.left_number = self.log.latest().number;

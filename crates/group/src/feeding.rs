@@ -59,8 +59,8 @@ impl Progress {
 impl Group {
     /// A member says what its log holds: it is fed from where both agree.
     pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
-        if ballot != self.promised {
-            if ballot > self.promised {
+        if ballot != self.vote.promised() {
+            if ballot > self.vote.promised() {
                 self.refused(from, ballot);
             }
             return;
@@ -88,7 +88,7 @@ impl Group {
         let told = self.own_ack();
         if let Role::Sequencer(office) = &mut self.role {
             if seated {
-                let acked = self.acks.of_process(replica, member, self.promised);
+                let acked = self.acks.of_process(replica, member, self.vote.promised());
                 let progress = Progress {
                     acked,
                     ..Progress::from(replica, next, told)
@@ -106,7 +106,7 @@ impl Group {
     /// Tells a member that lacks nothing, a restarted process for example, that its log is this one.
     fn confirm(&mut self, member: Incarnation) {
         let append = Append {
-            ballot: self.promised,
+            ballot: self.vote.promised(),
             prev_position: self.log.tail().end(),
             prev_ballot: self.log.tail().end_ballot(),
             entries: Vec::new(),
@@ -190,7 +190,7 @@ impl Group {
                 return;
             };
             let message = Message::Append(Append {
-                ballot: self.promised,
+                ballot: self.vote.promised(),
                 prev_position: next - 1,
                 prev_ballot,
                 entries,
@@ -215,8 +215,11 @@ impl Group {
     /// Tells members which of their entries the sequencer holds by now: where it flushes its log, that is not what their
     /// order records said, and often it is the vote that they wait for.
     pub(crate) fn tell_own_ack(&mut self) {
-        let (position, ballot, commit) =
-            (self.own_ack(), self.promised, self.log.committed().position);
+        let (position, ballot, commit) = (
+            self.own_ack(),
+            self.vote.promised(),
+            self.log.committed().position,
+        );
         let Role::Sequencer(office) = &mut self.role else {
             return;
         };
@@ -336,7 +339,7 @@ impl Group {
                 *progress = Progress::from(progress.replica, checkpoint.position + 1, 0);
             }
         }
-        let ballot = self.promised;
+        let ballot = self.vote.promised();
         self.send_all(
             members,
             Message::Install {

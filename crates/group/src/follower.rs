@@ -29,7 +29,7 @@ impl WireEntry {
 impl Group {
     /// The connected process that holds (or seeks) the office of the promised ballot.
     pub(crate) fn sequencer(&self) -> Option<Incarnation> {
-        self.known().voice(self.promised.replica)
+        self.known().voice(self.vote.promised().replica)
     }
 
     /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
@@ -40,12 +40,12 @@ impl Group {
         if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
             return false;
         }
-        if ballot < self.promised && !planted(Mutant::LowerBallotFollowed) {
-            let promised = self.promised;
+        if ballot < self.vote.promised() && !planted(Mutant::LowerBallotFollowed) {
+            let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return false;
         }
-        if ballot > self.promised {
+        if ballot > self.vote.promised() {
             self.promise_ballot(ballot);
         } else {
             self.silence_broken();
@@ -71,7 +71,7 @@ impl Group {
         self.summary_sent_at = Some(self.context.now());
         self.counters.summaries_sent += 1;
         let message = Message::Summary {
-            ballot: self.promised,
+            ballot: self.vote.promised(),
             summary: self.log.summary(),
         };
         self.send(sequencer, message);
@@ -288,7 +288,7 @@ impl Group {
     pub(crate) fn sequencer_in_office(&self) -> Option<Incarnation> {
         let sequencer = self.sequencer()?;
         let status = self.peers.status_of(sequencer)?;
-        (status.sequencer && status.ballot == self.promised).then_some(sequencer)
+        (status.sequencer && status.ballot == self.vote.promised()).then_some(sequencer)
     }
 
     /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log
@@ -338,7 +338,7 @@ impl Group {
         self.counters.installs += 1;
         self.gave_way = false;
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
-        self.lost_views = true;
+        self.vote.begin_log_anew(intact_at);
         self.forked = false;
         self.primary_heard_at = self.context.now();
         self.incoming.clear();
@@ -350,7 +350,6 @@ impl Group {
         };
         self.log.begin_at(&checkpoint);
         self.joined.clear();
-        self.intact_at = Some(intact_at);
         self.matched = true;
         self.agreed = checkpoint.position;
         self.last_ack_sent = (Ballot::default(), 0);
@@ -377,14 +376,14 @@ impl Group {
         self.primary_heard_at = self.context.now();
         self.logs_meet();
         self.agreed = self.agreed.max(position);
-        self.intact_at.get_or_insert(intact_at);
+        self.vote.will_be_intact_at(intact_at);
         // The sequencer counts this member's progress from the checkpoint on.
         self.last_ack_sent = (Ballot::default(), 0);
     }
 
     /// Position that this member acknowledges in the promised ballot.
     pub(crate) fn own_ack(&self) -> Position {
-        if self.persisted < self.promised {
+        if !self.vote.is_persisted() {
             return 0;
         }
         self.log.durable().min(self.agreed_end())
@@ -413,23 +412,23 @@ impl Group {
         if planted(Mutant::PayloadNotAwaited) {
             position = position.max(self.incoming.back().map_or(0, |entry| entry.position));
         }
-        if self.matched && self.intact_at.is_some_and(|at| position >= at) {
-            self.amnesiac = false;
+        if self.matched {
+            self.vote.acknowledged(position);
         }
         if matches!(self.role, Role::Sequencer(_)) {
             return self.tell_own_ack();
         }
-        if !self.matched || self.last_ack_sent == (self.promised, position) {
+        if !self.matched || self.last_ack_sent == (self.vote.promised(), position) {
             return;
         }
         let Some(sequencer) = self.sequencer() else {
             return;
         };
-        self.last_ack_sent = (self.promised, position);
+        self.last_ack_sent = (self.vote.promised(), position);
         let mut to = vec![sequencer];
         to.extend(self.acks_matter_to(sequencer));
         let message = Message::Ack {
-            ballot: self.promised,
+            ballot: self.vote.promised(),
             position,
             commit: self.log.committed().position,
         };

@@ -29,6 +29,7 @@ use crate::serving::Serving;
 use crate::split::Fork;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
+use crate::vote::Vote;
 
 /// What this member does in the group. A step that ends a borrow of it matches on it again; the
 /// other arm of such a second match is not reached.
@@ -44,14 +45,7 @@ pub(crate) enum Role {
 pub struct Group {
     pub(crate) context: Context,
 
-    // What survives, or is said to.
-    pub(crate) promised: Ballot,
-    pub(crate) persisted: Ballot,
-    pub(crate) amnesiac: bool,
-    /// As long as `amnesiac`: configurations that it acknowledged may be missing, too.
-    pub(crate) lost_views: bool,
-    /// Having acknowledged up to here, this member is intact again (rule 4).
-    pub(crate) intact_at: Option<Position>,
+    pub(crate) vote: Vote,
     /// It began with a log, and was in no view yet since.
     pub(crate) resumed: bool,
 
@@ -123,14 +117,10 @@ pub struct Group {
     pub(crate) elections_failed: u32,
     /// Who was left the office for its longer log by this member's last attempt, and has not been heard in it.
     pub(crate) gave_way_to: Option<Incarnation>,
-    /// Highest ballot number that anybody was heard to have promised.
-    pub(crate) number_seen: u64,
     pub(crate) component: Vec<Incarnation>,
     /// View number known when non-primary was declared; 0: never was in a view.
     pub(crate) left_number: u64,
     pub(crate) last_ack_sent: (Ballot, Position),
-    /// Sends that wait until a promise is on disk.
-    pub(crate) held: Vec<(Ballot, Incarnation, Message)>,
     pub(crate) counters: Counters,
     pub(crate) complaints: Complaints,
     pub(crate) out: Vec<Action>,
@@ -142,7 +132,7 @@ impl Group {
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
         let mut group = Group::empty(config, &recovered, now);
         if group.context.config().expect > 0 && planted(Mutant::SupportForgotten) {
-            (group.promised, group.persisted) = Default::default();
+            group.vote.forget_promises();
         }
         if let Some(log) = recovered.log {
             group.resume(log);
@@ -153,11 +143,7 @@ impl Group {
     pub(crate) fn empty(config: Config, recovered: &Recovered, now: TimeMs) -> Group {
         Group {
             context: Context::new(config, now),
-            promised: recovered.promised.max(recovered.lasting.promised),
-            persisted: recovered.promised,
-            amnesiac: recovered.amnesiac,
-            lost_views: recovered.lost_views || recovered.log.is_none(),
-            intact_at: None,
+            vote: Vote::new(recovered),
             resumed: false,
             log: Log::default(),
             role: Role::Follower,
@@ -200,11 +186,9 @@ impl Group {
             election_at: 0,
             elections_failed: 0,
             gave_way_to: None,
-            number_seen: 0,
             component: Vec::new(),
             left_number: 0,
             last_ack_sent: (Ballot::default(), 0),
-            held: Vec::new(),
             counters: Counters::default(),
             complaints: Complaints::default(),
             out: Vec::new(),
@@ -284,12 +268,12 @@ impl Group {
 
     /// True as long as entries that this replica once acknowledged may be missing here (rule 4).
     pub fn is_amnesiac(&self) -> bool {
-        self.amnesiac
+        self.vote.is_amnesiac()
     }
 
     /// True as long as configurations that this replica once acknowledged may be missing here, too.
     pub fn has_lost_views(&self) -> bool {
-        self.amnesiac && self.lost_views
+        self.vote.has_lost_views()
     }
 
     /// State at the commit point.
@@ -314,7 +298,7 @@ impl Group {
 
     /// The ballot in force here.
     pub fn ballot(&self) -> Ballot {
-        self.promised
+        self.vote.promised()
     }
 
     /// Cluster uuid; nil before the first view.

@@ -29,7 +29,7 @@ impl Group {
         let before = self.withdrawn_before.iter().copied();
         let withdrawn: BTreeSet<_> = before.chain(certain).collect();
         Lasting {
-            promised: self.promised,
+            promised: self.vote.promised(),
             withdrawn: withdrawn.into_iter().take(MAX_LIST).collect(),
         }
     }

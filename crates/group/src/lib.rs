@@ -82,6 +82,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod vote;
 mod yielding;
 
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};

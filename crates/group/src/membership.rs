@@ -54,8 +54,8 @@ impl Group {
         };
         founded.ensure_vote(self.my_replica());
         self.log.found(history, overrides, founded.clone());
-        self.amnesiac = false;
-        let number = self.promised.number + 1;
+        self.vote.is_intact();
+        let number = self.vote.promised().number + 1;
         self.promise_ballot(Ballot {
             number,
             replica: self.my_replica(),
@@ -99,7 +99,7 @@ impl Group {
         let mut changes = wishes.clone();
         if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
             // Elected for its log before its restarted process was admitted.
-            let voter = !self.amnesiac;
+            let voter = !self.vote.is_amnesiac();
             changes.admit.insert(me.incarnation, Member { voter, ..me });
         }
         next.members
@@ -338,7 +338,7 @@ impl Group {
         self.join_sent_at = self.context.now();
         let join = Join {
             member: Member {
-                voter: self.resumed && !self.amnesiac,
+                voter: self.resumed && !self.vote.is_amnesiac(),
                 ..self.context.config().me.clone()
             },
             history: self.log.committed().history,

@@ -73,7 +73,7 @@ impl Group {
         }
         if let Some(branch) = self.tell_the_other_branch() {
             text += &branch;
-        } else if self.amnesiac {
+        } else if self.vote.is_amnesiac() {
             text += &self.tell_what_may_be_missing();
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();

@@ -225,7 +225,7 @@ impl Group {
         let behind = due.is_none_or(|end| office.acked(member.incarnation) < *end);
         let present = self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
             && status.standing == Standing::Primary
-            && status.ballot == self.promised;
+            && status.ballot == self.vote.promised();
         let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
         (may && member.weight > 0 && !member.arbitrator).then_some(outlook.wish)
     }

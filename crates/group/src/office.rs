@@ -88,7 +88,7 @@ impl Group {
     /// void in this entry's place covers.
     pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
         assert_eq!(
-            self.promised.replica,
+            self.vote.promised().replica,
             self.my_replica(),
             "an office belongs to its ballot's replica"
         );
@@ -156,7 +156,7 @@ impl Group {
     fn put(&mut self, body: Body) {
         let entry = Entry {
             position: self.log.tail().end() + 1,
-            ballot: self.promised,
+            ballot: self.vote.promised(),
             body,
         };
         if let Role::Sequencer(office) = &mut self.role {
@@ -263,7 +263,7 @@ impl Group {
 
     /// Asks a successor to take over, once its log is complete; why, for the log.
     pub(crate) fn hand_over_to(&mut self, successor: Incarnation, why: &str) {
-        let number = self.promised.number + 1;
+        let number = self.vote.promised().number + 1;
         let member = self.log.latest().member(successor);
         let name = member.map_or("", |member| member.name.as_str());
         self.out.push(Action::Note {

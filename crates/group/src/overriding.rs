@@ -26,7 +26,7 @@ impl Group {
         if !self.has_room_for_override() {
             return;
         }
-        let number = self.promised.number + 1;
+        let number = self.vote.promised().number + 1;
         self.ask_promises(number, Some(override_id), None);
     }
 
@@ -51,7 +51,7 @@ impl Group {
         let mut bytes = self.me().0.0;
         for (byte, number) in bytes
             .iter_mut()
-            .zip((self.promised.number + 1).to_be_bytes())
+            .zip((self.vote.promised().number + 1).to_be_bytes())
         {
             *byte ^= number;
         }

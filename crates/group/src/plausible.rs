@@ -88,7 +88,8 @@ impl Group {
     /// elections that this one has missed. What was only heard does not count, so that every further step upwards costs a
     /// promise that this member has written to its disk first, and nobody can talk it up to the end of all numbers.
     fn believes_number(&self, number: u64) -> bool {
-        COUNTING.reaches(number) && number <= self.persisted.number.saturating_add(NUMBER_STEP_MAX)
+        COUNTING.reaches(number)
+            && number <= self.vote.persisted().number.saturating_add(NUMBER_STEP_MAX)
     }
 
     /// True if the log has no more overrides with these entries than a history may have.

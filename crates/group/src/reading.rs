@@ -25,7 +25,7 @@ impl Group {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if ballot == self.promised {
+        if ballot == self.vote.promised() {
             let own_end = self.known_end();
             let outputs = (self.reads).end_told(known!(self), (replica, end), round, own_end);
             self.carry_out_reads(outputs);
@@ -40,9 +40,9 @@ impl Group {
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
         // Who may have forgotten what it acknowledged in this ballot must not lower the read point.
-        let end = self.known_end().filter(|_| !self.amnesiac);
+        let end = self.known_end().filter(|_| !self.vote.is_amnesiac());
         if let Some(end) = end {
-            let ballot = self.promised;
+            let ballot = self.vote.promised();
             self.send(from, Message::LogEndReply { round, ballot, end });
         }
     }

@@ -16,7 +16,7 @@ impl Group {
         self.standing = Standing::NonPrimary;
         self.resumed = true;
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
-        if self.log.tail().end_ballot() > self.promised {
+        if self.log.tail().end_ballot() > self.vote.promised() {
             self.promise_ballot(self.log.tail().end_ballot());
         }
         self.commit_to(commit);

@@ -29,7 +29,7 @@ impl Group {
 
     /// When this member's patience with the sequencer ends.
     fn missed_at(&self) -> TimeMs {
-        let holder = self.promised.replica;
+        let holder = self.vote.promised().replica;
         let dead = self.peers.is_dead(holder) || self.log.latest().replica(holder).is_none();
         let patience_ms = if dead {
             0
@@ -50,7 +50,7 @@ impl Group {
 
     /// Candidates try one after another, in this order; who is missed is not among them.
     pub(crate) fn rank(&self) -> TimeMs {
-        let (own, holder) = (self.own_seat(), self.promised.replica);
+        let (own, holder) = (self.own_seat(), self.vote.promised().replica);
         let members = &self.log.latest().members;
         let before = members
             .iter()

@@ -14,7 +14,7 @@ impl Group {
     pub(crate) fn own_status(&self) -> Status {
         let configuration = &self.log.committed().configuration;
         Status {
-            ballot: self.promised,
+            ballot: self.vote.promised(),
             sequencer: matches!(self.role, Role::Sequencer(_)),
             standing: self.standing,
             history: self.log.committed().history,
@@ -61,8 +61,8 @@ impl Group {
         if !self.heed_overrides(from, &status) {
             // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
             // higher ballot than its own.
-            if status.ballot < self.promised && self.log.has_seat(replica) {
-                let promised = self.promised;
+            if status.ballot < self.vote.promised() && self.log.has_seat(replica) {
+                let promised = self.vote.promised();
                 self.send(from, Message::Refuse { promised });
             }
             return;
@@ -80,17 +80,17 @@ impl Group {
                 return;
             }
         }
-        if status.ballot < self.promised {
-            let promised = self.promised;
+        if status.ballot < self.vote.promised() {
+            let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
         }
         if !self.accept_ballot(from, status.ballot) {
             return;
         }
-        if self.amnesiac && self.intact_at.is_none() && self.log.tail().end() > 0 {
+        if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
             // Whatever this replica acknowledged and has forgotten is in a sequencer's log (rule 4).
-            self.intact_at = Some(status.end);
+            self.vote.will_be_intact_at(status.end);
         }
         if status.standing == Standing::Primary {
             // One whose log is no continuation of this one is not this node's primary.

@@ -246,7 +246,7 @@ impl Group {
         if withdrawn {
             // The sequencer may have ordered it all the same: only a new ballot, whose promises
             // tell of the withdrawal, may go on from here.
-            let number = self.promised.number.max(self.number_seen) + 1;
+            let number = self.vote.next_number();
             self.promise_ballot(Ballot {
                 number,
                 replica: self.my_replica(),

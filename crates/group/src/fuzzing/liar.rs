@@ -56,7 +56,7 @@ impl Liar<'_, '_> {
 
     /// Of the liar's replica, most often one that the recipient would obey.
     fn ballot(&mut self) -> Ballot {
-        let promised = self.to.promised;
+        let promised = self.to.vote.promised();
         let number = match self.dice.below(4) {
             0 => self.dice.near(promised.number),
             1 if promised.replica == self.me.my_replica() => promised.number,
@@ -155,7 +155,7 @@ impl Liar<'_, '_> {
         let incoming = self.to.incoming.back();
         let (prev_position, prev_ballot) = match incoming.filter(|_| self.dice.one_in(2)) {
             Some(last) => (last.position, last.ballot),
-            None => (prev_position, known.unwrap_or(self.to.promised)),
+            None => (prev_position, known.unwrap_or(self.to.vote.promised())),
         };
         let mut append = Append {
             ballot,
@@ -272,7 +272,7 @@ impl Liar<'_, '_> {
             configurations: configurations.collect(),
             ballot: match self.dice.below(4) {
                 0 => self.ballot(),
-                _ => self.to.promised,
+                _ => self.to.vote.promised(),
             },
             summary: self.summary(),
             amnesiac: self.dice.one_in(4),
@@ -334,7 +334,7 @@ impl Liar<'_, '_> {
             0..=7 => Message::Append(self.append()),
             8..=11 => Message::Status(self.status()),
             12 | 13 => Message::Ack {
-                ballot: self.to.promised,
+                ballot: self.to.vote.promised(),
                 position: self.position(),
                 commit: self.position(),
             },
@@ -344,7 +344,7 @@ impl Liar<'_, '_> {
                 commit: self.position(),
             },
             15 | 16 => Message::Summary {
-                ballot: self.to.promised,
+                ballot: self.to.vote.promised(),
                 summary: self.summary(),
             },
             17 => Message::Summary {
@@ -361,7 +361,7 @@ impl Liar<'_, '_> {
             },
             20 => Message::PreVoteReply {
                 ballot: Ballot {
-                    number: self.to.promised.number + 1,
+                    number: self.to.vote.promised().number + 1,
                     replica: self.to.my_replica(),
                 },
                 granted: true,
@@ -375,7 +375,7 @@ impl Liar<'_, '_> {
                 promised: self.ballot(),
             },
             26 => Message::TakeOffice {
-                number: self.dice.near(self.to.promised.number),
+                number: self.dice.near(self.to.vote.promised().number),
                 forced,
             },
             27 => Message::Join(Join {
@@ -400,7 +400,7 @@ impl Liar<'_, '_> {
             },
             32 => Message::LogEndReply {
                 round: self.dice.near(1),
-                ballot: self.to.promised,
+                ballot: self.to.vote.promised(),
                 end: self.position(),
             },
             33 => Message::Offer {

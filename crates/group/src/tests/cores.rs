@@ -306,7 +306,7 @@ impl Cores {
     /// What `node` has heard that `peer` acknowledges.
     pub fn acked(&self, node: usize, peer: usize) -> Position {
         let group = &self.nodes[node].group;
-        group.acks.of_replica(replica(peer), group.promised)
+        group.acks.of_replica(replica(peer), group.vote.promised())
     }
 
     pub fn pass(&mut self, ms: TimeMs) {

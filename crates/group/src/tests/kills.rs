@@ -88,7 +88,7 @@ fn promises_that_are_overtaken_before_they_are_on_disk_are_forgotten() {
         group.handle(1_000, Event::Message { from, message });
     }
     assert_eq!(group.ballot(), ballot_of_0(first + 999));
-    assert_eq!(group.held.len(), 1);
+    assert_eq!(group.vote.held(), 1);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
         let ballot = promised;
         cores.say(2, 1, Message::Summary { ballot, summary });
     }
-    let seen = cores.nodes[1].group.number_seen;
+    let seen = cores.nodes[1].group.vote.number_seen();
     assert!(seen <= before + NUMBER_STEP_MAX, "{seen}");
     for number in [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 62] {
         let ballot = Ballot {
@@ -173,7 +173,7 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
     }
     let group = &cores.nodes[1].group;
     assert!(group.ballot().number <= before + 2 * NUMBER_STEP_MAX);
-    assert!(group.number_seen <= before + 2 * NUMBER_STEP_MAX);
+    assert!(group.vote.number_seen() <= before + 2 * NUMBER_STEP_MAX);
 }
 
 fn without_vote() -> Configuration {

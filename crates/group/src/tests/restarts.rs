@@ -283,8 +283,8 @@ fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
         ..recovered(&before, 0, true)
     };
     cores.start(again(0), recovered);
-    let promised = cores.nodes[0].group.promised;
+    let promised = cores.nodes[0].group.vote.promised();
     cores.pass(10_000);
-    assert_eq!(cores.nodes[0].group.promised, promised);
+    assert_eq!(cores.nodes[0].group.vote.promised(), promised);
     assert_eq!(cores.standing(0), Standing::NonPrimary);
 }

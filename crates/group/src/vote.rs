@@ -1,0 +1,201 @@
+//! What this member has promised, and what its word is worth.
+//!
+//! Comes in: ballots to promise, and word from the disk. Goes out: what may be sent now that a promise is on disk. Holds: promises
+//! only rise, and nobody hears of one before it is on disk (rule 4); who may have forgotten what it acknowledged is intact
+//! again once it has caught up with everything that it may have acknowledged.
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::event::Recovered;
+use crate::ids::{Ballot, Incarnation, Position};
+use crate::message::Message;
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Vote {
+    promised: Ballot,
+    persisted: Ballot,
+    amnesiac: bool,
+    /// As long as `amnesiac`: configurations that it acknowledged may be missing, too.
+    lost_views: bool,
+    /// Having acknowledged up to here, this member is intact again (rule 4).
+    intact_at: Option<Position>,
+    /// Highest ballot number that anybody was heard to have promised.
+    number_seen: u64,
+    /// Sends that wait until the promise is on disk.
+    held: Vec<(Incarnation, Message)>,
+}
+
+impl Vote {
+    pub(crate) fn new(recovered: &Recovered) -> Vote {
+        Vote {
+            promised: recovered.promised.max(recovered.lasting.promised),
+            persisted: recovered.promised,
+            amnesiac: recovered.amnesiac,
+            lost_views: recovered.lost_views || recovered.log.is_none(),
+            intact_at: None,
+            number_seen: 0,
+            held: Vec::new(),
+        }
+    }
+
+    // ---- what everybody may ask ----
+
+    /// The ballot in force here.
+    pub(crate) fn promised(&self) -> Ballot {
+        self.promised
+    }
+
+    /// The last promise that is on disk.
+    pub(crate) fn persisted(&self) -> Ballot {
+        self.persisted
+    }
+
+    pub(crate) fn is_persisted(&self) -> bool {
+        self.persisted >= self.promised
+    }
+
+    /// Entries that this replica once acknowledged may be missing here.
+    pub(crate) fn is_amnesiac(&self) -> bool {
+        self.amnesiac
+    }
+
+    /// Configurations that it acknowledged may be missing, too.
+    pub(crate) fn has_lost_views(&self) -> bool {
+        self.amnesiac && self.lost_views
+    }
+
+    /// The least number of a ballot of its own that nobody is known to have promised anything above.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.promised.number.max(self.number_seen) + 1
+    }
+
+    // ---- what the coordinator tells ----
+
+    /// Somebody was heard to have promised this number.
+    pub(crate) fn saw(&mut self, number: u64) {
+        self.number_seen = self.number_seen.max(number);
+    }
+
+    /// Accepts no lower ballot from here on.
+    pub(crate) fn promise(&mut self, ballot: Ballot) {
+        assert!(ballot > self.promised, "promises only rise");
+        self.promised = ballot;
+        // What waits for a promise to be on disk speaks of a lower ballot: void, however many come one after the other.
+        self.held.clear();
+    }
+
+    /// Something that relies on the promise; gives it back if it may be sent at once.
+    pub(crate) fn hold(&mut self, to: Incarnation, message: Message) -> Option<Message> {
+        // Its callers have just promised: in truth it always waits.
+        if self.is_persisted() || planted(Mutant::PromiseNotPersisted) {
+            return Some(message);
+        }
+        self.held.push((to, message));
+        None
+    }
+
+    /// A promise is on disk: what may be sent now.
+    pub(crate) fn persist(&mut self, promised: Ballot) -> Vec<(Incarnation, Message)> {
+        self.persisted = self.persisted.max(promised);
+        match self.is_persisted() {
+            true => std::mem::take(&mut self.held),
+            false => Vec::new(),
+        }
+    }
+
+    /// A log from another node takes the own one's place: of what was acknowledged with that, nothing may be left.
+    pub(crate) fn begin_log_anew(&mut self, intact_at: Position) {
+        self.lost_views = true;
+        self.intact_at = Some(intact_at);
+    }
+
+    /// Whatever this replica has acknowledged and forgotten lies at or below this position, unless that is known already.
+    pub(crate) fn will_be_intact_at(&mut self, position: Position) {
+        self.intact_at.get_or_insert(position);
+    }
+
+    /// It has acknowledged everything up to here, in the ballot in force.
+    pub(crate) fn acknowledged(&mut self, position: Position) {
+        self.amnesiac &= self.intact_at.is_none_or(|at| position < at);
+    }
+
+    /// Its log is the group's now, whatever it once forgot.
+    pub(crate) fn is_intact(&mut self) {
+        self.amnesiac = false;
+    }
+
+    /// What holds for a process that begins anew under the same name.
+    pub(crate) fn carry_over(&mut self, before: &Vote) {
+        self.persisted = before.persisted;
+        self.number_seen = before.number_seen;
+    }
+
+    /// A mistake: what was promised before is forgotten.
+    pub(crate) fn forget_promises(&mut self) {
+        (self.promised, self.persisted) = Default::default();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn number_seen(&self) -> u64 {
+        self.number_seen
+    }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ballot(number: u64) -> Ballot {
+        Ballot {
+            number,
+            ..Ballot::default()
+        }
+    }
+
+    #[test]
+    fn nobody_hears_of_a_promise_before_it_is_on_disk() {
+        let mut vote = Vote::new(&Recovered::default());
+        let to = Incarnation::default();
+        vote.promise(ballot(1));
+        assert_eq!(vote.hold(to, Message::Leave), None);
+        vote.promise(ballot(2));
+        let weight = Message::Weight { weight: 1 };
+        assert_eq!(vote.hold(to, weight.clone()), None);
+        assert_eq!(vote.persist(ballot(1)), [], "it was overtaken");
+        assert_eq!(vote.persist(ballot(2)), [(to, weight)]);
+        assert_eq!(vote.hold(to, Message::Leave), Some(Message::Leave));
+    }
+
+    #[test]
+    fn who_has_caught_up_is_intact_again() {
+        let amnesiac = true;
+        let mut vote = Vote::new(&Recovered {
+            amnesiac,
+            ..Recovered::default()
+        });
+        vote.acknowledged(100);
+        assert!(
+            vote.is_amnesiac(),
+            "nobody has said how far it must catch up"
+        );
+        vote.will_be_intact_at(7);
+        vote.will_be_intact_at(5);
+        vote.acknowledged(6);
+        assert!(vote.is_amnesiac());
+        vote.acknowledged(7);
+        assert!(!vote.is_amnesiac());
+    }
+
+    #[test]
+    #[should_panic(expected = "promises only rise")]
+    fn promises_only_rise() {
+        let mut vote = Vote::new(&Recovered::default());
+        vote.promise(ballot(2));
+        vote.promise(ballot(2));
+    }
+}
