@@ -14,10 +14,7 @@ use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Promise, Standing};
 use crate::promises::Promises;
-use crate::silence::STAGGER_MS;
 
-/// An attempt that has not succeeded by then has failed.
-pub(crate) const ATTEMPT_MS: TimeMs = 400;
 /// An override takes whoever has promised by then.
 const FORCED_WAIT_MS: TimeMs = 300;
 
@@ -55,7 +52,7 @@ impl Group {
         if self.has_heard_around() {
             self.count_promises(); // what time allows (rule 4)
         }
-        let attempt_ms = ATTEMPT_MS << self.elections_failed.min(4);
+        let attempt_ms = self.election_timer.attempt_ms();
         if matches!(&self.role, Role::Candidate(c) if self.context.now() >= c.started_at + attempt_ms)
         {
             self.give_up();
@@ -127,10 +124,8 @@ impl Group {
 
     fn give_up(&mut self) {
         self.role = Role::Follower;
-        self.gave_way_to = None;
-        self.elections_failed = (self.elections_failed + 1).min(6);
-        let rank = self.rank() + 1;
-        self.election_at = self.context.now() + rank * STAGGER_MS + (50 << self.elections_failed);
+        let rank = self.rank();
+        self.election_timer.gave_up(self.context.now(), rank);
     }
 
     pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
@@ -263,8 +258,8 @@ impl Group {
         if able && (forced.is_none() || self.has_room_for_override()) {
             // A candidate that leaves it to the better log says nothing of where the office sits well.
             let is_handed_over = self.sequencer_in_office() == Some(from);
-            self.offered_at = Some(self.context.now())
-                .filter(|_| self.context.config().measures && is_handed_over);
+            let by_leader = self.context.config().measures && is_handed_over;
+            self.election_timer.offered(self.context.now(), by_leader);
             self.ask_promises(number, forced, None);
         }
     }
@@ -282,7 +277,7 @@ impl Group {
         else {
             return false;
         };
-        let Some(others) = promises.without(self.gave_way_to) else {
+        let Some(others) = promises.without(self.election_timer.deferred_to()) else {
             return false;
         };
         let enough = others.elect(&others.required_configurations());
@@ -366,8 +361,7 @@ impl Group {
         forced: Option<Uuid>,
     ) {
         self.role = Role::Follower;
-        self.election_at = self.context.now() + ATTEMPT_MS;
-        self.gave_way_to = Some(owner);
+        self.election_timer.defers_to(owner, self.context.now());
         self.send(owner, Message::TakeOffice { number, forced });
     }
 
@@ -413,7 +407,7 @@ impl Group {
             true => last(entry).copied(),
             false => None,
         });
-        self.gave_way_to = None;
+        self.election_timer.elected();
         if let Role::Sequencer(office) = &mut self.role {
             office.missed = candidacy.missed;
         }

@@ -9,7 +9,7 @@ use crate::message::{Message, Promise, Standing};
 impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
-        let missed = self.context.now() >= self.sequencer_heard_at + self.patience_ms()
+        let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
             || self.standing == Standing::Outside
             || self.sequencer().is_none() && self.vote.promised().replica != self.my_replica();
@@ -82,7 +82,7 @@ impl Group {
         self.summary_sent_at = None;
         self.relieved(ballot);
         self.role = Role::Follower;
-        self.sequencer_heard_at = self.context.now();
+        self.election_timer.promised(self.context.now());
         self.reads.restart();
         self.out.push(Action::Persist(HardState {
             promised: ballot,

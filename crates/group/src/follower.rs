@@ -48,15 +48,12 @@ impl Group {
         if ballot > self.vote.promised() {
             self.promise_ballot(ballot);
         } else {
-            self.silence_broken();
+            (self.election_timer).silence_broken(self.context.now(), self.context.config());
         }
         if matches!(self.role, Role::Candidate(_)) {
             self.role = Role::Follower;
         }
-        // Only the word of the office counts, not that of a process that once sought it.
-        self.sequencer_heard_at = self.context.now();
-        self.elections_failed = 0;
-        self.gave_way_to = None;
+        self.election_timer.obeys(self.context.now());
         true
     }
 

@@ -12,6 +12,7 @@ use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::election::Candidacy;
+use crate::election_timer::ElectionTimer;
 use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::founding::Founding;
@@ -51,6 +52,7 @@ pub struct Group {
 
     pub(crate) log: Log,
     pub(crate) role: Role,
+    pub(crate) election_timer: ElectionTimer,
     pub(crate) standing: Standing,
     /// The sequencer's log and this one have met, in the promised ballot.
     pub(crate) matched: bool,
@@ -88,10 +90,6 @@ pub struct Group {
     /// Has left for good: it never asks to be admitted again under this incarnation.
     pub(crate) gone: bool,
 
-    /// Last word of the promised ballot's sequencer (or candidate).
-    pub(crate) sequencer_heard_at: TimeMs,
-    /// The longest silence that sequencers have broken of late.
-    pub(crate) silence_ms: TimeMs,
     /// Last word of a sequencer that had a majority.
     pub(crate) primary_heard_at: TimeMs,
     /// When this node last ceased to be primary for want of a majority.
@@ -111,12 +109,6 @@ pub struct Group {
     pub(crate) end_at_status: Option<Position>,
     /// From here on the log has to be read before the office can be taken.
     pub(crate) read_left_from: Option<Position>,
-    /// When a sequencer last handed this member its office.
-    pub(crate) offered_at: Option<TimeMs>,
-    pub(crate) election_at: TimeMs,
-    pub(crate) elections_failed: u32,
-    /// Who was left the office for its longer log by this member's last attempt, and has not been heard in it.
-    pub(crate) gave_way_to: Option<Incarnation>,
     pub(crate) component: Vec<Incarnation>,
     /// View number known when non-primary was declared; 0: never was in a view.
     pub(crate) left_number: u64,
@@ -147,6 +139,7 @@ impl Group {
             resumed: false,
             log: Log::default(),
             role: Role::Follower,
+            election_timer: ElectionTimer::new(now),
             standing: Standing::Outside,
             matched: false,
             agreed: 0,
@@ -169,8 +162,6 @@ impl Group {
             joined: BTreeSet::new(),
             leaving: None,
             gone: false,
-            sequencer_heard_at: now,
-            silence_ms: 0,
             primary_heard_at: now,
             majority_lost_at: None,
             evidence_since: now,
@@ -182,10 +173,6 @@ impl Group {
             hole_since: None,
             end_at_status: None,
             read_left_from: None,
-            offered_at: None,
-            election_at: 0,
-            elections_failed: 0,
-            gave_way_to: None,
             component: Vec::new(),
             left_number: 0,
             last_ack_sent: (Ballot::default(), 0),

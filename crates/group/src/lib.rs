@@ -28,6 +28,7 @@ mod context;
 mod counters;
 mod dispatch;
 mod election;
+mod election_timer;
 mod elector;
 mod entry;
 mod event;

@@ -1,14 +1,13 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
 use crate::counters::Counters;
-use crate::election::ATTEMPT_MS;
+use crate::election_timer::{ATTEMPT_MS, STAGGER_MS};
 use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::group::{Group, Role};
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
 use crate::reads;
 use crate::reminder::Reminder;
-use crate::silence::STAGGER_MS;
 use crate::submitting::RESEND_AFTER_MS;
 
 impl Group {
@@ -26,7 +25,7 @@ impl Group {
         let suspect_ms = self.context.config().suspect_timeout_ms.max(missed_ms);
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));
-        aged(&mut self.sequencer_heard_at, missed_ms);
+        self.election_timer.shift_heard(|at| aged(at, missed_ms));
         aged(&mut self.primary_heard_at, suspect_ms);
         // Its age also tells whether this process has overslept.
         aged(
@@ -52,7 +51,7 @@ impl Group {
         if let Some(since) = &mut self.hole_since {
             aged(since, HOLE_PATIENCE_MS);
         }
-        self.election_at = now + self.election_at.saturating_sub(old);
+        self.election_timer.rebase(old, now);
         match &mut self.role {
             Role::Follower => {}
             Role::Candidate(candidacy) => aged(&mut candidacy.started_at, ATTEMPT_MS << 4),

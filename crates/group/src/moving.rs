@@ -303,8 +303,7 @@ impl Group {
 
     /// Until when the office rests with this member, which takes it now.
     pub(crate) fn rest_until(&self) -> TimeMs {
-        let offered = |at: TimeMs| self.context.now() < at + STALE_MS;
-        match self.offered_at.is_some_and(offered) {
+        match self.election_timer.was_offered(self.context.now()) {
             _ if !self.context.config().measures => 0,
             true => self.context.now() + REST_MS,
             false => self.context.now() + REST_ELECTED_MS,

@@ -94,7 +94,7 @@ impl Group {
         );
         self.counters.offices_taken += 1;
         let rest_until = self.rest_until();
-        self.elections_failed = 0;
+        self.election_timer.leads();
         self.matched = true;
         let mut numbers = self.log.committed().numbers.clone();
         // A withdrawn submission and all after it are re-appended under this ballot (rule 7).

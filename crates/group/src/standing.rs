@@ -141,7 +141,7 @@ impl Group {
         if self.context.now() >= self.heartbeat_at + self.context.config().heartbeat_ms {
             self.heartbeat_at = self.context.now();
             self.reconsider_office();
-            self.forget_silence();
+            self.election_timer.forget_silence();
             self.announce();
             self.resend_overdue();
             self.offer_again();
@@ -165,7 +165,7 @@ impl Group {
     fn overslept(&mut self, late_ms: TimeMs) {
         let now = self.context.now();
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
-        awake(&mut self.sequencer_heard_at);
+        self.election_timer.shift_heard(awake);
         awake(&mut self.primary_heard_at);
         self.peers.shift_heard(awake);
     }

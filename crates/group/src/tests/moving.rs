@@ -240,12 +240,18 @@ fn an_office_taken_from_a_living_sequencer_is_counted() {
 #[test]
 fn silences_that_were_broken_make_patient() {
     let mut cores = Cores::of(3);
-    let usual_ms = cores.nodes[1].group.patience_ms();
+    let usual_ms = patience_ms(&cores);
     cores.pass_for(&[1, 2], 350);
     cores.pass(200);
     assert_eq!(sequencer(&cores), 0);
-    let now_ms = cores.nodes[1].group.patience_ms();
+    let now_ms = patience_ms(&cores);
     assert!(now_ms > usual_ms && now_ms <= 2 * usual_ms, "{now_ms}");
     cores.pass(60_000);
-    assert_eq!(cores.nodes[1].group.patience_ms(), usual_ms);
+    assert_eq!(patience_ms(&cores), usual_ms);
+}
+
+/// How long node 1 bears its leader's silence.
+fn patience_ms(cores: &Cores) -> TimeMs {
+    let group = &cores.nodes[1].group;
+    group.election_timer.patience_ms(group.context.config())
 }
