@@ -57,7 +57,7 @@ impl Group {
         if !status.overrides.starts_with(own) || self.outvotes(from, status) {
             return false;
         }
-        let following = self.matched && status.ballot == self.vote.promised();
+        let following = self.matching.is_matched() && status.ballot == self.vote.promised();
         let overruled = status.overrides.len() > own.len() && !following;
         if overruled && !planted(Mutant::OverridesIgnored) {
             self.known_overrides = status.overrides.clone();

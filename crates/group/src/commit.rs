@@ -65,7 +65,7 @@ impl Group {
 
     /// Commits what the acknowledgements allow.
     pub(crate) fn advance_commit(&mut self) {
-        if !self.matched && !matches!(self.role, Role::Sequencer(_)) {
+        if !self.matching.is_matched() && !matches!(self.role, Role::Sequencer(_)) {
             return;
         }
         while let Some(position) =
@@ -87,7 +87,7 @@ impl Group {
             true => self.own_ack(),
             false => commit.min(self.own_ack()),
         };
-        if self.matched && commit > self.log.committed().position {
+        if self.matching.is_matched() && commit > self.log.committed().position {
             self.commit_to(commit);
         }
     }

@@ -2,7 +2,6 @@
 //! to be made.
 
 use crate::event::{Action, Event};
-use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::log_reader::LogReader;
@@ -73,13 +72,8 @@ impl Group {
     /// When [`Event::Tick`] is due at the latest.
     pub fn next_deadline(&self) -> TimeMs {
         let mut deadline = self.heartbeat_at + self.context.config().heartbeat_ms;
-        let asked = self.summary_sent_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
-        if let Some(since) = self.hole_since.filter(|_| !self.awaits_large()) {
-            deadline = deadline.min(
-                (since + HOLE_PATIENCE_MS)
-                    .max(asked)
-                    .max(self.context.now() + 1),
-            );
+        if let Some(at) = self.matching.pulls_at().filter(|_| !self.awaits_large()) {
+            deadline = deadline.min(at.max(self.context.now() + 1));
         }
         if let Some(at) = self.stands_at().filter(|at| *at > self.context.now()) {
             deadline = deadline.min(at);

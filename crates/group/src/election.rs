@@ -237,7 +237,7 @@ impl Group {
                 } else {
                     // The others have gone on without this one: it follows, or is elected anew.
                     self.role = Role::Follower;
-                    self.matched = false;
+                    self.matching.part();
                 }
             }
             Role::Candidate(candidacy) => match (candidacy.forced, &candidacy.promises) {

@@ -75,11 +75,7 @@ impl Group {
     /// Accepts no lower ballot from here on.
     pub(crate) fn promise_ballot(&mut self, ballot: Ballot) {
         self.vote.promise(ballot);
-        self.matched = false;
-        self.forked = false;
-        self.agreed = 0;
-        self.incoming.clear();
-        self.summary_sent_at = None;
+        self.matching.promised();
         self.relieved(ballot);
         self.role = Role::Follower;
         self.election_timer.promised(self.context.now());

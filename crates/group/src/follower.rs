@@ -6,13 +6,10 @@ use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
 use crate::group::{Group, Role};
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
+use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
+use crate::matching::Placed;
 use crate::message::{Append, Message, WireBody, WireEntry};
 
-/// A hole in the order is asked for after this time: its payload may just be slower than its order.
-pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
-/// A catch-up asked for is asked for again after this time without progress.
-pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
 /// Configurations that the log takes in above the commit point: every promise names all of them.
 pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
 
@@ -59,13 +56,9 @@ impl Group {
 
     /// Asks the sequencer to feed this member from where the two logs agree.
     pub(crate) fn ask_catch_up(&mut self, sequencer: Incarnation) {
-        if self
-            .summary_sent_at
-            .is_some_and(|at| self.context.now() < at + SUMMARY_RETRY_MS)
-        {
+        if !self.matching.may_ask(self.context.now()) {
             return;
         }
-        self.summary_sent_at = Some(self.context.now());
         self.counters.summaries_sent += 1;
         let message = Message::Summary {
             ballot: self.vote.promised(),
@@ -85,16 +78,11 @@ impl Group {
         if let Some(position) = self.contradicted_at(&append) {
             return self.refuse_forked(from, position);
         }
-        self.forked = false;
+        self.matching.follows();
         self.primary_heard_at = self.context.now();
-        let expected = self
-            .incoming
-            .back()
-            .map_or(self.log.tail().end(), |entry| entry.position);
+        let expected = self.matching.expected(self.log.tail().end());
         let prev_known = append.prev_position <= self.log.committed().position
-            || self
-                .incoming
-                .iter()
+            || (self.matching.incoming().iter())
                 .any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
             || self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
         if append.prev_position > expected || !prev_known {
@@ -103,7 +91,7 @@ impl Group {
         }
         self.logs_meet();
         let last = self.take_orders(append.prev_position, append.entries);
-        self.agreed = self.agreed.max(last);
+        self.matching.agree(last);
         self.record_ack(from, append.ballot, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
@@ -117,7 +105,10 @@ impl Group {
         let mut pending = match entries.iter().any(is_configuration) {
             true => {
                 let logged = self.log.uncommitted().count();
-                logged + self.incoming.iter().filter(|e| is_configuration(e)).count()
+                logged
+                    + (self.matching.incoming().iter())
+                        .filter(|e| is_configuration(e))
+                        .count()
             }
             false => 0,
         };
@@ -138,9 +129,7 @@ impl Group {
 
     /// This log and that of the promised ballot's sequencer are the same up to some position.
     fn logs_meet(&mut self) {
-        if !self.matched {
-            self.matched = true;
-            self.last_ack_sent = (Ballot::default(), 0);
+        if self.matching.meet() {
             self.resend_own(0);
         }
     }
@@ -150,7 +139,7 @@ impl Group {
     fn contradicted_at(&self, append: &Append) -> Option<Position> {
         let prev = (append.prev_position, append.prev_ballot);
         let entries = append.entries.iter().map(|e| (e.position, e.ballot));
-        let fixed = self.log.committed().position.max(self.agreed);
+        let fixed = self.log.committed().position.max(self.matching.agreed());
         let mut links = std::iter::once(prev)
             .chain(entries)
             .take_while(|(position, _)| *position <= fixed);
@@ -164,9 +153,7 @@ impl Group {
     /// Either a message that no correct member sends, or two histories under one name: nothing is appended, and this
     /// node is not primary for long if its sequencer goes on so.
     fn refuse_forked(&mut self, from: Incarnation, position: Position) {
-        self.forked = true;
-        self.matched = false;
-        if !self.forked_reminder.is_due(self.context.now()) {
+        if !self.matching.fork(self.context.now()) {
             return;
         }
         let text = format!(
@@ -187,39 +174,19 @@ impl Group {
                 return true;
             }
             self.truncate(entry.position - 1);
-            self.incoming.clear();
+            self.matching.drop_incoming();
         }
         let first = self.log.tail().end() + 1;
-        let index = (entry.position - first) as usize;
-        match self.incoming.get(index) {
-            Some(known) if known.ballot == entry.ballot => {
-                let is_full = matches!(entry.body, WireBody::Full(_));
-                // Without room it stays a reference, and its payload is asked for when it is the first.
-                if is_full
-                    && (self.incoming).has_room_at(index, &entry, &self.context.config().thresholds)
-                {
-                    self.incoming.replace(index, entry);
-                }
-                return true;
-            }
-            // From a correct sequencer only after a ballot that has cleared these: a position has one
-            // entry in each ballot's log.
-            Some(_) => self.incoming.truncate(index),
-            None if index == self.incoming.len() => {}
-            // Cannot happen within a contiguous Append; a hole is asked for again by the heartbeat.
-            None => return true,
-        }
-        if !self
-            .incoming
-            .has_room(&entry, &self.context.config().thresholds)
-        {
+        let thresholds = &self.context.config().thresholds;
+        let Placed::Behind(entry) = self.matching.place(entry, first, thresholds) else {
+            return true;
+        };
+        if !self.matching.has_room(&entry, thresholds) {
             self.take_payloads(); // what is complete makes room
         }
-        let has_room = self
-            .incoming
-            .has_room(&entry, &self.context.config().thresholds);
+        let has_room = (self.matching).has_room(&entry, &self.context.config().thresholds);
         if has_room {
-            self.incoming.push_back(entry);
+            self.matching.put_behind(entry);
         }
         has_room
     }
@@ -227,7 +194,7 @@ impl Group {
     /// Appends what is complete; stops at the first hole.
     pub(crate) fn take_payloads(&mut self) {
         let before = self.log.tail().end();
-        while let Some(front) = self.incoming.front() {
+        while let Some(front) = self.matching.incoming().front() {
             let body = match &front.body {
                 WireBody::Full(body) => body.clone(),
                 WireBody::Reference { id, len, digest } => {
@@ -253,28 +220,21 @@ impl Group {
                 ballot: front.ballot,
                 body,
             };
-            self.incoming.pop_front();
+            self.matching.take_first();
             if let Some(id) = entry.submission() {
                 self.submissions.ordered(id);
                 self.forget_parcels_upto(id);
             }
             self.append(entry);
-            self.summary_sent_at = None;
         }
-        if self.incoming.is_empty() {
-            self.hole_since = None;
-        } else if self.log.tail().end() > before || self.hole_since.is_none() {
-            self.hole_since = Some(self.context.now());
-        }
+        let grew = self.log.tail().end() > before;
+        self.matching.note_hole(grew, self.context.now());
     }
 
     /// Called by the tick: a payload that does not come is pulled from the sequencer (rule 8).
     pub(crate) fn pull_holes(&mut self) {
-        let hole = self
-            .hole_since
-            .is_some_and(|since| self.context.now() >= since + HOLE_PATIENCE_MS)
-            && !self.awaits_large();
-        if hole || !self.matched {
+        let hole = self.matching.has_hole(self.context.now()) && !self.awaits_large();
+        if hole || !self.matching.is_matched() {
             if let Some(sequencer) = self.sequencer_in_office() {
                 self.ask_catch_up(sequencer);
             }
@@ -336,10 +296,7 @@ impl Group {
         self.gave_way = false;
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.vote.begin_log_anew(intact_at);
-        self.forked = false;
         self.primary_heard_at = self.context.now();
-        self.incoming.clear();
-        self.summary_sent_at = None;
         self.left_number = match forked {
             true => 0, // numbers of the branch that was left mean nothing here
             // A view that was never committed was not left.
@@ -347,9 +304,7 @@ impl Group {
         };
         self.log.begin_at(&checkpoint);
         self.joined.clear();
-        self.matched = true;
-        self.agreed = checkpoint.position;
-        self.last_ack_sent = (Ballot::default(), 0);
+        self.matching.begin_at(checkpoint.position);
         let configuration = checkpoint.configuration.clone();
         let position = checkpoint.position;
         let covered = checkpoint
@@ -372,10 +327,8 @@ impl Group {
     fn keep_log(&mut self, position: Position, intact_at: Position) {
         self.primary_heard_at = self.context.now();
         self.logs_meet();
-        self.agreed = self.agreed.max(position);
         self.vote.will_be_intact_at(intact_at);
-        // The sequencer counts this member's progress from the checkpoint on.
-        self.last_ack_sent = (Ballot::default(), 0);
+        self.matching.keep_from(position);
     }
 
     /// Position that this member acknowledges in the promised ballot.
@@ -388,18 +341,10 @@ impl Group {
 
     /// Where the part of the own log ends that the promised ballot's sequencer stands for.
     pub(crate) fn agreed_end(&self) -> Position {
-        if matches!(self.role, Role::Sequencer(_)) {
-            self.log.tail().end()
-        } else if self.matched {
-            let unknown_too = planted(Mutant::SuffixAcknowledged);
-            let agreed = if unknown_too {
-                Position::MAX
-            } else {
-                self.agreed
-            };
-            self.log.tail().end().min(agreed)
-        } else {
-            0
+        let end = self.log.tail().end();
+        match self.is_sequencer() {
+            true => end,
+            false => self.matching.agreed_end(end),
         }
     }
 
@@ -407,21 +352,20 @@ impl Group {
     pub(crate) fn acknowledge(&mut self) {
         let mut position = self.own_ack();
         if planted(Mutant::PayloadNotAwaited) {
-            position = position.max(self.incoming.back().map_or(0, |entry| entry.position));
+            position = position.max(self.matching.expected(0));
         }
-        if self.matched {
+        if self.matching.is_matched() {
             self.vote.acknowledged(position);
         }
         if matches!(self.role, Role::Sequencer(_)) {
             return self.tell_own_ack();
         }
-        if !self.matched || self.last_ack_sent == (self.vote.promised(), position) {
-            return;
-        }
-        let Some(sequencer) = self.sequencer() else {
+        let Some(sequencer) = self.sequencer().filter(|_| self.matching.is_matched()) else {
             return;
         };
-        self.last_ack_sent = (self.vote.promised(), position);
+        if !self.matching.acknowledges(self.vote.promised(), position) {
+            return;
+        }
         let mut to = vec![sequencer];
         to.extend(self.acks_matter_to(sequencer));
         let message = Message::Ack {

@@ -17,10 +17,10 @@ use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::founding::Founding;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
-use crate::incoming::Incoming;
 use crate::known::{Known, known};
 use crate::leaving::Leaving;
 use crate::log::Log;
+use crate::matching::Matching;
 use crate::message::{Message, Standing};
 use crate::office::Office;
 use crate::peers::Peers;
@@ -51,19 +51,12 @@ pub struct Group {
     pub(crate) resumed: bool,
 
     pub(crate) log: Log,
+    pub(crate) matching: Matching,
     pub(crate) role: Role,
     pub(crate) election_timer: ElectionTimer,
     pub(crate) standing: Standing,
-    /// The sequencer's log and this one have met, in the promised ballot.
-    pub(crate) matched: bool,
-    /// Up to here the log is the sequencer's, in the promised ballot; what lies beyond may be a
-    /// suffix of an older ballot that will be dropped (rule 1).
-    pub(crate) agreed: Position,
     /// Another process is seated for the own data directory (rule 14).
     pub(crate) is_copy: bool,
-    /// The sequencer of the promised ballot has other committed entries than this log.
-    pub(crate) forked: bool,
-    pub(crate) forked_reminder: Reminder,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     /// Has given way to a primary component without the last own overrides, and has not got its log yet.
@@ -73,8 +66,6 @@ pub struct Group {
     pub(crate) peers: Peers,
     pub(crate) founding: Founding,
     pub(crate) acks: Acks,
-    /// Order records whose payload, or predecessor's payload, has not come in yet.
-    pub(crate) incoming: Incoming,
     pub(crate) submissions: Submissions,
     /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
     pub(crate) withdrawn_before: BTreeSet<SubmissionId>,
@@ -102,17 +93,11 @@ pub struct Group {
     pub(crate) missing_reminder: Reminder,
     /// Of a branch of the history that excludes this one.
     pub(crate) split_reminder: Reminder,
-    pub(crate) summary_sent_at: Option<TimeMs>,
-    /// Since when the first of `incoming` misses its payload.
-    pub(crate) hole_since: Option<TimeMs>,
-    /// Where the own log ended when the sequencer's last heartbeat came in.
-    pub(crate) end_at_status: Option<Position>,
     /// From here on the log has to be read before the office can be taken.
     pub(crate) read_left_from: Option<Position>,
     pub(crate) component: Vec<Incarnation>,
     /// View number known when non-primary was declared; 0: never was in a view.
     pub(crate) left_number: u64,
-    pub(crate) last_ack_sent: (Ballot, Position),
     pub(crate) counters: Counters,
     pub(crate) complaints: Complaints,
     pub(crate) out: Vec<Action>,
@@ -138,21 +123,17 @@ impl Group {
             vote: Vote::new(recovered),
             resumed: false,
             log: Log::default(),
+            matching: Matching::default(),
             role: Role::Follower,
             election_timer: ElectionTimer::new(now),
             standing: Standing::Outside,
-            matched: false,
-            agreed: 0,
             is_copy: false,
-            forked: false,
-            forked_reminder: Reminder::default(),
             known_overrides: Vec::new(),
             gave_way: false,
             fork: None,
             peers: Peers::default(),
             founding: Founding::new(now),
             acks: Acks::default(),
-            incoming: Incoming::default(),
             submissions: Submissions::default(),
             withdrawn_before: recovered.lasting.withdrawn.clone(),
             spreading: Spreading::default(),
@@ -169,13 +150,9 @@ impl Group {
             join_sent_at: 0,
             missing_reminder: Reminder::later(now),
             split_reminder: Reminder::default(),
-            summary_sent_at: None,
-            hole_since: None,
-            end_at_status: None,
             read_left_from: None,
             component: Vec::new(),
             left_number: 0,
-            last_ack_sent: (Ballot::default(), 0),
             counters: Counters::default(),
             complaints: Complaints::default(),
             out: Vec::new(),

@@ -109,7 +109,7 @@ impl Group {
                 .map(|(incarnation, _)| incarnation)
                 .max_by_key(|incarnation| office.acked(*incarnation));
             self.role = Role::Follower;
-            self.matched = false;
+            self.matching.part();
             if let Some(successor) = best {
                 self.hand_over_to(successor, "a view is committed without this member");
             }

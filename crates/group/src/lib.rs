@@ -51,6 +51,7 @@ mod limits;
 mod log;
 mod log_reader;
 mod logged;
+mod matching;
 mod membership;
 mod message;
 mod missing;

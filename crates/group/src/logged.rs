@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use crate::event::Action;
 use crate::fetch::{Fetch, PATIENCE_MS};
-use crate::follower::HOLE_PATIENCE_MS;
 use crate::group::Group;
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
+use crate::matching::HOLE_PATIENCE_MS;
 use crate::message::{Parcel, Source, WireBody, WireEntry};
 use crate::peer::Peer;
 
@@ -26,7 +26,7 @@ fn staged_as(id: SubmissionId) -> ParcelId {
 impl Group {
     /// True if the first order record waits for a large payload, which is not fed but fetched.
     pub(crate) fn awaits_large(&self) -> bool {
-        let front = self.incoming.front();
+        let front = self.matching.incoming().front();
         front.is_some_and(|entry| self.large_reference(entry).is_some())
     }
 
@@ -49,7 +49,7 @@ impl Group {
     /// its origin.
     pub(crate) fn fetch_logged(&mut self) {
         let first = self.log.tail().end() + 1;
-        let last = first + self.incoming.len() as Position;
+        let last = first + self.matching.incoming().len() as Position;
         let is_needless = |position: &Position| !(first..last).contains(position);
         let logged = self.fetching.logged.keys().copied();
         for position in logged.filter(is_needless).collect::<Vec<_>>() {
@@ -64,7 +64,7 @@ impl Group {
         };
         let mut bytes = 0;
         let mut due = Vec::new();
-        for entry in self.incoming.iter() {
+        for entry in self.matching.incoming().iter() {
             let Some((id, parcel)) = self.large_reference(entry) else {
                 continue;
             };
@@ -121,7 +121,7 @@ impl Group {
             && fetches.any(|fetch| {
                 let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
                 let may_be = submitted.is_none_or(|number| number == id.number);
-                let since = match (submitted, self.hole_since) {
+                let since = match (submitted, self.matching.hole_since()) {
                     (None, Some(since)) => since.max(fetch.progress_at),
                     _ => fetch.progress_at,
                 };
@@ -148,7 +148,7 @@ impl Group {
         if bytes.is_empty() {
             // A checkpoint may be all that is left.
             self.unstage_logged(Some(fetch));
-            self.incoming.clear();
+            self.matching.drop_incoming();
             return self.ask_catch_up(from);
         }
         self.take_part(&mut fetch, staged_as(id), offset, bytes);

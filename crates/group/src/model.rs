@@ -2,7 +2,6 @@
 
 use crate::counters::Counters;
 use crate::election_timer::{ATTEMPT_MS, STAGGER_MS};
-use crate::follower::{HOLE_PATIENCE_MS, SUMMARY_RETRY_MS};
 use crate::group::{Group, Role};
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
@@ -36,20 +35,9 @@ impl Group {
             &mut self.join_sent_at,
             3 * self.context.config().heartbeat_ms,
         );
-        if let Some(at) = &mut self.summary_sent_at {
-            aged(at, SUMMARY_RETRY_MS);
-        }
-        for reminder in [&mut self.forked_reminder, &mut self.split_reminder] {
-            if let Some(at) = &mut reminder.told_at {
-                aged(at, Reminder::PERIOD_MS);
-            }
-        }
-        // Asked so long ago that it may be asked again: as if never asked.
-        self.summary_sent_at = self
-            .summary_sent_at
-            .filter(|at| now < at + SUMMARY_RETRY_MS);
-        if let Some(since) = &mut self.hole_since {
-            aged(since, HOLE_PATIENCE_MS);
+        self.matching.rebase(now, aged);
+        if let Some(at) = &mut self.split_reminder.told_at {
+            aged(at, Reminder::PERIOD_MS);
         }
         self.election_timer.rebase(old, now);
         match &mut self.role {

@@ -95,7 +95,7 @@ impl Group {
         self.counters.offices_taken += 1;
         let rest_until = self.rest_until();
         self.election_timer.leads();
-        self.matched = true;
+        self.matching.leads();
         let mut numbers = self.log.committed().numbers.clone();
         // A withdrawn submission and all after it are re-appended under this ballot (rule 7).
         let first_void = self

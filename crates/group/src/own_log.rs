@@ -17,7 +17,7 @@ impl Group {
     /// Drops the suffix above `after`, which conflicts with the sequencer's log.
     pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
         assert!(
-            after >= self.agreed.min(self.log.tail().end()),
+            after >= self.matching.agreed().min(self.log.tail().end()),
             "what was acknowledged in a ballot is never dropped within it (rule 1)"
         );
         let dropped = self.log.truncate(after);

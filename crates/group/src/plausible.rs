@@ -103,7 +103,11 @@ impl Group {
         let upto = append.prev_position;
         let logged = self.log.tail().configurations(committed);
         let logged = logged.filter(|(at, c)| *at <= upto && c.override_id.is_some());
-        let incoming = self.incoming.iter().filter(|e| e.position <= upto);
+        let incoming = self
+            .matching
+            .incoming()
+            .iter()
+            .filter(|e| e.position <= upto);
         let known = logged.count() + incoming.filter(|e| is_override(&e.body)).count();
         self.log.committed().overrides.len() + known + added <= OVERRIDES_MAX
     }

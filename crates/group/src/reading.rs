@@ -49,7 +49,7 @@ impl Group {
 
     /// Where the part of the own log ends that is the leader's, if that is known.
     fn known_end(&self) -> Option<Position> {
-        (self.matched || self.is_sequencer()).then(|| self.agreed_end())
+        (self.matching.is_matched() || self.is_sequencer()).then(|| self.agreed_end())
     }
 
     fn carry_out_reads(&mut self, outputs: Vec<ReadOutput>) {

@@ -94,7 +94,7 @@ impl Group {
         }
         if status.standing == Standing::Primary {
             // One whose log is no continuation of this one is not this node's primary.
-            if !self.forked {
+            if !self.matching.is_forked() {
                 self.primary_heard_at = self.context.now();
             }
         } else if self.standing == Standing::Primary
@@ -103,21 +103,15 @@ impl Group {
             // Not an old word from before the view that this member knows already.
             self.declare_non_primary();
         }
-        // Order records travel ahead of this status on the same connection: what is missing was lost.
-        let expected = self
-            .incoming
-            .back()
-            .map_or(self.log.tail().end(), |entry| entry.position);
-        let stalled = status.end > expected && self.end_at_status == Some(expected);
-        self.end_at_status = Some(expected);
+        let stalled = (self.matching).has_stalled(status.end, self.log.tail().end());
         if news {
-            self.summary_sent_at = None;
+            self.matching.ask_at_once();
             self.go_on_leaving();
         }
-        if news || !self.matched || stalled {
+        if news || !self.matching.is_matched() || stalled {
             self.ask_catch_up(from);
         }
-        if self.matched {
+        if self.matching.is_matched() {
             self.learn_commit(status.commit);
         }
         self.ask_to_join();

@@ -210,7 +210,8 @@ impl Group {
         let me = self.me();
         let in_log = self.tail_number(me);
         let in_order: Position = self
-            .incoming
+            .matching
+            .incoming()
             .iter()
             .filter_map(|entry| entry.submission())
             .filter(|id| id.incarnation == me)

@@ -49,7 +49,13 @@ impl Liar<'_, '_> {
 
     fn position(&mut self) -> Position {
         let (me, to) = (self.me, self.to);
-        let near = [to.end(), to.commit(), me.end(), me.commit(), to.agreed];
+        let near = [
+            to.end(),
+            to.commit(),
+            me.end(),
+            me.commit(),
+            to.matching.agreed(),
+        ];
         let near = near[self.dice.below(near.len())];
         self.dice.near(near)
     }
@@ -152,7 +158,7 @@ impl Liar<'_, '_> {
             _ => self.to.end(),
         };
         let known = self.to.log.tail().ballot_at(prev_position);
-        let incoming = self.to.incoming.back();
+        let incoming = self.to.matching.incoming().back();
         let (prev_position, prev_ballot) = match incoming.filter(|_| self.dice.one_in(2)) {
             Some(last) => (last.position, last.ballot),
             None => (prev_position, known.unwrap_or(self.to.vote.promised())),

@@ -70,7 +70,10 @@ fn order_records_that_wait_for_a_payload_are_bounded() {
     let end = record.prev_position;
     cores.say(0, 1, Message::Append(record));
     let group = &cores.nodes[1].group;
-    assert_eq!((group.incoming.len(), group.agreed), (4, end + 4));
+    assert_eq!(
+        (group.matching.incoming().len(), group.matching.agreed()),
+        (4, end + 4)
+    );
 }
 
 /// Each promise that waits for the disk lists configurations: megabytes, if many wait.
