@@ -5,15 +5,15 @@ use crate::founding::{Expects, FoundingOutput, Support};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation};
 use crate::known::known;
-use crate::message::{Message, Standing};
+use crate::message::Message;
 
 impl Group {
     /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
     pub fn is_blank(&self) -> bool {
-        let has_place = self.leaving.is_none() && !self.gone;
+        let has_place = !self.component.is_going();
         self.context.config().expect > 0
             && has_place
-            && self.standing == Standing::Outside
+            && self.component.is_outside()
             && self.log.committed().history.is_nil()
     }
 

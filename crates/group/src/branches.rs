@@ -27,7 +27,7 @@ impl Group {
     /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
     /// may be.
     pub fn refuses_override(&self) -> bool {
-        self.standing == Standing::NonPrimary && self.is_full_of_overrides()
+        self.component.is_non_primary() && self.is_full_of_overrides()
     }
 
     fn is_full_of_overrides(&self) -> bool {
@@ -47,7 +47,7 @@ impl Group {
     /// An operator's override outranks every view without it (rule 11): who meets it gives way and
     /// asks to join. False: the sender is the one who has to give way.
     pub(crate) fn heed_overrides(&mut self, from: Incarnation, status: &Status) -> bool {
-        if self.standing == Standing::Outside {
+        if self.component.is_outside() {
             return true;
         }
         if self.gives_up_overrides() {
@@ -77,7 +77,7 @@ impl Group {
     /// Who is not primary does not become so again without an override that somebody here has committed, be that one
     /// primary or not (rule 11): both would go on, and what one of them acknowledges would be dropped.
     fn would_fork(&self) -> bool {
-        self.standing == Standing::NonPrimary
+        self.component.is_non_primary()
             && !planted(Mutant::OverrideOfFollowerIgnored)
             && self.overriders().next().is_some()
     }
@@ -114,10 +114,10 @@ impl Group {
     /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,
     /// which gives way itself to a majority of this one that may be about to form (rule 11).
     pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
-        let waits = self.standing == Standing::Outside || self.resumed;
-        let recent = self.context.now()
-            < self.primary_heard_at + 2 * self.context.config().suspect_timeout_ms;
-        let may_form = recent && self.resumed && self.has_gone_elsewhere(from);
+        let waits = self.component.is_outside() || self.component.is_resumed();
+        let recent_ms = 2 * self.context.config().suspect_timeout_ms;
+        let recent = !self.majority.is_silent(self.context.now(), recent_ms);
+        let may_form = recent && self.component.is_resumed() && self.has_gone_elsewhere(from);
         if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
             self.out.push(Action::Refused { reason });
         }
@@ -142,7 +142,7 @@ impl Group {
     /// It seeks the office without an override of this log's: it must know before it is elected.
     pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
         let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
-        if seeks && self.standing != Standing::Outside {
+        if seeks && !self.component.is_outside() {
             let status = Message::Status(self.own_status());
             self.send(from, status);
         }

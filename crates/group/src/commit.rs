@@ -7,7 +7,6 @@ use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position};
 use crate::log::{Committed, Delivers};
-use crate::message::Standing;
 
 impl Group {
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
@@ -140,7 +139,7 @@ impl Group {
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.me();
         self.note_fork(before, now);
-        self.joined.retain(|joined| now.member(*joined).is_some());
+        (self.component).keep_joined(|member| now.member(member).is_some());
         let latest = self.log.latest().clone();
         let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();
         self.submissions.retain_origins(is_member);
@@ -179,12 +178,8 @@ impl Group {
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         // Entries above this view under the process's earlier names are void (rule 9).
         self.withdrawn_before.clear();
-        let stays = !self.gone && self.standing != Standing::Primary;
-        if configuration.number > self.left_number && stays {
-            self.standing = Standing::Primary;
-            self.resumed = false;
-            self.is_copy = false;
-            self.primary_heard_at = self.context.now();
+        if self.component.admit(configuration.number) {
+            self.majority.heard(self.context.now());
             self.resend_own(0);
         }
     }

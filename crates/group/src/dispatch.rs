@@ -36,7 +36,7 @@ impl Group {
             Event::Joined { position, members } => {
                 // Who was removed since, and admitted again, has to join again.
                 if position >= self.log.configured_at() {
-                    self.joined = members.into_iter().collect();
+                    self.component.set_joined(members);
                 }
             }
             Event::Read { token } => self.reads.ask(token),

@@ -12,7 +12,7 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
-use crate::message::{Message, Promise, Standing};
+use crate::message::{Message, Promise};
 use crate::promises::Promises;
 
 /// An override takes whoever has promised by then.
@@ -232,7 +232,7 @@ impl Group {
         match &self.role {
             // A member promised somebody a higher ballot: the office goes on under a still higher one.
             Role::Sequencer(office) if seated && !office.closing => {
-                if self.standing == Standing::Primary {
+                if self.component.is_primary() {
                     self.ask_promises(0, None, None);
                 } else {
                     // The others have gone on without this one: it follows, or is elected anew.
@@ -253,7 +253,10 @@ impl Group {
         // committed yet, or one that is leaving (it hands the office over again). Who was removed, by
         // a configuration that it has committed, could not lead: others have that log as well.
         let seated = self.log.has_seat(self.my_replica());
-        let able = self.log.tail().end() > 0 && !self.gone && !self.is_overridden() && seated;
+        let able = self.log.tail().end() > 0
+            && !self.component.is_gone()
+            && !self.is_overridden()
+            && seated;
         let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
         if able && (forced.is_none() || self.has_room_for_override()) {
             // A candidate that leaves it to the better log says nothing of where the office sits well.
@@ -421,7 +424,7 @@ impl Group {
         }
         if let Some(override_id) = forced {
             self.put_override(override_id, &promises, commit);
-        } else if self.standing == Standing::NonPrimary {
+        } else if self.component.is_non_primary() {
             self.wish_reform();
         }
     }

@@ -4,14 +4,14 @@
 use crate::event::{Action, HardState};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Uuid};
-use crate::message::{Message, Promise, Standing};
+use crate::message::{Message, Promise};
 
 impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
         let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
         let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
-            || self.standing == Standing::Outside
+            || self.component.is_outside()
             || self.sequencer().is_none() && self.vote.promised().replica != self.my_replica();
         let granted = !in_office
             && missed
@@ -33,7 +33,7 @@ impl Group {
             return;
         }
         if ballot <= self.vote.promised()
-            || (forced.is_some() && self.standing == Standing::Primary && !self.missing_majority())
+            || (forced.is_some() && self.component.is_primary() && !self.missing_majority())
         {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });

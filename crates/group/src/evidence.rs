@@ -128,8 +128,8 @@ impl Group {
         let here = self
             .log
             .in_every_configuration(|c| self.known().hears_majority(timeout_ms, c));
-        if self.standing != Standing::NonPrimary || !here && !planted(Mutant::MinorityReforms) {
-            self.evidence_since = self.context.now();
+        if !self.component.is_non_primary() || !here && !planted(Mutant::MinorityReforms) {
+            self.majority.waits_from(self.context.now());
         }
     }
 
@@ -137,15 +137,15 @@ impl Group {
     pub(crate) fn has_heard_around(&self) -> bool {
         let history = self.log.committed().history;
         let mut statuses = self.peers.statuses();
-        let waited =
-            self.context.now() >= self.evidence_since + self.context.config().suspect_timeout_ms;
+        let waited = (self.majority)
+            .has_waited(self.context.now(), self.context.config().suspect_timeout_ms);
         waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
     }
 
     /// `pc.wait_evidence` has passed.
     pub(crate) fn wants_no_more_evidence(&self) -> bool {
         let wait_ms = self.context.config().wait_evidence_ms;
-        wait_ms > 0 && self.context.now() >= self.evidence_since + wait_ms
+        wait_ms > 0 && self.majority.has_waited(self.context.now(), wait_ms)
             || planted(Mutant::MajorityCountsAsAll)
     }
 
@@ -301,7 +301,7 @@ impl Group {
         anew.vote.carry_over(&self.vote);
         anew.heartbeat_at = self.heartbeat_at;
         anew.counters = self.counters;
-        anew.left_number = self.log.latest().number;
+        anew.component.left_in(self.log.latest().number);
         std::mem::swap(&mut anew.peers, &mut self.peers);
         std::mem::swap(&mut anew.complaints, &mut self.complaints);
         std::mem::swap(&mut anew.out, &mut self.out);

@@ -79,7 +79,7 @@ impl Group {
             return self.refuse_forked(from, position);
         }
         self.matching.follows();
-        self.primary_heard_at = self.context.now();
+        self.majority.heard(self.context.now());
         let expected = self.matching.expected(self.log.tail().end());
         let prev_known = append.prev_position <= self.log.committed().position
             || (self.matching.incoming().iter())
@@ -296,14 +296,13 @@ impl Group {
         self.gave_way = false;
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.vote.begin_log_anew(intact_at);
-        self.primary_heard_at = self.context.now();
-        self.left_number = match forked {
+        self.majority.heard(self.context.now());
+        self.component.left_at_most_in(match forked {
             true => 0, // numbers of the branch that was left mean nothing here
-            // A view that was never committed was not left.
-            false => self.left_number.min(checkpoint.configuration.number),
-        };
+            false => checkpoint.configuration.number,
+        });
         self.log.begin_at(&checkpoint);
-        self.joined.clear();
+        self.component.set_joined(Vec::new());
         self.matching.begin_at(checkpoint.position);
         let configuration = checkpoint.configuration.clone();
         let position = checkpoint.position;
@@ -325,7 +324,7 @@ impl Group {
     /// The sequencer has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
     /// follows the checkpoint may be acknowledged, and stays; what the sequencer sends next connects with it.
     fn keep_log(&mut self, position: Position, intact_at: Position) {
-        self.primary_heard_at = self.context.now();
+        self.majority.heard(self.context.now());
         self.logs_meet();
         self.vote.will_be_intact_at(intact_at);
         self.matching.keep_from(position);

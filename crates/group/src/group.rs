@@ -7,6 +7,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::acks::Acks;
 use crate::checkpoint::Checkpoint;
 use crate::complaints::Complaints;
+use crate::component::Component;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
@@ -18,8 +19,8 @@ use crate::fetching::Fetching;
 use crate::founding::Founding;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::known::{Known, known};
-use crate::leaving::Leaving;
 use crate::log::Log;
+use crate::majority::Majority;
 use crate::matching::Matching;
 use crate::message::{Message, Standing};
 use crate::office::Office;
@@ -47,16 +48,12 @@ pub struct Group {
     pub(crate) context: Context,
 
     pub(crate) vote: Vote,
-    /// It began with a log, and was in no view yet since.
-    pub(crate) resumed: bool,
-
     pub(crate) log: Log,
     pub(crate) matching: Matching,
     pub(crate) role: Role,
     pub(crate) election_timer: ElectionTimer,
-    pub(crate) standing: Standing,
-    /// Another process is seated for the own data directory (rule 14).
-    pub(crate) is_copy: bool,
+    pub(crate) component: Component,
+    pub(crate) majority: Majority,
     /// The longest list of overrides seen that extends the own one (rule 11).
     pub(crate) known_overrides: Vec<Uuid>,
     /// Has given way to a primary component without the last own overrides, and has not got its log yet.
@@ -75,29 +72,11 @@ pub struct Group {
     pub(crate) fetching: Fetching,
     pub(crate) serving: Serving,
     pub(crate) reads: Reads,
-    /// Members that the replicated state calls joined.
-    pub(crate) joined: BTreeSet<Incarnation>,
-    pub(crate) leaving: Option<Leaving>,
-    /// Has left for good: it never asks to be admitted again under this incarnation.
-    pub(crate) gone: bool,
-
-    /// Last word of a sequencer that had a majority.
-    pub(crate) primary_heard_at: TimeMs,
-    /// When this node last ceased to be primary for want of a majority.
-    pub(crate) majority_lost_at: Option<TimeMs>,
-    /// Since when a majority has been here without being primary.
-    pub(crate) evidence_since: TimeMs,
     pub(crate) heartbeat_at: TimeMs,
-    pub(crate) join_sent_at: TimeMs,
-    /// Of who is missing.
-    pub(crate) missing_reminder: Reminder,
     /// Of a branch of the history that excludes this one.
     pub(crate) split_reminder: Reminder,
     /// From here on the log has to be read before the office can be taken.
     pub(crate) read_left_from: Option<Position>,
-    pub(crate) component: Vec<Incarnation>,
-    /// View number known when non-primary was declared; 0: never was in a view.
-    pub(crate) left_number: u64,
     pub(crate) counters: Counters,
     pub(crate) complaints: Complaints,
     pub(crate) out: Vec<Action>,
@@ -121,13 +100,12 @@ impl Group {
         Group {
             context: Context::new(config, now),
             vote: Vote::new(recovered),
-            resumed: false,
             log: Log::default(),
             matching: Matching::default(),
             role: Role::Follower,
             election_timer: ElectionTimer::new(now),
-            standing: Standing::Outside,
-            is_copy: false,
+            component: Component::default(),
+            majority: Majority::new(now),
             known_overrides: Vec::new(),
             gave_way: false,
             fork: None,
@@ -140,19 +118,9 @@ impl Group {
             fetching: Fetching::default(),
             serving: Serving::default(),
             reads: Reads::default(),
-            joined: BTreeSet::new(),
-            leaving: None,
-            gone: false,
-            primary_heard_at: now,
-            majority_lost_at: None,
-            evidence_since: now,
             heartbeat_at: now,
-            join_sent_at: 0,
-            missing_reminder: Reminder::later(now),
             split_reminder: Reminder::default(),
             read_left_from: None,
-            component: Vec::new(),
-            left_number: 0,
             counters: Counters::default(),
             complaints: Complaints::default(),
             out: Vec::new(),
@@ -197,7 +165,7 @@ impl Group {
 
     /// What this process believes about itself.
     pub fn standing(&self) -> Standing {
-        self.standing
+        self.component.state()
     }
 
     /// True if this member's own vote is a majority of its last view: it serves without the others.
@@ -227,7 +195,7 @@ impl Group {
 
     /// True until a process that began with a log is in a view again.
     pub fn is_resumed(&self) -> bool {
-        self.resumed
+        self.component.is_resumed()
     }
 
     /// True as long as entries that this replica once acknowledged may be missing here (rule 4).

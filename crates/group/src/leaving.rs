@@ -4,7 +4,7 @@ use crate::configuration::Member;
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, TimeMs};
-use crate::message::{Message, Standing, Wish};
+use crate::message::{Message, Wish};
 
 /// A leaving sequencer waits this long for its successor's log before it asks the next.
 pub(crate) const HANDOVER_MS: TimeMs = 300;
@@ -22,20 +22,25 @@ pub(crate) struct Leaving {
     passed_over: Vec<Incarnation>,
 }
 
+impl Leaving {
+    pub(crate) fn since(now: TimeMs) -> Leaving {
+        Leaving {
+            since: now,
+            ..Leaving::default()
+        }
+    }
+}
+
 impl Group {
     pub(crate) fn leave(&mut self) {
-        if self.leaving.is_none() {
-            self.leaving = Some(Leaving {
-                since: self.context.now(),
-                ..Leaving::default()
-            });
+        if self.component.leave(self.context.now()) {
             self.go_on_leaving();
         }
     }
 
     /// A leaver votes until the view without it is committed (rule 3).
     pub(crate) fn go_on_leaving(&mut self) {
-        let Some(mut leaving) = self.leaving.take() else {
+        let Some(mut leaving) = self.component.take_leaving() else {
             return;
         };
         let me = self.me();
@@ -43,9 +48,8 @@ impl Group {
         let members = self.log.latest().members.iter();
         let voters = members.filter(|m| m.incarnation != me && m.weight > 0);
         let voters: Vec<_> = (voters.filter(reachable).map(|m| m.incarnation)).collect();
-        if self.standing != Standing::Primary || voters.is_empty() {
-            self.standing = Standing::Outside;
-            self.gone = true;
+        if !self.component.is_primary() || voters.is_empty() {
+            self.component.has_left();
             self.out.push(Action::Left);
             return;
         }
@@ -60,7 +64,7 @@ impl Group {
                 self.send(sequencer, Message::Leave);
             }
         }
-        self.leaving = Some(leaving);
+        self.component.go_on_leaving(leaving);
     }
 
     /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
@@ -114,16 +118,16 @@ impl Group {
                 self.hand_over_to(successor, "a view is committed without this member");
             }
         }
-        if self.leaving.take().is_some() {
-            self.standing = Standing::Outside;
-            self.gone = true;
+        if self.component.is_leaving() {
+            self.component.has_left();
             self.withdraw_own();
             self.fail_reads();
             self.out.push(Action::Left);
         } else {
             self.declare_non_primary();
             // Any later view that seats it is its way back, also one that its log holds already.
-            self.left_number = self.log.committed().configuration.number;
+            let number = self.log.committed().configuration.number;
+            self.component.left_in(number);
         }
     }
 }

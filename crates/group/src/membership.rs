@@ -33,7 +33,7 @@ impl Group {
         override_id: Option<Uuid>,
     ) {
         assert_eq!(
-            self.standing,
+            self.component.state(),
             Standing::Outside,
             "only a process outside of every view bootstraps"
         );
@@ -48,7 +48,7 @@ impl Group {
         };
         // The founder needs nobody's vote for its first view.
         let mut founded = Configuration {
-            number: self.left_number,
+            number: self.component.left_number(),
             members: vec![me],
             ..Configuration::default()
         };
@@ -62,7 +62,7 @@ impl Group {
         });
         self.open_office(&|_| None);
         self.put_configuration(Configuration {
-            number: self.left_number + 1,
+            number: self.component.left_number() + 1,
             override_id,
             ..founded
         });
@@ -123,7 +123,7 @@ impl Group {
             }
             // A vote is given to who sits there already: who is admitted now has yet to join.
             let sits = current.member(member.incarnation).is_some();
-            let joined = self.joined.contains(&member.incarnation);
+            let joined = self.component.has_joined(member.incarnation);
             member.voter |= sits && joined || planted(Mutant::JoinerVotesAtOnce);
             member.weight = if member.voter { member.full_weight } else { 0 };
         }
@@ -214,7 +214,7 @@ impl Group {
         }
         if let Err(reason) = self.admissible(&join) {
             // Without a majority nobody can say which branch is the cluster's (rule 11).
-            if self.standing == Standing::Primary || planted(Mutant::MinorityRefuses) {
+            if self.component.is_primary() || planted(Mutant::MinorityRefuses) {
                 self.send(from, Message::JoinRefused { reason });
             }
             return;
@@ -313,11 +313,8 @@ impl Group {
 
     /// Asks the cluster for admission, again and again, until a view says so.
     pub(crate) fn ask_to_join(&mut self) {
-        if self.standing == Standing::Primary || self.leaving.is_some() || self.gone {
-            return;
-        }
         let retry_ms = self.context.config().heartbeat_ms * 3;
-        if self.context.now() < self.join_sent_at + retry_ms {
+        if !(self.component).may_ask_to_join(self.context.now(), retry_ms) {
             return;
         }
         let history = self.log.committed().history;
@@ -335,16 +332,16 @@ impl Group {
         if offices.is_empty() {
             return;
         }
-        self.join_sent_at = self.context.now();
+        self.component.asked_to_join(self.context.now());
         let join = Join {
             member: Member {
-                voter: self.resumed && !self.vote.is_amnesiac(),
+                voter: self.component.is_resumed() && !self.vote.is_amnesiac(),
                 ..self.context.config().me.clone()
             },
             history: self.log.committed().history,
             known_number: match self.gives_up_overrides() {
                 true => 0, // numbers of the branch that is given up mean nothing there
-                false => self.left_number,
+                false => self.component.left_number(),
             },
             overrides: self.binding_overrides().to_vec(),
         };
@@ -355,7 +352,7 @@ impl Group {
     pub(crate) fn wish_reform(&mut self) {
         let left = match planted(Mutant::TakeoverMakesView) {
             true => self.log.committed().configuration.number,
-            false => self.left_number,
+            false => self.component.left_number(),
         };
         if let Role::Sequencer(office) = &mut self.role {
             office.changes.reform = office.changes.reform.max(Some(left));

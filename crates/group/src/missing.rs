@@ -8,19 +8,18 @@ use crate::group::Group;
 use crate::ids::{Position, ReplicaId};
 use crate::message::Standing;
 use crate::peer::Peer;
-use crate::reminder::Reminder;
 
 impl Group {
     /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
     pub(crate) fn tell_who_is_missing(&mut self) {
-        if !self.missing_reminder.would_be_due(self.context.now()) {
+        if !self.majority.is_reminder_due(self.context.now()) {
             return;
         }
         let lacking = self.lacks_majority();
         let waits = lacking.is_some() || self.is_overridden();
         let survivor_waits =
-            self.standing == Standing::NonPrimary && waits && !planted(Mutant::SurvivorSaysNothing);
-        if !self.resumed && !survivor_waits {
+            self.component.is_non_primary() && waits && !planted(Mutant::SurvivorSaysNothing);
+        if !self.component.is_resumed() && !survivor_waits {
             return;
         }
         let latest = self.log.latest();
@@ -78,7 +77,7 @@ impl Group {
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
         }
-        self.missing_reminder = Reminder::later(self.context.now());
+        self.majority.remind_later(self.context.now());
         self.out.push(Action::Note { text });
     }
 
@@ -138,7 +137,7 @@ impl Group {
                 bootstrap(here)
             ));
         }
-        if !self.is_overridden() || self.standing != Standing::NonPrimary {
+        if !self.is_overridden() || !self.component.is_non_primary() {
             return None;
         }
         let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);

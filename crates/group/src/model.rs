@@ -25,16 +25,14 @@ impl Group {
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));
         self.election_timer.shift_heard(|at| aged(at, missed_ms));
-        aged(&mut self.primary_heard_at, suspect_ms);
+        self.majority.shift_heard(|at| aged(at, suspect_ms));
         // Its age also tells whether this process has overslept.
         aged(
             &mut self.heartbeat_at,
             self.context.config().heartbeat_ms + suspect_ms,
         );
-        aged(
-            &mut self.join_sent_at,
-            3 * self.context.config().heartbeat_ms,
-        );
+        let (join_sent_at, leaving) = self.component.stamps();
+        aged(join_sent_at, 3 * self.context.config().heartbeat_ms);
         self.matching.rebase(now, aged);
         if let Some(at) = &mut self.split_reminder.told_at {
             aged(at, Reminder::PERIOD_MS);
@@ -45,7 +43,7 @@ impl Group {
             Role::Candidate(candidacy) => aged(&mut candidacy.started_at, ATTEMPT_MS << 4),
             Role::Sequencer(office) => aged(&mut office.since, suspect_ms),
         }
-        if let Some(leaving) = &mut self.leaving {
+        if let Some(leaving) = leaving {
             aged(&mut leaving.since, HANDOVER_MS);
             let repeated = leaving.handed_at.iter_mut().chain(&mut leaving.asked_at);
             repeated.for_each(|at| aged(at, HANDOVER_MS));

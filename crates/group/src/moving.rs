@@ -136,7 +136,7 @@ impl Group {
         let handing = office.moving.handing.as_ref();
         if let Some((to, since)) = handing.map(|handing| (handing.to, handing.since)) {
             let patience_ms = HANDOVER_MS + self.round_trip_ms(to);
-            if now >= since + patience_ms && self.leaving.is_none() {
+            if now >= since + patience_ms && !self.component.is_leaving() {
                 self.keep_office();
             }
             return;
@@ -184,8 +184,8 @@ impl Group {
         let Role::Sequencer(office) = &self.role else {
             return None;
         };
-        let settled = self.standing == Standing::Primary
-            && self.leaving.is_none()
+        let settled = self.component.is_primary()
+            && !self.component.is_leaving()
             && self.log.uncommitted().next().is_none()
             && self.log.committed().position >= office.start()
             && self.may_order();

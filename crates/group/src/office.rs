@@ -11,7 +11,7 @@ use crate::feeding::Progress;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
-use crate::message::{Message, Standing, Summary};
+use crate::message::{Message, Summary};
 use crate::moving::Moving;
 use crate::numbers::Numbers;
 
@@ -185,7 +185,7 @@ impl Group {
         }
         let fresh = self.log.tail().end() + 1;
         self.propose_changes();
-        if self.standing == Standing::Primary {
+        if self.component.is_primary() {
             let mut origins: Vec<_> = self
                 .log
                 .latest()

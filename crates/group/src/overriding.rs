@@ -5,13 +5,12 @@ use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Position, Uuid};
-use crate::message::Standing;
 use crate::promises::Promises;
 
 impl Group {
     /// `pc.bootstrap`; without effect in a primary component.
     pub(crate) fn force_primary(&mut self, override_id: Uuid) {
-        if self.standing == Standing::NonPrimary {
+        if self.component.is_non_primary() {
             self.force(override_id);
         }
     }
@@ -41,7 +40,7 @@ impl Group {
 
     /// An override that the operator ordered beforehand.
     pub(crate) fn go_on_alone(&mut self) {
-        self.primary_heard_at = self.context.now();
+        self.majority.heard(self.context.now());
         let override_id = self.yielding_override();
         self.force(override_id);
     }

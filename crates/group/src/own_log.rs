@@ -23,8 +23,7 @@ impl Group {
         let dropped = self.log.truncate(after);
         if !dropped.is_empty() {
             self.counters.truncations += 1;
-            // A view that was never committed was not left.
-            self.left_number = self.left_number.min(self.log.latest().number);
+            self.component.left_at_most_in(self.log.latest().number);
             self.out.push(Action::Truncate { after });
         }
         dropped

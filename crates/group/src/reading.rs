@@ -4,13 +4,13 @@ use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
 use crate::known::known;
-use crate::message::{Message, Standing};
+use crate::message::Message;
 use crate::reads::ReadOutput;
 
 impl Group {
     /// With every batch.
     pub(crate) fn pursue_reads(&mut self) {
-        let (is_primary, own_end) = (self.standing == Standing::Primary, self.known_end());
+        let (is_primary, own_end) = (self.component.is_primary(), self.known_end());
         let outputs = self.reads.pursue(known!(self), is_primary, own_end);
         self.carry_out_reads(outputs);
     }

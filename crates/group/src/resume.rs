@@ -5,7 +5,6 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::event::RecoveredLog;
 use crate::group::Group;
-use crate::message::Standing;
 
 impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
@@ -13,8 +12,7 @@ impl Group {
         let ids = log.entries.iter().filter_map(Entry::submission);
         ids.for_each(|id| self.submissions.ordered(id));
         let commit = self.log.resume(log);
-        self.standing = Standing::NonPrimary;
-        self.resumed = true;
+        self.component.resume();
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
         if self.log.tail().end_ballot() > self.vote.promised() {
             self.promise_ballot(self.log.tail().end_ballot());
@@ -22,7 +20,8 @@ impl Group {
         self.commit_to(commit);
         // No view seats this incarnation yet: the first that does is its way back, whatever number an uncommitted one in
         // this log has.
-        self.left_number = self.log.committed().configuration.number;
+        let number = self.log.committed().configuration.number;
+        self.component.left_in(number);
     }
 
     /// This member's place in the newest configuration; that of the process before, if it was
@@ -30,7 +29,8 @@ impl Group {
     pub(crate) fn own_seat(&self) -> Option<&Member> {
         let latest = self.log.latest();
         let former = || {
-            self.resumed
+            self.component
+                .is_resumed()
                 .then(|| latest.replica(self.my_replica()))
                 .flatten()
         };
@@ -41,6 +41,6 @@ impl Group {
     pub(crate) fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
         let has =
             |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
-        self.resumed && has(before) && !has(now)
+        self.component.is_resumed() && has(before) && !has(now)
     }
 }

@@ -70,8 +70,7 @@ impl Group {
     pub(crate) fn own_outlook(&self) -> Outlook {
         let able = self.context.config().able
             && !self.context.config().stuck
-            && self.leaving.is_none()
-            && !self.gone;
+            && !self.component.is_going();
         let mut outlook = Outlook {
             wish: self.context.config().wish,
             able,

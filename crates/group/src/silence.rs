@@ -3,7 +3,7 @@
 
 use crate::group::{Group, Role};
 use crate::ids::{ReplicaId, TimeMs};
-use crate::message::{Standing, Wish};
+use crate::message::Wish;
 
 impl Group {
     /// When this follower stands for the office, if nothing is heard of the sequencer until then; None: never.
@@ -18,9 +18,9 @@ impl Group {
 
     /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
     fn may_stand(&self) -> bool {
-        self.standing != Standing::Outside
+        !self.component.is_outside()
             && !self.is_overridden()
-            && self.leaving.is_none()
+            && !self.component.is_leaving()
             && !self.may_be_a_copy()
             && self.own_seat().is_some_and(|m| m.weight > 0)
     }

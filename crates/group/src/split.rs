@@ -69,7 +69,11 @@ impl Group {
         });
         let members = self.log.committed().configuration.members.iter();
         let members: Vec<_> = members.map(name).collect();
-        let side_here = side(self.standing, &members, self.log.committed().position);
+        let side_here = side(
+            self.component.state(),
+            &members,
+            self.log.committed().position,
+        );
         let sides_there: Vec<_> = (branches.iter())
             .map(|(id, (status, names))| {
                 let side = side(status.standing, names, status.commit);
@@ -77,7 +81,7 @@ impl Group {
             })
             .collect();
         let is_primary = |standing| standing == Standing::Primary;
-        let both = is_primary(self.standing)
+        let both = is_primary(self.component.state())
             && (branches.values()).any(|(status, _)| is_primary(status.standing));
         let what = if both { "split brain: " } else { "" };
         format!(
@@ -95,7 +99,7 @@ impl Group {
     fn excludes(&self, status: &Status) -> bool {
         let (own, theirs) = (&self.log.committed().overrides, &status.overrides);
         // Who is giving way has nothing to defend.
-        let stands = self.standing != Standing::Outside && !self.is_overridden();
+        let stands = !self.component.is_outside() && !self.is_overridden();
         stands
             && status.standing != Standing::Outside
             && status.history == self.log.committed().history

@@ -11,7 +11,7 @@ use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, ParcelId, SubmissionId, TimeMs};
-use crate::message::{Message, Parcel, Standing};
+use crate::message::{Message, Parcel};
 
 /// An offer is repeated after this time to those who have not fetched everything.
 const OFFER_AGAIN_MS: TimeMs = 1_000;
@@ -76,7 +76,7 @@ impl Group {
             "parcels are numbered in ascending order"
         );
         self.spreading.last_number = number;
-        if self.standing != Standing::Primary {
+        if !self.component.is_primary() {
             self.out.push(Action::Spread { parcel: number });
             return;
         }

@@ -8,7 +8,6 @@ use crate::group::{Group, Role};
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
 use crate::peer::Peer;
-use crate::reminder::Reminder;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
@@ -16,7 +15,7 @@ impl Group {
         Status {
             ballot: self.vote.promised(),
             sequencer: matches!(self.role, Role::Sequencer(_)),
-            standing: self.standing,
+            standing: self.component.state(),
             history: self.log.committed().history,
             overrides: self.log.committed().overrides.clone(),
             configuration_number: configuration.number,
@@ -55,7 +54,7 @@ impl Group {
         {
             return;
         }
-        if self.standing != Standing::Outside && !same_history {
+        if !self.component.is_outside() && !same_history {
             return;
         }
         if !self.heed_overrides(from, &status) {
@@ -69,12 +68,12 @@ impl Group {
         }
         if !self.concerns_me(&status) {
             // A component that this process is not in (any more): it asks for admission.
-            if self.standing == Standing::Primary
+            if self.component.is_primary()
                 && self.log.committed().configuration.number < status.configuration_number
             {
                 self.declare_non_primary();
             }
-            if self.standing == Standing::Primary
+            if self.component.is_primary()
                 || !status.overrides.starts_with(self.binding_overrides())
             {
                 return;
@@ -95,9 +94,9 @@ impl Group {
         if status.standing == Standing::Primary {
             // One whose log is no continuation of this one is not this node's primary.
             if !self.matching.is_forked() {
-                self.primary_heard_at = self.context.now();
+                self.majority.heard(self.context.now());
             }
-        } else if self.standing == Standing::Primary
+        } else if self.component.is_primary()
             && status.configuration_number >= self.log.committed().configuration.number
         {
             // Not an old word from before the view that this member knows already.
@@ -125,7 +124,7 @@ impl Group {
             || self.log.latest().member(me).is_some()
                 && status.overrides == self.log.committed().overrides
                 && status.configuration_number < self.log.latest().number
-            || self.standing == Standing::Outside
+            || self.component.is_outside()
     }
 
     pub(crate) fn tick(&mut self, late_ms: TimeMs) {
@@ -160,7 +159,7 @@ impl Group {
         let now = self.context.now();
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
         self.election_timer.shift_heard(awake);
-        awake(&mut self.primary_heard_at);
+        self.majority.shift_heard(awake);
         self.peers.shift_heard(awake);
     }
 
@@ -178,19 +177,19 @@ impl Group {
             if is_back {
                 office.since = self.context.now();
             }
-            self.primary_heard_at = self.context.now();
-            if self.standing == Standing::NonPrimary && self.may_order() {
+            self.majority.heard(self.context.now());
+            if self.component.is_non_primary() && self.may_order() {
                 self.wish_reform();
             }
         }
-        if self.standing == Standing::Primary
-            && self.context.now() >= self.primary_heard_at + timeout_ms
-            && self.leaving.is_none()
+        if self.component.is_primary()
+            && self.majority.is_silent(self.context.now(), timeout_ms)
+            && !self.component.is_leaving()
         {
             if self.may_go_on_alone() && self.has_room_for_override() {
                 self.go_on_alone();
             } else {
-                self.majority_lost_at = Some(self.context.now());
+                self.majority.lost(self.context.now());
                 self.declare_non_primary();
             }
         }
@@ -200,35 +199,32 @@ impl Group {
     /// back as under a new sequencer: without them the new view would keep their streaming transactions out, and the
     /// others' in.
     pub(crate) fn is_majority_back(&self) -> bool {
-        self.context.now() >= self.primary_heard_at + self.context.config().suspect_timeout_ms
+        (self.majority).is_silent(self.context.now(), self.context.config().suspect_timeout_ms)
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
-        if self.standing != Standing::Primary {
+        let number = self.log.latest().number;
+        if !self.component.stop_being_primary(number) {
             return;
         }
-        self.standing = Standing::NonPrimary;
-        self.left_number = self.log.latest().number;
-        self.missing_reminder = Reminder::later(self.context.now());
+        self.majority.remind_later(self.context.now());
         self.withdraw_own();
         self.fail_reads();
-        self.component.clear();
         self.refresh_component();
     }
 
     /// Members of the last view that are reachable and have no majority either (rule 20). The others lose the same majority
     /// some heartbeats sooner or later: until then they count.
     fn refresh_component(&mut self) {
-        if self.standing != Standing::NonPrimary {
+        if !self.component.is_non_primary() {
             return;
         }
         let me = self.me();
         let speaks = |peer: &Peer| {
             self.context.now() < peer.heard_at + self.context.config().suspect_timeout_ms
         };
-        let just_lost = self
-            .majority_lost_at
-            .is_some_and(|at| self.context.now() < at + 3 * self.context.config().heartbeat_ms);
+        let soon_ms = 3 * self.context.config().heartbeat_ms;
+        let just_lost = self.majority.was_just_lost(self.context.now(), soon_ms);
         let with_me = |m: &&Member| {
             let peer = self.peers.get(m.incarnation).filter(|p| p.up);
             let status = peer.and_then(|p| p.status.as_ref());
@@ -250,8 +246,7 @@ impl Group {
             component.sort_by_key(|m| m.incarnation);
         }
         let names: Vec<Incarnation> = component.iter().map(|m| m.incarnation).collect();
-        if names != self.component {
-            self.component = names;
+        if self.component.show(names) {
             self.out.push(Action::NonPrimary { component });
         }
     }

@@ -22,7 +22,7 @@ impl Group {
 
     /// True if this process may be one on a copied data directory: it neither votes nor seeks the office.
     pub(crate) fn may_be_a_copy(&self) -> bool {
-        let copy = self.is_copy || self.known().has_twin(self.my_replica(), self.me());
+        let copy = self.component.is_copy() || self.known().has_twin(self.my_replica(), self.me());
         copy && !planted(Mutant::TwinsVote)
     }
 
@@ -31,10 +31,10 @@ impl Group {
     pub(crate) fn meet_own_twin(&mut self, from: Incarnation, status: &Status) {
         let twin = self.peers.replica_of(from) == Some(self.my_replica());
         let seated = self.log.latest().member(self.me()).is_some();
-        if !twin || seated || self.is_copy || !status.members.contains(&from) {
+        if !twin || seated || self.component.is_copy() || !status.members.contains(&from) {
             return;
         }
-        self.is_copy = true;
+        self.component.found_to_be_a_copy();
         let text = format!(
             "process {from}, which is in a view, runs with this node's replica id {}: this is a copied data directory, and \
              has no vote; remove its trireme state files and grastate.dat",

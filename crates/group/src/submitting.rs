@@ -7,7 +7,7 @@ use crate::codec::MAX_LIST;
 use crate::event::{Action, Fate};
 use crate::group::{Group, Role};
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
-use crate::message::{Parcel, Standing};
+use crate::message::Parcel;
 use crate::submissions::Own;
 
 /// An origin that runs further ahead of the order than this is not believed.
@@ -43,7 +43,7 @@ impl Group {
             incarnation: self.me(),
             number,
         };
-        let payload = payload.filter(|_| self.standing == Standing::Primary);
+        let payload = payload.filter(|_| self.component.is_primary());
         let own = Own {
             payload: payload.clone(),
             parcel,

@@ -61,7 +61,7 @@ impl Group {
 
     /// A component without the last overrides of this log is primary, and they yield.
     pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
-        if self.standing == Standing::Primary || matches!(self.role, Role::Sequencer(_)) {
+        if self.component.is_primary() || matches!(self.role, Role::Sequencer(_)) {
             let text = format!(
                 "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
                  did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
@@ -86,21 +86,21 @@ impl Group {
         // Nobody vouches for such a node's database: a primary component never follows it, and others always do. It gives way by
         // itself to each primary component that it hears.
         if status.overrides[own.len()..].iter().any(is_unvouched) {
-            return self.standing == Standing::Primary;
+            return self.component.is_primary();
         }
         let Some(peer) = self.peers.get(from) else {
             return false; // its status has come in
         };
         let seats = |c: &Configuration, replica| c.replica(replica).is_some();
         let committed = &self.log.committed().configuration;
-        if self.standing == Standing::Outside || committed.members.is_empty() {
+        if self.component.is_outside() || committed.members.is_empty() {
             return false; // it has no component of its own
         }
         // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
         let is_without = !self.log.in_every_configuration(|c| seats(c, peer.replica));
         let is_bound = seats(committed, self.my_replica()) && !seats(committed, peer.replica);
         is_without && (is_bound || !self.is_deserted_for(&status.overrides))
-            || self.standing == Standing::Primary && self.has_majority_of_own_branch()
+            || self.component.is_primary() && self.has_majority_of_own_branch()
     }
 
     /// True if so many members are primary with these overrides that the others are no majority.

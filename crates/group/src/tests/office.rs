@@ -29,7 +29,10 @@ fn restart_unheard(cores: &mut Cores) -> usize {
         ..Recovered::default()
     };
     let node = cores.start(again, amnesiac);
-    cores.nodes[node].group.join_sent_at = TimeMs::MAX / 2;
+    cores.nodes[node]
+        .group
+        .component
+        .asked_to_join(TimeMs::MAX / 2);
     node
 }
 
@@ -64,7 +67,7 @@ fn a_restarted_process_is_not_admitted_at_the_price_of_the_majority() {
     let node = restart_unheard(&mut cores);
     cores.pass_for(&[0, 1], 300);
     cores.kill(0);
-    cores.nodes[node].group.join_sent_at = 0;
+    cores.nodes[node].group.component.asked_to_join(0);
     cores.pass_for(&[1, node], 12_000);
     assert_eq!(cores.members(1), ["node1", "again"]);
     assert_eq!(cores.standing(1), Standing::Primary);
@@ -283,7 +286,7 @@ fn a_component_is_whole_from_the_start() {
         cores.pass(cores.step_ms);
         for node in [2, 3] {
             let group = &cores.nodes[node].group;
-            let size = group.component.len();
+            let size = group.component.shown();
             assert!(
                 cores.standing(node) == Standing::Primary || size == 2,
                 "{size}"
@@ -295,5 +298,5 @@ fn a_component_is_whole_from_the_start() {
     cores.pass(3 * timeout_ms);
     cores.kill(3);
     cores.pass(1_000);
-    assert_eq!(cores.nodes[2].group.component.len(), 1);
+    assert_eq!(cores.nodes[2].group.component.shown(), 1);
 }
