@@ -2,11 +2,15 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::event::Action;
-use crate::group::{Group, Role};
-use crate::ids::{Incarnation, Uuid};
-use crate::message::{Message, Promise, Proof, Standing, Status, Summary};
+use crate::component::Component;
+use crate::context::Context;
+use crate::forced_views::ForcedViews;
+use crate::ids::Incarnation;
+use crate::known::{Known, known};
+use crate::log::Log;
+use crate::message::{Promise, Proof, Standing, Status, Summary};
 use crate::peer::Peer;
+use crate::peers::Peers;
 
 /// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
 /// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
@@ -23,68 +27,39 @@ pub fn tell_no_more_overrides() -> String {
     )
 }
 
-impl Group {
-    /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
-    /// may be.
-    pub fn refuses_override(&self) -> bool {
-        self.component.is_non_primary() && self.is_full_of_overrides()
-    }
+/// Reads what there is to know of the branches of the history: the own log's overrides, and those of the peers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branches<'a> {
+    pub context: &'a Context,
+    pub log: &'a Log,
+    pub peers: &'a Peers,
+    pub component: &'a Component,
+    pub forced_views: &'a ForcedViews,
+}
 
-    fn is_full_of_overrides(&self) -> bool {
-        self.overrides_in_log().len() >= OVERRIDES_MAX
-    }
-
-    /// True if the history may have one more override. Else it is said why not.
-    pub(crate) fn has_room_for_override(&mut self) -> bool {
-        let is_full = self.is_full_of_overrides();
-        if is_full {
-            let text = tell_no_more_overrides();
-            self.out.push(Action::Alarm { text });
-        }
-        !is_full
-    }
-
-    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
-    /// asks to join. False: the sender is the one who has to give way.
-    pub(crate) fn heed_overrides(&mut self, from: Incarnation, status: &Status) -> bool {
-        if self.component.is_outside() {
-            return true;
-        }
-        if self.gives_up_overrides() {
-            self.give_up_overrides(from);
-        }
-        let own = self.binding_overrides();
-        if !status.overrides.starts_with(own) || self.outvotes(from, status) {
-            return false;
-        }
-        let following = self.matching.is_matched() && status.ballot == self.vote.promised();
-        let overruled = status.overrides.len() > own.len() && !following;
-        if overruled && !planted(Mutant::OverridesIgnored) {
-            self.known_overrides = status.overrides.clone();
-            self.role = Role::Follower;
-            self.declare_non_primary();
-        }
-        true
+impl<'a> Branches<'a> {
+    pub(crate) fn known(self) -> Known<'a> {
+        known!(self)
     }
 
     /// True if this component was overruled by an override that it has not taken over yet: it
     /// neither orders nor elects.
-    pub(crate) fn is_overridden(&self) -> bool {
-        let overruled = self.known_overrides.len() > self.log.committed().overrides.len();
+    pub(crate) fn is_overridden(self) -> bool {
+        let overruled = (self.forced_views).overrule(&self.log.committed().overrides);
         overruled || self.would_fork() || self.gives_up_overrides()
     }
 
     /// Who is not primary does not become so again without an override that somebody here has committed, be that one
     /// primary or not (rule 11): both would go on, and what one of them acknowledges would be dropped.
-    fn would_fork(&self) -> bool {
+    fn would_fork(self) -> bool {
         self.component.is_non_primary()
             && !planted(Mutant::OverrideOfFollowerIgnored)
             && self.overriders().next().is_some()
     }
 
     /// Connected peers that have committed an override which comes after all in this log.
-    pub(crate) fn overriders(&self) -> impl Iterator<Item = (Incarnation, &Peer, &Status)> {
-        let own = self.overrides_in_log();
+    pub(crate) fn overriders(self) -> impl Iterator<Item = (Incarnation, &'a Peer, &'a Status)> {
+        let own = self.log.overrides();
         let peers = self.peers.connected().filter_map(|(incarnation, peer)| {
             let status = peer.status.as_ref()?;
             Some((incarnation, peer, status))
@@ -101,7 +76,7 @@ impl Group {
 
     /// The peer is primary on a branch without this log's overrides, or has been and now gives way to them: it has no word
     /// here.
-    pub(crate) fn has_gone_elsewhere(&self, peer: Incarnation) -> bool {
+    pub(crate) fn has_gone_elsewhere(self, peer: Incarnation) -> bool {
         let status = self.peers.status_of(peer);
         let went = status.is_some_and(|status| {
             let further = status.commit >= self.log.configured_at(); // on this branch it would have the overrides
@@ -111,22 +86,10 @@ impl Group {
         went && self.lacks_own_override(peer)
     }
 
-    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,
-    /// which gives way itself to a majority of this one that may be about to form (rule 11).
-    pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
-        let waits = self.component.is_outside() || self.component.is_resumed();
-        let recent_ms = 2 * self.context.config().suspect_timeout_ms;
-        let recent = !self.majority.is_silent(self.context.now(), recent_ms);
-        let may_form = recent && self.component.is_resumed() && self.has_gone_elsewhere(from);
-        if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
-            self.out.push(Action::Refused { reason });
-        }
-    }
-
     /// True if the peer has not committed an override that this log includes. If it is on a branch
     /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
     /// hears of the override by this process's status.
-    pub(crate) fn lacks_own_override(&self, from: Incarnation) -> bool {
+    pub(crate) fn lacks_own_override(self, from: Incarnation) -> bool {
         let own = self.binding_overrides();
         self.known()
             .overrides_of(from)
@@ -134,22 +97,13 @@ impl Group {
     }
 
     /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
-    pub(crate) fn is_of_older_branch(&self, from: Incarnation) -> bool {
+    pub(crate) fn is_of_older_branch(self, from: Incarnation) -> bool {
         let peer = self.peers.get(from);
         self.lacks_own_override(from) && !peer.is_some_and(|peer| self.log.has_seat(peer.replica))
     }
 
-    /// It seeks the office without an override of this log's: it must know before it is elected.
-    pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
-        let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
-        if seeks && !self.component.is_outside() {
-            let status = Message::Status(self.own_status());
-            self.send(from, status);
-        }
-    }
-
     /// True if the peer's log has the same overrides as this one for certain, or the peer has yet to say.
-    pub(crate) fn is_of_own_branch(&self, from: Incarnation, log: &Summary) -> bool {
+    pub(crate) fn is_of_own_branch(self, from: Incarnation, log: &Summary) -> bool {
         let Some(theirs) = self.known().overrides_of(from) else {
             return true;
         };
@@ -159,7 +113,7 @@ impl Group {
         }
         // It has committed an override that is only in the log here, or the other way round; or it has missed the override,
         // and its log is the beginning of this one: it keeps what it has.
-        let ahead = theirs.starts_with(own) && self.overrides_in_log().starts_with(theirs);
+        let ahead = theirs.starts_with(own) && self.log.overrides().starts_with(theirs);
         let is_part = self.log.tail().ballot_at(log.end) == Some(log.end_ballot);
         let behind = own.starts_with(theirs) && (log.holds(self.log.committed()) || is_part);
         ahead || behind
@@ -168,7 +122,7 @@ impl Group {
     /// What the promise says of this log's branch. Positions and configurations of another one are no evidence:
     /// of its giver only the vote counts, as that of one who may have forgotten what it acknowledged here
     /// (rule 4). None: it knows of an override that this log lacks, so that this candidate is the one to yield.
-    pub(crate) fn as_evidence(&self, from: Incarnation, promise: Promise) -> Option<Promise> {
+    pub(crate) fn as_evidence(self, from: Incarnation, promise: Promise) -> Option<Promise> {
         let log = &promise.summary;
         let own = &self.log.committed().overrides;
         let Some(theirs) = self.known().overrides_of(from) else {
@@ -194,10 +148,5 @@ impl Group {
             proof: Proof::default(),
             ..promise
         })
-    }
-
-    /// The overrides in this log, committed or not.
-    pub fn overrides_in_log(&self) -> Vec<Uuid> {
-        self.log.overrides()
     }
 }

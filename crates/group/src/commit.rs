@@ -138,7 +138,8 @@ impl Group {
     /// A configuration is committed.
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.me();
-        self.note_fork(before, now);
+        let at = self.log.committed().position;
+        self.forced_views.committed(at, before, now);
         (self.component).keep_joined(|member| now.member(member).is_some());
         let latest = self.log.latest().clone();
         let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();

@@ -92,10 +92,10 @@ impl Group {
         if !self.peers.heard(from, self.context.now()) {
             return;
         }
-        if message.claims_office() && self.is_of_older_branch(from) {
+        if message.claims_office() && self.branches().is_of_older_branch(from) {
             return self.tell_older_branch(from, &message);
         }
-        if message.claims_office() && self.outvotes_peer(from) {
+        if message.claims_office() && self.branches().outvotes_peer(from) {
             return;
         }
         if self.is_a_twins(from, &message) {

@@ -147,7 +147,7 @@ impl Group {
         if candidacy.promises.is_some() {
             return;
         }
-        if self.is_overridden() {
+        if self.branches().is_overridden() {
             return self.give_up();
         }
         let me = self.my_replica();
@@ -207,7 +207,7 @@ impl Group {
             if candidacy.ballot != promise.ballot {
                 return;
             }
-            let Some(promise) = self.as_evidence(from, promise) else {
+            let Some(promise) = self.branches().as_evidence(from, promise) else {
                 return;
             };
             if let Some(promises) = self.promises_mut() {
@@ -255,7 +255,7 @@ impl Group {
         let seated = self.log.has_seat(self.my_replica());
         let able = self.log.tail().end() > 0
             && !self.component.is_gone()
-            && !self.is_overridden()
+            && !self.branches().is_overridden()
             && seated;
         let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
         if able && (forced.is_none() || self.has_room_for_override()) {
@@ -306,7 +306,7 @@ impl Group {
             return;
         }
         let forced = candidacy.forced;
-        if forced.is_none() && self.is_overridden() {
+        if forced.is_none() && self.branches().is_overridden() {
             return self.give_up();
         }
         let enough = match forced {

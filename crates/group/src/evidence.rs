@@ -253,7 +253,7 @@ impl Group {
     }
 
     fn tell_evidence(&self, promises: &Promises, best: Best) -> String {
-        let name = |giver, replica| self.name_of(giver, replica);
+        let name = |giver, replica| self.branches().name_of(giver, replica);
         let forgetful = promises.all().filter(|(_, _, p)| p.amnesiac);
         let forgetful: Vec<_> = forgetful.map(|(r, giver, _)| name(giver, r)).collect();
         let missing: Vec<_> = (promises.may_be_in_force().into_iter())

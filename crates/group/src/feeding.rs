@@ -72,7 +72,7 @@ impl Group {
         let Some(peer) = self.peers.get(member) else {
             return; // whoever sent a summary has been looked up
         };
-        let forked = !self.is_of_own_branch(member, summary);
+        let forked = !self.branches().is_of_own_branch(member, summary);
         // Nothing that both logs have for certain: the member gets a checkpoint.
         let next = if summary.end == 0 || forked {
             0

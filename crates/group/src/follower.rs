@@ -69,7 +69,7 @@ impl Group {
 
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
         let follows = self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
-        if self.lacks_own_override(from) && !follows {
+        if self.branches().lacks_own_override(from) && !follows {
             return;
         }
         if !self.accept_ballot(from, append.ballot) {
@@ -271,7 +271,7 @@ impl Group {
         intact_at: Position,
     ) {
         // A log that an override has forked gives way whatever its length (rule 11).
-        let own = self.binding_overrides();
+        let own = self.branches().binding_overrides();
         let is_continued = checkpoint.overrides.starts_with(own);
         let forked = is_continued && checkpoint.overrides != self.log.committed().overrides;
         let history = self.log.committed().history;
@@ -293,7 +293,7 @@ impl Group {
             }
         }
         self.counters.installs += 1;
-        self.gave_way = false;
+        self.forced_views.log_replaced();
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.vote.begin_log_anew(intact_at);
         self.majority.heard(self.context.now());

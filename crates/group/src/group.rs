@@ -16,6 +16,7 @@ use crate::election::Candidacy;
 use crate::election_timer::ElectionTimer;
 use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
+use crate::forced_views::ForcedViews;
 use crate::founding::Founding;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::known::{Known, known};
@@ -26,9 +27,7 @@ use crate::message::{Message, Standing};
 use crate::office::Office;
 use crate::peers::Peers;
 use crate::reads::Reads;
-use crate::reminder::Reminder;
 use crate::serving::Serving;
-use crate::split::Fork;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
 use crate::vote::Vote;
@@ -54,12 +53,7 @@ pub struct Group {
     pub(crate) election_timer: ElectionTimer,
     pub(crate) component: Component,
     pub(crate) majority: Majority,
-    /// The longest list of overrides seen that extends the own one (rule 11).
-    pub(crate) known_overrides: Vec<Uuid>,
-    /// Has given way to a primary component without the last own overrides, and has not got its log yet.
-    pub(crate) gave_way: bool,
-    /// The last one committed while this process looked on.
-    pub(crate) fork: Option<Fork>,
+    pub(crate) forced_views: ForcedViews,
     pub(crate) peers: Peers,
     pub(crate) founding: Founding,
     pub(crate) acks: Acks,
@@ -73,8 +67,6 @@ pub struct Group {
     pub(crate) serving: Serving,
     pub(crate) reads: Reads,
     pub(crate) heartbeat_at: TimeMs,
-    /// Of a branch of the history that excludes this one.
-    pub(crate) split_reminder: Reminder,
     /// From here on the log has to be read before the office can be taken.
     pub(crate) read_left_from: Option<Position>,
     pub(crate) counters: Counters,
@@ -106,9 +98,7 @@ impl Group {
             election_timer: ElectionTimer::new(now),
             component: Component::default(),
             majority: Majority::new(now),
-            known_overrides: Vec::new(),
-            gave_way: false,
-            fork: None,
+            forced_views: ForcedViews::default(),
             peers: Peers::default(),
             founding: Founding::new(now),
             acks: Acks::default(),
@@ -119,7 +109,6 @@ impl Group {
             serving: Serving::default(),
             reads: Reads::default(),
             heartbeat_at: now,
-            split_reminder: Reminder::default(),
             read_left_from: None,
             counters: Counters::default(),
             complaints: Complaints::default(),

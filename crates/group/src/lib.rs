@@ -38,6 +38,8 @@ mod feeding;
 mod fetch;
 mod fetching;
 mod follower;
+mod forced_views;
+mod forcing;
 mod founding;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

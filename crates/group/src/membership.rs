@@ -194,7 +194,7 @@ impl Group {
         let gone = |m: &Member| match self.peers.get(m.incarnation) {
             // A seat whose process has restarted is taken by the new one, if that lives.
             _ if m.replica == self.my_replica() || self.successors(m).any(speaks) => false,
-            Some(peer) if peer.dead || self.has_gone_on_alone(m) => true,
+            Some(peer) if peer.dead || self.branches().has_gone_on_alone(m) => true,
             Some(peer) => self.context.now() >= peer.heard_at.max(since) + timeout_ms,
             None => self.context.now() >= since + timeout_ms,
         };
@@ -327,7 +327,8 @@ impl Group {
             };
             status.is_some_and(office)
         });
-        let offices = offices.filter(|(incarnation, _)| !self.outvotes_peer(*incarnation));
+        let offices =
+            offices.filter(|(incarnation, _)| !self.branches().outvotes_peer(*incarnation));
         let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| incarnation).collect();
         if offices.is_empty() {
             return;
@@ -339,11 +340,11 @@ impl Group {
                 ..self.context.config().me.clone()
             },
             history: self.log.committed().history,
-            known_number: match self.gives_up_overrides() {
+            known_number: match self.branches().gives_up_overrides() {
                 true => 0, // numbers of the branch that is given up mean nothing there
                 false => self.component.left_number(),
             },
-            overrides: self.binding_overrides().to_vec(),
+            overrides: self.branches().binding_overrides().to_vec(),
         };
         self.send_all(offices, Message::Join(join));
     }

@@ -16,7 +16,7 @@ impl Group {
             return;
         }
         let lacking = self.lacks_majority();
-        let waits = lacking.is_some() || self.is_overridden();
+        let waits = lacking.is_some() || self.branches().is_overridden();
         let survivor_waits =
             self.component.is_non_primary() && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.component.is_resumed() && !survivor_waits {
@@ -42,7 +42,9 @@ impl Group {
         );
         let connected = |m: &&&Member| {
             let mut peers = self.peers.connected();
-            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(peer))
+            peers.any(|(peer, p)| {
+                p.replica == m.replica && !self.branches().has_gone_elsewhere(peer)
+            })
         };
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
@@ -97,7 +99,7 @@ impl Group {
         let voice = || {
             self.known()
                 .voice(replica)
-                .filter(|voice| !self.has_gone_elsewhere(*voice))
+                .filter(|voice| !self.branches().has_gone_elsewhere(*voice))
         };
         replica == self.my_replica() || voice().is_some()
     }
@@ -111,7 +113,7 @@ impl Group {
             let mut peers = self.peers.connected();
             let (incarnation, peer) = peers.find(|(_, p)| p.replica == member.replica)?;
             let end = peer.status.as_ref()?.end;
-            (!self.has_gone_elsewhere(incarnation)).then_some((end, member))
+            (!self.branches().has_gone_elsewhere(incarnation)).then_some((end, member))
         })
     }
 
@@ -128,7 +130,7 @@ impl Group {
         if self
             .peers
             .all()
-            .any(|(peer, _)| self.has_gone_elsewhere(peer))
+            .any(|(peer, _)| self.branches().has_gone_elsewhere(peer))
         {
             return Some(format!(
                 "; others here have become primary without an override that this node knows of (pc.bootstrap), and give way to \
@@ -137,12 +139,12 @@ impl Group {
                 bootstrap(here)
             ));
         }
-        if !self.is_overridden() || !self.component.is_non_primary() {
+        if !self.branches().is_overridden() || !self.component.is_non_primary() {
             return None;
         }
         let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);
-        for (incarnation, peer, status) in self.overriders() {
-            let name = self.name_of(incarnation, peer.replica);
+        for (incarnation, peer, status) in self.branches().overriders() {
+            let name = self.branches().name_of(incarnation, peer.replica);
             furthest = furthest.max(Some((status.end, name.clone())));
             primary |= status.standing == Standing::Primary;
             names.push(name);

@@ -34,7 +34,7 @@ impl Group {
         let (join_sent_at, leaving) = self.component.stamps();
         aged(join_sent_at, 3 * self.context.config().heartbeat_ms);
         self.matching.rebase(now, aged);
-        if let Some(at) = &mut self.split_reminder.told_at {
+        if let Some(at) = self.forced_views.told_at() {
             aged(at, Reminder::PERIOD_MS);
         }
         self.election_timer.rebase(old, now);

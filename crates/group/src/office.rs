@@ -172,7 +172,7 @@ impl Group {
         };
         let heard_ms = self.context.config().office_timeout_ms;
         !office.closing
-            && !self.is_overridden()
+            && !self.branches().is_overridden()
             && self
                 .log
                 .in_every_configuration(|c| self.known().hears_majority(heard_ms, c))

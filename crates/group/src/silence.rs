@@ -19,7 +19,7 @@ impl Group {
     /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
     fn may_stand(&self) -> bool {
         !self.component.is_outside()
-            && !self.is_overridden()
+            && !self.branches().is_overridden()
             && !self.component.is_leaving()
             && !self.may_be_a_copy()
             && self.own_seat().is_some_and(|m| m.weight > 0)

@@ -2,49 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use trireme_mutants::{Mutant, planted};
-
-use crate::configuration::{Configuration, Member};
-use crate::event::Action;
-use crate::group::Group;
+use crate::branches::Branches;
+use crate::configuration::Member;
 use crate::ids::{Incarnation, Position, ReplicaId, Uuid};
 use crate::message::{Standing, Status};
 
-/// The last override that was committed while this process looked on.
-#[derive(Clone, Debug, Hash)]
-pub(crate) struct Fork {
-    id: Uuid,
-    /// Where its configuration stands in the log.
-    at: Position,
-    /// Who was a member before: those who are not there any more may have gone on by themselves.
-    before: Vec<Member>,
-}
-
-impl Group {
-    /// Keeps what is to be told of an override if another branch of the history is met.
-    pub(crate) fn note_fork(&mut self, before: &Configuration, now: &Configuration) {
-        if let Some(id) = now.override_id {
-            self.fork = Some(Fork {
-                id,
-                at: self.log.committed().position,
-                before: before.members.clone(),
-            });
-        }
-    }
-
-    /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
-    /// gives way to anybody, and both may take writes.
-    pub(crate) fn tell_split(&mut self, status: &Status) {
-        let excluded = self.excludes(status) && !planted(Mutant::SplitNotTold);
-        if !excluded || !self.split_reminder.is_due(self.context.now()) {
-            return;
-        }
-        self.counters.splits += 1;
-        let text = self.describe_split();
-        self.out.push(Action::Alarm { text });
-    }
-
-    fn describe_split(&self) -> String {
+impl<'a> Branches<'a> {
+    pub(crate) fn describe_split(self) -> String {
         let own = &self.log.committed().overrides;
         // Of each branch: who has got furthest in it, and who is there.
         let mut branches: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
@@ -63,10 +27,8 @@ impl Group {
             names.push(self.name_of(incarnation, peer.replica));
         }
         let here = own.get(fork).copied().unwrap_or_default();
-        let made = (self.fork.as_ref()).filter(|fork| fork.id == here);
-        let made = made.map_or(String::new(), |fork| {
-            format!(", made at position {}", fork.at)
-        });
+        let made = (self.forced_views.position_of(here))
+            .map_or(String::new(), |at| format!(", made at position {at}"));
         let members = self.log.committed().configuration.members.iter();
         let members: Vec<_> = members.map(name).collect();
         let side_here = side(
@@ -96,7 +58,7 @@ impl Group {
     }
 
     /// True if the sender's log and this one have an override each that the other lacks.
-    fn excludes(&self, status: &Status) -> bool {
+    pub(crate) fn excludes(self, status: &Status) -> bool {
         let (own, theirs) = (&self.log.committed().overrides, &status.overrides);
         // Who is giving way has nothing to defend.
         let stands = !self.component.is_outside() && !self.is_overridden();
@@ -106,10 +68,10 @@ impl Group {
             && common(own, theirs) < own.len().min(theirs.len())
     }
 
-    pub(crate) fn name_of(&self, incarnation: Incarnation, replica: ReplicaId) -> String {
-        let before = self.fork.iter().flat_map(|fork| &fork.before);
-        let mut known = before.chain(&self.log.committed().configuration.members);
-        let member = known.find(|member| member.replica == replica);
+    pub(crate) fn name_of(self, incarnation: Incarnation, replica: ReplicaId) -> String {
+        let members = &self.log.committed().configuration;
+        let before = self.forced_views.member_before(replica);
+        let member = before.or_else(|| members.replica(replica));
         member.map_or_else(|| incarnation.to_string(), name)
     }
 }

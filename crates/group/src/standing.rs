@@ -74,7 +74,9 @@ impl Group {
                 self.declare_non_primary();
             }
             if self.component.is_primary()
-                || !status.overrides.starts_with(self.binding_overrides())
+                || !status
+                    .overrides
+                    .starts_with(self.branches().binding_overrides())
             {
                 return;
             }

@@ -4,9 +4,8 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::branches::Branches;
 use crate::configuration::{Configuration, Member};
-use crate::event::Action;
-use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Standing, Status};
 use crate::peer::Peer;
@@ -18,14 +17,9 @@ const MARK: [u8; 4] = *b"auto";
 /// The ids of those that a bootstrap without grastate.dat makes.
 const UNVOUCHED: [u8; 4] = *b"boot";
 
-impl Group {
-    /// Names an override that yields.
-    pub(crate) fn yielding_override(&self) -> Uuid {
-        marked(self.automatic_override(), MARK)
-    }
-
+impl<'a> Branches<'a> {
     /// The overrides of this log, but for the last ones if they yield to a primary component that is connected.
-    pub(crate) fn binding_overrides(&self) -> &[Uuid] {
+    pub(crate) fn binding_overrides(self) -> &'a [Uuid] {
         let own = &self.log.committed().overrides;
         let yielding = own.last().is_some_and(yields);
         if !yielding || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
@@ -40,12 +34,13 @@ impl Group {
     }
 
     /// So many of the own overrides are kept before a peer of this status. None: this process does not give way to it.
-    fn kept_before(&self, status: &Status) -> Option<usize> {
+    fn kept_before(self, status: &Status) -> Option<usize> {
         let own = &self.log.committed().overrides;
         let kept = common(own, &status.overrides);
         let theirs_binds = status.overrides.get(kept).is_none_or(|id| !yields(id));
         // A component that still counts this process as a member may be about to lose its majority.
-        let is_without_me = self.gave_way || !status.members.contains(&self.me());
+        let is_without_me =
+            self.forced_views.has_given_way() || !status.members.contains(&self.context.me());
         let gives_way = status.standing == Standing::Primary
             && status.history == self.log.committed().history
             && is_without_me
@@ -55,27 +50,12 @@ impl Group {
     }
 
     /// True if this process gives up overrides of its log: it neither orders nor elects, and joins the others.
-    pub(crate) fn gives_up_overrides(&self) -> bool {
+    pub(crate) fn gives_up_overrides(self) -> bool {
         self.binding_overrides().len() < self.log.committed().overrides.len()
     }
 
-    /// A component without the last overrides of this log is primary, and they yield.
-    pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
-        if self.component.is_primary() || matches!(self.role, Role::Sequencer(_)) {
-            let text = format!(
-                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
-                 did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
-                 is dropped"
-            );
-            self.out.push(Action::Note { text });
-        }
-        self.gave_way = true;
-        self.role = Role::Follower;
-        self.declare_non_primary();
-    }
-
     /// True if the peer has gone on with overrides that yield, and a majority here without it: it has to give way.
-    pub(crate) fn outvotes(&self, from: Incarnation, status: &Status) -> bool {
+    pub(crate) fn outvotes(self, from: Incarnation, status: &Status) -> bool {
         let own = &self.log.committed().overrides;
         let alone = status.overrides.starts_with(own)
             && status.overrides.len() > own.len()
@@ -98,13 +78,14 @@ impl Group {
         }
         // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
         let is_without = !self.log.in_every_configuration(|c| seats(c, peer.replica));
-        let is_bound = seats(committed, self.my_replica()) && !seats(committed, peer.replica);
+        let is_bound =
+            seats(committed, self.context.my_replica()) && !seats(committed, peer.replica);
         is_without && (is_bound || !self.is_deserted_for(&status.overrides))
             || self.component.is_primary() && self.has_majority_of_own_branch()
     }
 
     /// True if so many members are primary with these overrides that the others are no majority.
-    fn is_deserted_for(&self, overrides: &[Uuid]) -> bool {
+    fn is_deserted_for(self, overrides: &[Uuid]) -> bool {
         let with_them = |peer: &Peer| {
             let status = peer.status.as_ref().filter(|_| peer.up);
             status.is_some_and(|status| {
@@ -121,29 +102,34 @@ impl Group {
     }
 
     /// The same, of a peer by its last status.
-    pub(crate) fn outvotes_peer(&self, from: Incarnation) -> bool {
+    pub(crate) fn outvotes_peer(self, from: Incarnation) -> bool {
         let status = self.peers.status_of(from);
         status.is_some_and(|status| self.outvotes(from, status))
     }
 
     /// True if members without overrides beyond this log's are a majority.
-    fn has_majority_of_own_branch(&self) -> bool {
+    fn has_majority_of_own_branch(self) -> bool {
         let own = &self.log.committed().overrides;
         let is_here = |member: &Member| {
             let peer = self.peers.get(member.incarnation);
             let status = peer
                 .filter(|peer| peer.up)
                 .and_then(|peer| peer.status.as_ref());
-            member.incarnation == self.me() || status.is_some_and(|s| s.overrides == *own)
+            member.incarnation == self.context.me() || status.is_some_and(|s| s.overrides == *own)
         };
         self.log
             .in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
     }
 
     /// True for a member that has gone on alone, and has to come in again; one without a vote is about to.
-    pub(crate) fn has_gone_on_alone(&self, member: &Member) -> bool {
+    pub(crate) fn has_gone_on_alone(self, member: &Member) -> bool {
         member.voter && self.outvotes_peer(member.incarnation)
     }
+}
+
+/// This id as that of an override that a setting makes.
+pub(crate) fn marked_as_automatic(id: Uuid) -> Uuid {
+    marked(id, MARK)
 }
 
 fn marked(mut id: Uuid, mark: [u8; 4]) -> Uuid {

@@ -378,7 +378,7 @@ fn nobody_is_alarmed_by_a_side_that_gives_way() {
 #[test]
 fn who_gives_way_alarms_nobody() {
     let mut cores = overridden_twice();
-    cores.nodes[0].group.known_overrides = vec![OVERRIDE, Uuid([5; 16])];
+    (cores.nodes[0].group.forced_views).heed(&[OVERRIDE, Uuid([5; 16])]);
     cores.cut.clear();
     cores.pass(1_000);
     let told = |node| alarms(&cores, node).len();
