@@ -28,7 +28,7 @@ fi
 
 rm -rf "$tree" "$out"/*.deb "$out"/*.buildinfo "$out"/*.changes
 mkdir -p "$tree/stage"
-cp -r packaging/debian README.md ARCHITECTURE.md docs "$tree/"
+cp -r packaging/debian README.md ARCHITECTURE.md SECURITY.md docs "$tree/"
 cp "$built/libtrireme.so" "$built/trireme" "$tree/stage/"
 "$built/trireme" pages "$tree/stage"
 # bash looks for the completions of a program under its bare name.

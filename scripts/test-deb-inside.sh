@@ -71,6 +71,9 @@ make_older() {
     done
 }
 
+# As the options name a certificate and its key in a directory.
+tls_options() { echo "socket.ssl_cert=$1/cert.pem; socket.ssl_key=$1/key.pem; socket.ssl_ca=$1/ca.pem; repl.require_encryption=yes"; }
+
 galera_files() { dpkg -L galera-4 | while read -r file; do [ ! -f "$file" ] || md5sum "$file"; done; }
 installed() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
 # What is left of ours, but for the packages under test, a server's data and what dpkg itself keeps.
@@ -95,13 +98,21 @@ stop_server
 say "upgrading, with configuration that an administrator has changed"
 sed -i 's/^#\([a-z_-]* *=\)/\1/; s/192\.0\.2\.1,192\.0\.2\.2,192\.0\.2\.3/127.0.0.1/; s/192\.0\.2\.1/127.0.0.1/' $sample
 sed -i 's/^GALERA_NODES=.*/GALERA_NODES="127.0.0.1:4567"/; s/base_port=4567/base_port=4570/' $defaults
+sed -i "s|^GALERA_OPTIONS=\"|&$(tls_options /etc/trireme-arbitrator); |" $defaults
 md5sum $sample $defaults > /tmp/changed
 apt install "${newer[@]}" || fail "the packages cannot be upgraded"
 check "an upgrade keeps the administrator's configuration" md5sum -c /tmp/changed
 [ "$(dpkg-query -W -f '${Version}' trireme)" != 0.0.1 ] || fail "trireme is still the older one"
 
-say "a node bootstraps with the sample configuration"
+say "a node bootstraps with the sample configuration, which asks for a certificate"
+check "certificates are made" trireme tls init --dir /tmp/tls node1 arbitrator
+install -d -m 0750 -g mysql /etc/mysql/trireme
+install -m 0640 -g mysql /tmp/tls/nodes/node1/*.pem /etc/mysql/trireme
+install -d -m 0700 -o nobody /etc/trireme-arbitrator
+install -m 0600 -o nobody /tmp/tls/nodes/arbitrator/*.pem /etc/trireme-arbitrator
+check "the node's certificate is good" trireme tls check --name node1
 start_server --wsrep-new-cluster
+check "the node presents it" trireme tls check --peer 127.0.0.1:4567
 eventually "the node is ready" status_is wsrep_ready ON
 status_is wsrep_provider_name Trireme || fail "the provider is $(status_of wsrep_provider_name)"
 check "the node takes writes" sql "CREATE DATABASE deb; CREATE TABLE deb.t (a INT PRIMARY KEY); INSERT INTO deb.t VALUES (1)"
@@ -136,6 +147,7 @@ apt remove trireme trireme-provider trireme-arbitrator || fail "the packages can
 [ ! -e /usr/lib/trireme ] || fail "the library is left"
 [ -e $sample ] || fail "removing takes the configuration"
 say "purging"
+rm -r /etc/mysql/trireme /etc/trireme-arbitrator /tmp/tls
 apt purge trireme trireme-provider trireme-arbitrator || fail "the packages cannot be purged"
 [ -z "$(traces)" ] || fail "$(traces)"
 galera_files | cmp -s - /tmp/galera || fail "Galera's package was touched"

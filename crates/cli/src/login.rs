@@ -6,7 +6,7 @@ use clap::Args;
 use trireme_agent::{Endpoint, Login};
 
 /// May hold the password, instead of a file.
-const PASSWORD: &str = "TRIREME_PASSWORD";
+pub const PASSWORD: &str = "TRIREME_PASSWORD";
 
 /// Which server to ask, and as whom. The other members are asked over TCP as the same user.
 #[derive(Args)]

@@ -26,6 +26,7 @@ mod cluster_commands;
 mod inspect;
 mod login;
 mod pages;
+mod tls;
 
 /// Synchronous multi-primary replication for MariaDB: local clusters, demo, measurements.
 #[derive(Parser)]
@@ -55,6 +56,12 @@ enum Command {
     /// A cluster of MariaDB servers on this machine, for trying things out.
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Encryption of the group traffic by certificates.
+    #[command(subcommand)]
+    Tls(tls::TlsCommand),
+    /// Encryption of the group traffic by a shared secret.
+    #[command(subcommand)]
+    Secret(tls::SecretCommand),
     /// Three nodes under load: one is killed, comes back, and all hold the same rows (about a minute).
     Demo {
         /// The wsrep provider [default: libtrireme.so beside this program].
@@ -202,6 +209,8 @@ fn run(command: Command) -> Result<(), AnyError> {
     match command {
         Command::Agent(args) => Ok(agent::run(args)?),
         Command::Arbitrator(args) => Ok(arbitrator::run(args)?),
+        Command::Tls(command) => Ok(tls::run(command)?),
+        Command::Secret(command) => Ok(tls::run_secret(command)?),
         Command::Cluster(ClusterCommand::Up(args)) => up(args),
         Command::Cluster(ClusterCommand::Down { dir, delete }) => Ok(cluster_commands::down(
             &dir.unwrap_or_else(default_dir),

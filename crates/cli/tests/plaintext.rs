@@ -1,14 +1,22 @@
-//! A start in plaintext is warned of once, and refused where encryption is required. No server is needed: the arbitrator's
-//! start is that of every node.
+//! A start in plaintext is warned of once, and refused where encryption is required; with certificates it is taken, in each
+//! spelling of an arbitrator. No server is needed: the arbitrator's start is that of every node.
 
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Options with a free port, and little patience.
+fn with_port(options: &str) -> String {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = port.expect("a free port").port();
+    format!("base_port={port}; pc.wait_prim_timeout=PT0.1S; {options}")
+}
 
 /// An arbitrator that finds nobody, and gives up at once.
 fn run(options: &str) -> Output {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = port.expect("a free port").port();
-    let options = format!("base_port={port}; pc.wait_prim_timeout=PT0.1S; {options}");
+    let options = with_port(options);
     let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
     command.args([
         "arbitrator",
@@ -60,4 +68,73 @@ fn plaintext_is_refused_where_encryption_is_required() {
         !text.contains("no primary component"),
         "it called somebody: {text}"
     );
+}
+
+#[test]
+fn an_arbitrator_takes_all_options_of_tls_in_each_spelling() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let path = |name: &str| {
+        dir.path()
+            .join(name)
+            .to_str()
+            .expect("a path of ours")
+            .to_owned()
+    };
+    let trireme = || Command::new(env!("CARGO_BIN_EXE_trireme"));
+    let made = trireme()
+        .args(["tls", "init", "--dir", &path("tls"), "garb"])
+        .output();
+    assert!(made.expect("the program can be started").status.success());
+    std::fs::write(path("password"), "of no use here\n").expect("a file of ours");
+    let file = |name: &str| path(&format!("tls/nodes/garb/{name}"));
+    let options = format!(
+        "socket.ssl=yes; socket.ssl_cert={}; socket.ssl_key={}; socket.ssl_ca={}; socket.ssl_password_file={}; \
+         socket.ssl_cipher=TLS_AES_256_GCM_SHA384:AES256-SHA; socket.ssl_compression=no; socket.dynamic=no; \
+         socket.checksum=2; repl.require_encryption=yes",
+        file("cert.pem"),
+        file("key.pem"),
+        file("ca.pem"),
+        path("password")
+    );
+    let ours = run(&options);
+    let mut garbd = trireme();
+    garbd.arg0("garbd").args([
+        "-a",
+        "gcomm://127.0.0.1:1",
+        "-g",
+        "g",
+        "-o",
+        &with_port(&options),
+    ]);
+    let config = format!(
+        "address=\"gcomm://127.0.0.1:1\"\ngroup=g\noptions=\"{}\"\n",
+        with_port(&options)
+    );
+    std::fs::write(path("garbd.cnf"), config).expect("a file of ours");
+    let mut configured = trireme();
+    configured.arg0("garbd").args(["--cfg", &path("garbd.cnf")]);
+    let theirs =
+        [garbd, configured].map(|mut command| command.output().expect("it can be started"));
+    for output in [&ours, &theirs[0], &theirs[1]] {
+        let text = said(output);
+        assert!(
+            text.contains("no primary component") && !text.contains(WARNING),
+            "{text}"
+        );
+    }
+    // Each file that is not there is named.
+    for option in [
+        "socket.ssl_cert",
+        "socket.ssl_key",
+        "socket.ssl_ca",
+        "socket.ssl_crl",
+        "socket.ssl_password_file",
+    ] {
+        let text = said(&run(&format!("{options}; {option}=/nowhere/file.pem")));
+        assert!(
+            text.contains(option) && text.contains("/nowhere/file.pem"),
+            "{option}: {text}"
+        );
+        assert!(!text.contains("no primary component"), "{text}");
+    }
 }

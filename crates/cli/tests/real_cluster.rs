@@ -12,6 +12,7 @@ mod real {
     mod crash;
     mod ddl_blackout;
     mod dies_applying;
+    mod encryption;
     mod founding;
     mod full_disk;
     mod inspect;

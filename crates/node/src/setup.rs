@@ -141,7 +141,11 @@ fn require_encryption(options: &Options, security: &Security) -> Result<(), Setu
 
 /// Whether [`security`] depends on an option.
 pub fn is_of_security(key: &str) -> bool {
-    let depends = ["socket.dynamic", "repl.secret_file", "repl.require_encryption"];
+    let depends = [
+        "socket.dynamic",
+        "repl.secret_file",
+        "repl.require_encryption",
+    ];
     depends.contains(&key) || key.starts_with("socket.ssl")
 }
 

@@ -83,6 +83,9 @@ pub fn my_cnf(
     {
         text += &format!("{}\n", settings.server.option_line(line));
     }
+    if !settings.sst_lines.is_empty() {
+        text += &format!("\n[sst]\n{}\n", settings.sst_lines.join("\n"));
+    }
     text
 }
 

@@ -50,6 +50,9 @@ pub struct Settings {
     pub sst_method: SstMethod,
     /// Further `wsrep_provider_options`; they win over ours.
     pub provider_options: String,
+    /// Lines of the section `[sst]`, which the scripts of state transfers read.
+    #[serde(default)]
+    pub sst_lines: Vec<String>,
     /// A data directory of a stopped server to copy for every node, in place of an empty database.
     pub template: Option<PathBuf>,
     /// Several nodes without a provider: plain servers, which something else than wsrep connects.
@@ -75,6 +78,7 @@ impl Settings {
             mariadbd_args: Vec::new(),
             sst_method: SstMethod::default(),
             provider_options: String::new(),
+            sst_lines: Vec::new(),
             template: None,
             separate: false,
             hosts: Vec::new(),

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use trireme_cli::arbitrator::GARBD;
 use trireme_testbed::process;
 
+use super::encryption::Store;
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause};
 
@@ -19,6 +20,8 @@ struct Arbitrator {
     address: String,
     port: u16,
     dir: TempDir,
+    /// Options beside its address.
+    options: String,
     running: Option<Child>,
 }
 
@@ -31,6 +34,7 @@ impl Arbitrator {
             address: trial.value(0, "SELECT @@wsrep_cluster_address"),
             port,
             dir: tempfile::tempdir().expect("a temporary directory"),
+            options: String::new(),
             running: None,
         };
         drop(listener);
@@ -41,14 +45,18 @@ impl Arbitrator {
 
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
-        let port = self.port;
-        let options = format!("base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}");
+        let options = self.all_options();
         command.arg0(GARBD).args(["--address", &self.address]);
         command.args(["--group", "trireme-local", "--options", &options]);
         command.arg("-l").arg(self.log());
         command.arg("-w").arg(self.dir.path().join("work"));
         command.stdin(Stdio::null());
         command
+    }
+
+    fn all_options(&self) -> String {
+        let (port, more) = (self.port, &self.options);
+        format!("base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}; {more}")
     }
 
     fn spawn(&mut self) {
@@ -179,6 +187,76 @@ fn what_was_acknowledged_is_in_the_arbitrators_log() {
     trial.restart(0);
     trial.await_size(1, 3, JOIN);
     trial.assert_equal();
+}
+
+#[test]
+fn a_cluster_with_an_arbitrator_is_led_to_tls() {
+    let Some(mut trial) = Trial::start(2, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return;
+    }
+    let store = Store::new(&["node1", "node2", "arbitrator"]);
+    let mut arbitrator = Arbitrator::start(&mut trial);
+    let load = Load::start(&trial, &[0, 1]);
+    let refused = store.enable(&trial, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("--others"),
+        "{said}"
+    );
+    let begun = store.enable(&trial, &["--others", "1", "--until", "accept-both"]);
+    let said = String::from_utf8_lossy(&begun.stdout);
+    assert!(
+        begun.status.success() && said.contains("restart each arbitrator"),
+        "{said}"
+    );
+    arbitrator.end(Signal::TERM);
+    arbitrator.options = format!(
+        "{}; repl.require_encryption=yes",
+        store.options("arbitrator")
+    );
+    arbitrator.spawn();
+    await_votes(&mut trial, 0);
+    let ended = store.enable(&trial, &["--others", "1"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}");
+    await_votes(&mut trial, 0);
+    load.stop().assert_undisturbed();
+    // Its file, and a certificate of another authority.
+    arbitrator.end(Signal::TERM);
+    let foreign = Store::new(&["arbitrator"]);
+    for (store, is_member) in [(&foreign, false), (&store, true)] {
+        let file = arbitrator.dir.path().join("garbd.cnf");
+        arbitrator.options = format!("{}; pc.wait_prim_timeout=PT5S", store.options("arbitrator"));
+        let options = arbitrator.all_options();
+        std::fs::write(&file, format!("options=\"{options}\"\n")).expect("a file of ours");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
+        command
+            .arg0(GARBD)
+            .args(["-a", &arbitrator.address, "-g", "trireme-local", "-c"])
+            .arg(&file);
+        command.arg("-l").arg(arbitrator.log());
+        arbitrator.running = Some(
+            command
+                .stdin(Stdio::null())
+                .spawn()
+                .expect("it can be started"),
+        );
+        match is_member {
+            true => trial.await_size(0, 3, JOIN),
+            false => {
+                let mut child = arbitrator.running.take().expect("it runs");
+                assert!(!child.wait().expect("it can be waited for").success());
+                let log = std::fs::read_to_string(arbitrator.log()).expect("its log");
+                assert!(
+                    log.contains("does not trust") && log.contains("socket.ssl_ca"),
+                    "{log}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

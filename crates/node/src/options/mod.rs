@@ -16,6 +16,7 @@ use std::fmt;
 
 use crate::url::{AddressError, ClusterUrl};
 use registry::{DefaultValue, SPECS, Spec};
+pub use syntax::{escape, split};
 pub use value::Typed;
 use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
 

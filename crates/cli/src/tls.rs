@@ -1,0 +1,399 @@
+//! `trireme tls` and `trireme secret`: their arguments and words; the work is `trireme-encryption`'s.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use trireme_agent::{Endpoint, Login};
+use trireme_encryption::{
+    ChangeOver, ChangeOverError, Days, Expectation, NodeName, Phase, Report, Secret, SecretError,
+    Snippet, Store, StoreError, change_over, check_files, check_peer, parse_endpoint,
+};
+use trireme_tls::Files;
+
+use crate::login::{PASSWORD, PasswordError, password};
+
+/// Where a node has its files, unless it is said otherwise.
+const NODE_DIR: &str = "/etc/mysql/trireme";
+
+/// `trireme tls`.
+#[derive(Subcommand)]
+pub enum TlsCommand {
+    /// Make an authority, and key, certificate and configuration of each node; later, of further nodes.
+    Init(InitArgs),
+    /// Look at a node's files, and at the certificates that running peers present; fails if something is wrong.
+    Check(CheckArgs),
+    /// Make keys and certificates anew, or change the authority.
+    Renew(RenewArgs),
+    /// Lead a running cluster from plaintext to TLS, without stopping a node.
+    Enable(EnableArgs),
+}
+
+/// `trireme secret`.
+#[derive(Subcommand)]
+pub enum SecretCommand {
+    /// Write the file of a new shared secret (repl.secret_file), for clusters without certificates.
+    New {
+        /// There is a file: put a new secret before the first one in it, which stays accepted as the second.
+        #[arg(long)]
+        rotate: bool,
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// First of three steps to another secret: a new one behind the one in the file; the nodes accept both.
+    Stage {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Second step: the two secrets change places; the nodes send the new one.
+    Swap {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Third step: only the first secret stays.
+    DropOld {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// Arguments of `tls init`.
+#[derive(Args)]
+pub struct InitArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Where the files will lie on each node.
+    #[arg(long, value_name = "DIR", default_value = NODE_DIR)]
+    node_dir: PathBuf,
+    /// What else wsrep_provider_options is to hold, such as "gcache.size=1G".
+    #[arg(long, value_name = "STR", default_value = "")]
+    options: String,
+    /// How long a new authority is valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
+    authority_days: u32,
+    /// Nodes and arbitrators: NAME, or NAME=ADDRESS,... for a certificate that is also for addresses.
+    #[arg(value_name = "NODE", required = true)]
+    nodes: Vec<NodeName>,
+}
+
+/// Arguments of `tls renew`.
+#[derive(Args)]
+pub struct RenewArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Begin a change of authority: nodes are to trust a new one beside the old one. Certificates stay.
+    #[arg(long, conflicts_with_all = ["drop_old_authority", "nodes"])]
+    new_authority: bool,
+    /// End a change of authority: nodes are to trust the new one only.
+    #[arg(long, conflicts_with = "nodes")]
+    drop_old_authority: bool,
+    /// How long a new authority is valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
+    authority_days: u32,
+    /// Nodes, perhaps with other addresses than before [default: all].
+    #[arg(value_name = "NODE")]
+    nodes: Vec<NodeName>,
+}
+
+/// Where an operator keeps the authority.
+#[derive(Args)]
+struct StoreArgs {
+    /// The directory of the authority's key: keep it safe, and not on a node.
+    #[arg(long, value_name = "DIR", default_value = "trireme-tls")]
+    dir: PathBuf,
+    /// How long certificates of nodes are valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 1095, value_parser = clap::value_parser!(u32).range(1..=36500))]
+    days: u32,
+}
+
+/// Arguments of `tls check`.
+#[derive(Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    files: FileArgs,
+    /// A name or address that the node's certificate must be for (repeatable).
+    #[arg(long = "name", value_name = "NAME")]
+    names: Vec<String>,
+    /// Complain of certificates that are valid for fewer days.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    days_left: u32,
+    /// Call this member, host:port of its group traffic, and look at what it presents (repeatable).
+    #[arg(long = "peer", value_name = "ADDRESS")]
+    peers: Vec<String>,
+}
+
+/// The files of a node.
+#[derive(Args)]
+struct FileArgs {
+    /// socket.ssl_cert.
+    #[arg(long, value_name = "FILE", default_value_t = in_node_dir("cert.pem"))]
+    cert: String,
+    /// socket.ssl_key.
+    #[arg(long, value_name = "FILE", default_value_t = in_node_dir("key.pem"))]
+    key: String,
+    /// socket.ssl_ca.
+    #[arg(long, value_name = "FILE", default_value_t = in_node_dir("ca.pem"))]
+    ca: String,
+    /// socket.ssl_crl [default: none].
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    crl: String,
+    /// socket.ssl_password_file [default: none].
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    key_password_file: String,
+}
+
+fn in_node_dir(file: &str) -> String {
+    format!("{NODE_DIR}/{file}")
+}
+
+impl FileArgs {
+    fn files(self) -> Files {
+        Files {
+            cert: self.cert,
+            key: self.key,
+            ca: self.ca,
+            crl: self.crl,
+            password: self.key_password_file,
+            cipher: String::new(),
+        }
+    }
+}
+
+/// Arguments of `tls enable`.
+#[derive(Args)]
+pub struct EnableArgs {
+    /// Files as they lie on each server; %n stands for its wsrep_node_name. A node with files of its own keeps these.
+    #[command(flatten)]
+    files: FileArgs,
+    /// An SQL user that may set global variables.
+    #[arg(long, value_name = "NAME", default_value = "root")]
+    user: String,
+    /// A file with its password (or TRIREME_PASSWORD in the environment) [default: none].
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Members without SQL: arbitrators. They are restarted by hand after the step accept-both.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    others: usize,
+    /// The last step to take.
+    #[arg(long, value_enum, default_value = "refuse-plaintext")]
+    until: Step,
+    /// How long a node may take to settle after a step.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    patience: u64,
+    /// All nodes of the cluster: host, host:port, or the path of a Unix socket.
+    #[arg(value_name = "SERVER", required = true, value_parser = parse_endpoint)]
+    servers: Vec<Endpoint>,
+}
+
+/// The steps of `tls enable`.
+#[derive(Clone, Copy, ValueEnum)]
+enum Step {
+    /// Plaintext is dialed, both are accepted.
+    AcceptBoth,
+    /// TLS is dialed, both are accepted.
+    DialTls,
+    /// TLS is dialed and accepted, and nothing else.
+    RefusePlaintext,
+}
+
+/// Why a command ends.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsCommandError {
+    /// The operator's directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The change of a cluster.
+    #[error(transparent)]
+    ChangeOver(#[from] ChangeOverError),
+    /// The file of a secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The file of the password.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// The check found something.
+    #[error("{0} of the checks failed")]
+    Found(usize),
+}
+
+/// Runs `trireme tls`.
+pub fn run(command: TlsCommand) -> Result<(), TlsCommandError> {
+    match command {
+        TlsCommand::Init(args) => init(&args),
+        TlsCommand::Check(args) => check(args),
+        TlsCommand::Renew(args) => renew(&args),
+        TlsCommand::Enable(args) => enable(args),
+    }
+}
+
+/// Runs `trireme secret`.
+pub fn run_secret(command: SecretCommand) -> Result<(), TlsCommandError> {
+    let file = match command {
+        SecretCommand::New { rotate, file } => {
+            match rotate {
+                true => Secret::rotate(&file)?,
+                false => Secret::create(&file)?,
+            }
+            file
+        }
+        SecretCommand::Stage { file } => {
+            Secret::stage(&file)?;
+            file
+        }
+        SecretCommand::Swap { file } => {
+            Secret::swap(&file)?;
+            file
+        }
+        SecretCommand::DropOld { file } => {
+            Secret::drop_old(&file)?;
+            file
+        }
+    };
+    println!(
+        "{}: copy it to every node, readable by the server's user only; a new one is named in repl.secret_file, another one is read \
+         by SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'",
+        file.display()
+    );
+    Ok(())
+}
+
+fn init(args: &InitArgs) -> Result<(), TlsCommandError> {
+    let days = Days {
+        authority: args.authority_days,
+        node: args.store.days,
+    };
+    let snippet = Snippet::new(&args.node_dir, &args.options)?;
+    let store = Store::open_or_found(&args.store.dir, days)?;
+    for node in &args.nodes {
+        let dir = store.add(node, &snippet)?;
+        println!(
+            "{}: for {node}; trireme-tls.cnf there says where the files belong",
+            dir.display()
+        );
+    }
+    println!(
+        "{}: the authority's key, which makes further nodes and renews these: keep it safe, and not on a node",
+        args.store.dir.join("authority.pem").display()
+    );
+    println!(
+        "a new cluster: start it with these files; one that runs: trireme tls enable SERVER..."
+    );
+    Ok(())
+}
+
+fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
+    let days = Days {
+        authority: args.authority_days,
+        node: args.store.days,
+    };
+    let mut store = Store::open(&args.store.dir, days)?;
+    let nodes_dir = args.store.dir.join("nodes");
+    let reload = "then on each: SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'";
+    if args.new_authority {
+        store.new_authority()?;
+        println!(
+            "{}: copy ca.pem of each to its node, {reload}; then: trireme tls renew",
+            nodes_dir.display()
+        );
+        return Ok(());
+    }
+    if args.drop_old_authority {
+        match store.drop_old_authority()? {
+            true => println!(
+                "{}: copy ca.pem of each to its node, {reload}",
+                nodes_dir.display()
+            ),
+            false => println!("there is one authority only: nothing to do"),
+        }
+        return Ok(());
+    }
+    let nodes = match args.nodes.is_empty() {
+        true => store.nodes()?,
+        false => args.nodes.clone(),
+    };
+    for node in &nodes {
+        println!("{}: made anew", store.renew(node)?.display());
+    }
+    println!("copy cert.pem and key.pem to their nodes, {reload}");
+    Ok(())
+}
+
+fn check(args: CheckArgs) -> Result<(), TlsCommandError> {
+    let files = args.files.files();
+    let expected = Expectation {
+        names: args.names,
+        days_left: args.days_left,
+    };
+    let mut found = tell(&check_files(&files, &expected));
+    for peer in &args.peers {
+        found += tell(&check_peer(peer, &files, &expected));
+    }
+    match found {
+        0 => Ok(()),
+        found => Err(TlsCommandError::Found(found)),
+    }
+}
+
+/// Prints it; how much is wrong.
+fn tell(report: &Report) -> usize {
+    report
+        .good()
+        .iter()
+        .for_each(|line| println!("ok    {line}"));
+    report
+        .bad()
+        .iter()
+        .for_each(|line| println!("WRONG {line}"));
+    report.bad().len()
+}
+
+fn enable(args: EnableArgs) -> Result<(), TlsCommandError> {
+    let password = password(args.password_file.as_deref(), PASSWORD)?;
+    let until = match args.until {
+        Step::AcceptBoth => Phase::AcceptBoth,
+        Step::DialTls => Phase::DialTls,
+        Step::RefusePlaintext => Phase::RefusePlaintext,
+    };
+    let login = |endpoint| Login {
+        endpoint,
+        user: args.user.clone(),
+        password: password.clone(),
+    };
+    let change = ChangeOver {
+        servers: args.servers.into_iter().map(login).collect(),
+        others: args.others,
+        files: args.files.files(),
+        until,
+        patience: Duration::from_secs(args.patience),
+    };
+    let has_changed = change_over(&change, |line| println!("{line}"))?;
+    if !has_changed {
+        println!("nothing to do: the nodes have taken these steps");
+    }
+    match until {
+        Phase::RefusePlaintext => println!(
+            "all group traffic is encrypted. SET lasts until a restart: now put wsrep_provider_options of trireme-tls.cnf into the \
+             configuration of each node (without it a node that restarts stays outside)"
+        ),
+        _ if args.others > 0 => println!(
+            "now restart each arbitrator with socket.ssl_cert, socket.ssl_key and socket.ssl_ca, then run this command again for the \
+             other steps"
+        ),
+        _ => println!("run this command again for the other steps"),
+    }
+    Ok(())
+}

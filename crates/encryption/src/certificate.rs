@@ -1,0 +1,74 @@
+//! A certificate in words: for reports.
+
+use std::net::IpAddr;
+
+use openssl::asn1::{Asn1Time, Asn1TimeRef};
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::x509::X509Ref;
+
+/// Names that a certificate is for: those of its extension, or the CN if it has none.
+pub(crate) fn names(cert: &X509Ref) -> Vec<String> {
+    let listed = cert.subject_alt_names();
+    let listed: Vec<String> = listed
+        .iter()
+        .flatten()
+        .filter_map(|name| match (name.dnsname(), name.ipaddress()) {
+            (Some(dns), _) => Some(printable(dns)),
+            (None, Some(ip)) => ip_text(ip),
+            (None, None) => None,
+        })
+        .collect();
+    match listed.is_empty() {
+        true => common_name(cert).into_iter().collect(),
+        false => listed,
+    }
+}
+
+/// The CN of its subject.
+pub(crate) fn common_name(cert: &X509Ref) -> Option<String> {
+    let entry = cert.subject_name().entries_by_nid(Nid::COMMONNAME).next()?;
+    Some(printable(&entry.data().to_string().ok()?))
+}
+
+/// The subject in few words.
+pub(crate) fn subject(cert: &X509Ref) -> String {
+    match common_name(cert) {
+        Some(name) => format!("CN={name}"),
+        None => "a certificate without CN".to_owned(),
+    }
+}
+
+/// SHA-256 of the certificate, as the nodes' logs name it.
+pub(crate) fn fingerprint(cert: &X509Ref) -> Result<String, ErrorStack> {
+    let digest = cert.digest(MessageDigest::sha256())?;
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Whole days from now until a time; negative when it has passed.
+pub(crate) fn days_until(time: &Asn1TimeRef) -> Result<i64, ErrorStack> {
+    let now = Asn1Time::days_from_now(0)?;
+    let difference = now.diff(time)?;
+    Ok(match difference.days < 0 || difference.secs < 0 {
+        true => i64::from(difference.days) - 1,
+        false => i64::from(difference.days),
+    })
+}
+
+/// What others have written, fit for one line of a terminal.
+fn printable(text: &str) -> String {
+    let shown = text.chars().take(255);
+    shown
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+fn ip_text(bytes: &[u8]) -> Option<String> {
+    let ip = match bytes.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+        16 => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        _ => return None,
+    };
+    Some(ip.to_string())
+}

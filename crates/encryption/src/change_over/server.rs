@@ -1,0 +1,135 @@
+//! A server of the cluster, through SQL.
+
+use std::time::Duration;
+
+use trireme_agent::{Database, DatabaseError, Endpoint, Login, Sample};
+use trireme_node::options;
+use trireme_node::url::HostPort;
+
+use super::ChangeOverError;
+use super::plan::State;
+
+const PORT: u16 = 3306;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads `host`, `host:port`, or the path of a Unix socket.
+pub fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
+    if text.starts_with('/') {
+        return Ok(Endpoint::Socket(text.into()));
+    }
+    let address: HostPort = text
+        .parse()
+        .map_err(|error| format!("{error}; or the path of a Unix socket"))?;
+    Ok(Endpoint::Tcp {
+        port: address.port_or(PORT),
+        host: address.host,
+    })
+}
+
+/// A server that is asked.
+pub(super) struct Server {
+    endpoint: Endpoint,
+    database: Database,
+}
+
+impl Server {
+    pub fn new(login: &Login) -> Server {
+        Server {
+            endpoint: login.endpoint.clone(),
+            database: Database::new(login.clone(), PATIENCE),
+        }
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub fn state(&mut self) -> Result<State, ChangeOverError> {
+        let sql = |source| ChangeOverError::Sql {
+            server: self.endpoint.clone(),
+            source,
+        };
+        let sample = self.database.whole_sample().map_err(sql)?;
+        read(&sample).map_err(|reason| ChangeOverError::Odd {
+            server: self.endpoint.clone(),
+            reason,
+        })
+    }
+
+    pub fn set_options(&mut self, options: &str) -> Result<(), DatabaseError> {
+        let quoted = options.replace('\\', "\\\\").replace('\'', "''");
+        let statement = format!("SET GLOBAL wsrep_provider_options = '{quoted}'");
+        self.database.rows(&statement, 0).map(drop)
+    }
+}
+
+fn read(sample: &Sample) -> Result<State, String> {
+    let status = |name: &str| sample.status(name);
+    let variable = |name: &str| sample.variable(name);
+    let options = options::split(variable("wsrep_provider_options"));
+    let options = options.map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    let option = |name: &str| {
+        let found = options.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let yes = |name: &str| {
+        let value = option(name);
+        let words = ["yes", "on", "true", "1"];
+        words.iter().any(|word| word.eq_ignore_ascii_case(value))
+    };
+    let number = |name: &str| status(name).parse().unwrap_or(0);
+    Ok(State {
+        name: variable("wsrep_node_name").to_owned(),
+        provider: status("wsrep_provider_name").to_owned(),
+        member: status("wsrep_gcomm_uuid").to_owned(),
+        history: status("wsrep_cluster_state_uuid").to_owned(),
+        size: number("wsrep_cluster_size"),
+        is_synced: status("wsrep_cluster_status") == "Primary"
+            && status("wsrep_local_state_comment") == "Synced",
+        plaintext_links: number("wsrep_trireme_plaintext_links"),
+        dials_tls: yes("socket.ssl"),
+        accepts_both: yes("socket.dynamic"),
+        has_files: !option("socket.ssl_cert").is_empty() && !option("socket.ssl_key").is_empty(),
+        is_required: yes("repl.require_encryption"),
+        has_secret: !option("repl.secret_file").is_empty(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_apart() {
+        let read = |text: &str| parse_endpoint(text).map(|endpoint| endpoint.to_string());
+        assert_eq!(read("db1").unwrap(), "db1:3306");
+        assert_eq!(read("[2001:db8::1]:3307").unwrap(), "[2001:db8::1]:3307");
+        assert_eq!(
+            read("/run/mysqld/mysqld.sock").unwrap(),
+            "/run/mysqld/mysqld.sock"
+        );
+        assert!(read("").is_err() && read("db1:x").is_err());
+    }
+
+    #[test]
+    fn what_a_node_says_is_read() {
+        let pairs = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(key, value)| (key.to_string(), value.to_string()))
+                .collect::<Vec<_>>()
+        };
+        let status = pairs(&[
+            ("wsrep_cluster_status", "Primary"),
+            ("wsrep_local_state_comment", "Synced"),
+            ("wsrep_cluster_size", "3"),
+            ("wsrep_trireme_plaintext_links", "2"),
+        ]);
+        let options = "gcache.size = 1G; socket.dynamic = YES; socket.ssl_cert = /a\\;b; socket.ssl_key = /k; ";
+        let variables = pairs(&[("wsrep_provider_options", options)]);
+        let state = read(&Sample::new(status, variables)).unwrap();
+        assert!(state.is_synced && state.accepts_both && state.has_files);
+        assert!(!state.dials_tls && !state.is_required && !state.has_secret);
+        assert_eq!((state.size, state.plaintext_links), (3, 2));
+    }
+}

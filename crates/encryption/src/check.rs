@@ -1,0 +1,219 @@
+//! What a node is configured with, looked at as it would look at it itself, and further.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use openssl::error::ErrorStack;
+use openssl::stack::Stack;
+use openssl::x509::store::{X509Lookup, X509StoreBuilder};
+use openssl::x509::verify::X509VerifyFlags;
+use openssl::x509::{X509, X509Ref, X509StoreContext};
+use trireme_tls::{Credentials, Files};
+
+use crate::certificate;
+
+/// What must hold beyond the files themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// Names or addresses that the certificate must be for.
+    pub names: Vec<String>,
+    /// A certificate that has fewer days left is due.
+    pub days_left: u32,
+}
+
+/// Lines on what is right, and on what is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    good: Vec<String>,
+    bad: Vec<String>,
+}
+
+impl Report {
+    /// What is right.
+    pub fn good(&self) -> &[String] {
+        &self.good
+    }
+
+    /// What is not, with the remedy.
+    pub fn bad(&self) -> &[String] {
+        &self.bad
+    }
+
+    pub(crate) fn say(&mut self, line: impl Into<String>) {
+        self.good.push(line.into());
+    }
+
+    pub(crate) fn complain(&mut self, line: impl Into<String>) {
+        self.bad.push(line.into());
+    }
+
+    /// One or the other.
+    pub(crate) fn judge(&mut self, is_good: bool, line: String, remedy: &str) {
+        match is_good {
+            true => self.say(line),
+            false => self.complain(format!("{line}; {remedy}")),
+        }
+    }
+}
+
+/// Looks at the files of a node.
+pub fn check_files(files: &Files, expected: &Expectation) -> Report {
+    let mut report = Report::default();
+    for (option, file) in [
+        ("socket.ssl_key", &files.key),
+        ("socket.ssl_password_file", &files.password),
+    ] {
+        if !file.is_empty() {
+            check_mode(&mut report, option, file);
+        }
+    }
+    match Credentials::read(files) {
+        Ok(_) => report.say("certificate, key and authorities can be used as they are"),
+        // The certificates may still be looked at.
+        Err(error) => report.complain(error.to_string()),
+    }
+    let trusted = match files.ca.is_empty() {
+        true => &files.cert,
+        false => &files.ca,
+    };
+    let read = |file: &str| {
+        fs::read(file)
+            .ok()
+            .and_then(|pem| X509::stack_from_pem(&pem).ok())
+    };
+    let (Some(chain), Some(anchors)) = (read(&files.cert), read(trusted)) else {
+        return report; // the reason was just said
+    };
+    if let Err(error) = check_certificates(&mut report, files, expected, chain, anchors) {
+        report.complain(format!("OpenSSL fails: {error}"));
+    }
+    report
+}
+
+/// Nobody but the server's user, or its group, may read a key.
+fn check_mode(report: &mut Report, option: &str, file: &str) {
+    let Ok(found) = fs::metadata(file) else {
+        return; // told as soon as it is read
+    };
+    let mode = found.mode() & 0o777;
+    let is_good = mode & 0o027 == 0;
+    let line = format!("{option}: '{file}' has mode {mode:04o}");
+    report.judge(
+        is_good,
+        line,
+        "let only the server's user read it: chmod 0600",
+    );
+}
+
+fn check_certificates(
+    report: &mut Report,
+    files: &Files,
+    expected: &Expectation,
+    chain: Vec<X509>,
+    anchors: Vec<X509>,
+) -> Result<(), ErrorStack> {
+    let Some((leaf, between)) = chain.split_first() else {
+        return Ok(());
+    };
+    for cert in &chain {
+        check_end(report, &files.cert, cert, expected.days_left)?;
+    }
+    if !files.ca.is_empty() {
+        for cert in &anchors {
+            check_end(report, &files.ca, cert, expected.days_left)?;
+        }
+    }
+    let names = certificate::names(leaf);
+    report.say(format!(
+        "'{}': {} is for {}; SHA-256 {}",
+        files.cert,
+        certificate::subject(leaf),
+        names.join(", "),
+        certificate::fingerprint(leaf)?
+    ));
+    for name in &expected.names {
+        let has = names.iter().any(|found| found.eq_ignore_ascii_case(name));
+        let line = format!(
+            "'{}': the certificate is {}for {name}",
+            files.cert,
+            if has { "" } else { "not " }
+        );
+        report.judge(
+            has,
+            line,
+            "have one made with that name: trireme tls renew NODE=NAME,...",
+        );
+    }
+    let verdict = verdict(leaf, between, anchors, &files.crl)?;
+    let line = match &verdict {
+        None => format!(
+            "'{}': the certificate leads to an authority that this node trusts",
+            files.cert
+        ),
+        Some(why) => format!(
+            "'{}': peers with the same authorities refuse the certificate: {why}",
+            files.cert
+        ),
+    };
+    report.judge(
+        verdict.is_none(),
+        line,
+        "compare socket.ssl_cert with socket.ssl_ca and socket.ssl_crl",
+    );
+    Ok(())
+}
+
+/// How long it lasts.
+pub(crate) fn check_end(
+    report: &mut Report,
+    place: &str,
+    cert: &X509Ref,
+    days_left: u32,
+) -> Result<(), ErrorStack> {
+    let days = certificate::days_until(cert.not_after())?;
+    let is_begun = certificate::days_until(cert.not_before())? < 0;
+    let (who, end) = (certificate::subject(cert), cert.not_after());
+    let line = match (is_begun, days) {
+        (false, _) => format!("'{place}': {who} is not valid before {}", cert.not_before()),
+        (true, ..0) => format!("'{place}': {who} has expired on {end}"),
+        (true, days) => format!("'{place}': {who} is valid until {end}, {days} days more"),
+    };
+    let remedy = match is_begun {
+        true => "renew it: trireme tls renew",
+        false => "correct this machine's clock, or have it made anew",
+    };
+    report.judge(is_begun && days >= i64::from(days_left), line, remedy);
+    Ok(())
+}
+
+/// Why a node with these authorities refuses a certificate; `None` if it takes it.
+pub(crate) fn verdict(
+    leaf: &X509Ref,
+    between: &[X509],
+    anchors: Vec<X509>,
+    crl: &str,
+) -> Result<Option<String>, ErrorStack> {
+    let mut store = X509StoreBuilder::new()?;
+    for anchor in anchors {
+        store.add_cert(anchor)?;
+    }
+    if !crl.is_empty() {
+        let lookup = store.add_lookup(X509Lookup::file())?;
+        if let Err(error) = lookup.load_crl_file(crl, openssl::ssl::SslFiletype::PEM) {
+            return Ok(Some(format!("'{crl}': {error}")));
+        }
+        store.set_flags(X509VerifyFlags::CRL_CHECK)?;
+    }
+    let mut chain = Stack::new()?;
+    for cert in between {
+        chain.push(cert.clone())?;
+    }
+    let store = store.build();
+    let mut context = X509StoreContext::new()?;
+    context.init(&store, leaf, &chain, |context| {
+        Ok(match context.verify_cert()? {
+            true => None,
+            false => Some(context.error().error_string().to_owned()),
+        })
+    })
+}

@@ -1,0 +1,178 @@
+//! What a running member presents to those that call its group port.
+
+use std::io::{self, Read};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use openssl::error::ErrorStack;
+use openssl::pkey::PKey;
+use openssl::ssl::{
+    HandshakeError, Ssl, SslContext, SslMethod, SslStream, SslVerifyMode, SslVersion,
+};
+use openssl::x509::X509;
+use trireme_tls::Files;
+
+use crate::certificate;
+use crate::check::{self, Expectation, Report};
+
+/// For each step.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A member that does not take this side's certificate says so at once.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why nothing is known of a peer.
+#[derive(Debug, thiserror::Error)]
+enum PeerError {
+    #[error("cannot be reached: {0}; check the address, and that the node runs")]
+    Unreachable(io::Error),
+    #[error(
+        "does not speak TLS 1.3 ({0}): it runs without socket.ssl, or a shared secret protects it (repl.secret_file), which \
+         presents no certificate"
+    )]
+    NoTls(String),
+    #[error("presents no certificate")]
+    NoCertificate,
+    #[error("OpenSSL fails: {0}")]
+    Library(#[from] ErrorStack),
+}
+
+/// Calls `address` (`host:port` of the group traffic) as a node with these files would, and looks at what it presents.
+/// Without files in `files.cert` and `files.key` it is called without a certificate.
+pub fn check_peer(address: &str, files: &Files, expected: &Expectation) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = look(&mut report, address, files, expected) {
+        report.complain(format!("{address}: {error}"));
+    }
+    report
+}
+
+fn look(
+    report: &mut Report,
+    address: &str,
+    files: &Files,
+    expected: &Expectation,
+) -> Result<(), PeerError> {
+    let socket = connect(address).map_err(PeerError::Unreachable)?;
+    let mut session = shake(socket, files)?;
+    let leaf = session
+        .ssl()
+        .peer_certificate()
+        .ok_or(PeerError::NoCertificate)?;
+    let chain: Vec<X509> = session
+        .ssl()
+        .peer_cert_chain()
+        .into_iter()
+        .flatten()
+        .map(ToOwned::to_owned)
+        .collect();
+    report.say(format!(
+        "{address}: {} is for {}; SHA-256 {}",
+        certificate::subject(&leaf),
+        certificate::names(&leaf).join(", "),
+        certificate::fingerprint(&leaf)?
+    ));
+    check::check_end(report, address, &leaf, expected.days_left)?;
+    let trusted = match files.ca.is_empty() {
+        true => &files.cert,
+        false => &files.ca,
+    };
+    let anchors = std::fs::read(trusted)
+        .ok()
+        .and_then(|pem| X509::stack_from_pem(&pem).ok());
+    match anchors {
+        None => report.complain(format!(
+            "{address}: not compared with an authority: '{trusted}' cannot be read as certificates; name it with --ca"
+        )),
+        Some(anchors) => {
+            let verdict = check::verdict(&leaf, &chain, anchors, &files.crl)?;
+            let line = match &verdict {
+                None => format!("{address}: this node trusts its certificate"),
+                Some(why) => format!("{address}: this node refuses its certificate: {why}"),
+            };
+            report.judge(verdict.is_none(), line, "compare its socket.ssl_cert with socket.ssl_ca here");
+        }
+    }
+    if !files.cert.is_empty() && !files.key.is_empty() {
+        let refusal = refusal(&mut session);
+        let line = match &refusal {
+            None => format!("{address}: it takes this node's certificate"),
+            Some(why) => format!("{address}: it refuses this node's certificate: {why}"),
+        };
+        report.judge(
+            refusal.is_none(),
+            line,
+            "its log says more; compare its socket.ssl_ca with socket.ssl_cert here",
+        );
+    }
+    Ok(())
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(socket) => {
+                socket.set_read_timeout(Some(PATIENCE))?;
+                socket.set_write_timeout(Some(PATIENCE))?;
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Takes whatever certificate comes: judging it is the caller's.
+fn shake(socket: TcpStream, files: &Files) -> Result<SslStream<TcpStream>, PeerError> {
+    let mut context = SslContext::builder(SslMethod::tls_client())?;
+    context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
+    context.set_verify(SslVerifyMode::NONE);
+    if !files.cert.is_empty() && !files.key.is_empty() {
+        // What is wrong with them the check of the files says.
+        let _ = context.set_certificate_chain_file(&files.cert);
+        let key = std::fs::read(&files.key).ok();
+        let password = std::fs::read(&files.password).unwrap_or_default();
+        let password = password.split(|byte| matches!(byte, b'\r' | b'\n')).next();
+        let key = key.and_then(|pem| {
+            let plain = PKey::private_key_from_pem_callback(&pem, |room| {
+                let password = password.unwrap_or_default();
+                let room = room.get_mut(..password.len());
+                Ok(room.map_or(0, |room| {
+                    room.copy_from_slice(password);
+                    password.len()
+                }))
+            });
+            plain.ok()
+        });
+        if let Some(key) = key {
+            let _ = context.set_private_key(&key);
+        }
+    }
+    let session = Ssl::new(&context.build())?.connect(socket);
+    session.map_err(|error| match error {
+        HandshakeError::SetupFailure(error) => PeerError::Library(error),
+        HandshakeError::Failure(stream) | HandshakeError::WouldBlock(stream) => {
+            PeerError::NoTls(stream.error().to_string())
+        }
+    })
+}
+
+/// What the member says of this side's certificate. It speaks of that when the handshake here has ended already; if it takes
+/// it, it waits for a Hello, or sends its own.
+fn refusal(session: &mut SslStream<TcpStream>) -> Option<String> {
+    let set = session.get_ref().set_read_timeout(Some(REFUSAL_PATIENCE));
+    let mut byte = [0];
+    match set.and_then(|()| session.read(&mut byte)) {
+        Ok(1..) => None,
+        Ok(0) => Some("it closes the connection".to_owned()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+            ) =>
+        {
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}

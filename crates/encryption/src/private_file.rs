@@ -1,0 +1,47 @@
+//! New files and directories that nobody else may read or redirect.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Of a key or a secret.
+pub(crate) const PRIVATE: u32 = 0o600;
+/// Of a certificate or a configuration.
+pub(crate) const PUBLIC: u32 = 0o644;
+
+/// Writes a file that must not be there yet, and brings it to the disk.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true) // O_EXCL: a link that somebody has laid is not followed
+        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Writes beside the file, and puts that in its place: a reader sees the old or the new one, whole.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    write_new(&new, bytes, mode)?;
+    fs::rename(&new, path)?;
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a directory of its owner's alone, and those above it.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}

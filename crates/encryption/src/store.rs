@@ -1,0 +1,286 @@
+//! The directory of an operator: the authority, and the files of each node.
+//!
+//! `authority.pem`: key and certificate of the authority. `ca.pem`: whom nodes trust, during a change of authority two.
+//! `nodes/NAME/`: what is copied to a node. Keys are readable by their owner only. Each of these is replaced as a whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use openssl::pkey::PKey;
+use openssl::x509::X509;
+
+use crate::authority::{self, Pair};
+use crate::certificate;
+use crate::error::{Result, StoreError, io as io_error};
+use crate::name::NodeName;
+use crate::private_file::{PRIVATE, PUBLIC, make_dir, replace, write_new};
+use crate::snippet::Snippet;
+
+const AUTHORITY: &str = "authority.pem";
+/// Here, and in a node's directory.
+const CA: &str = "ca.pem";
+const NODES: &str = "nodes";
+/// Of a node's directory.
+const CERT: &str = "cert.pem";
+const KEY: &str = "key.pem";
+const CONFIG: &str = "trireme-tls.cnf";
+
+/// How long new certificates are valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days {
+    /// Those of authorities.
+    pub authority: u32,
+    /// Those of nodes; never longer than their authority's.
+    pub node: u32,
+}
+
+/// The directory.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    authority: Pair,
+    /// The newest first.
+    trusted: Vec<X509>,
+    days: Days,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pair").finish_non_exhaustive() // the key is not for any log
+    }
+}
+
+impl Store {
+    /// Opens the directory, or founds an authority in it if it has none.
+    pub fn open_or_found(dir: &Path, days: Days) -> Result<Store> {
+        match Store::open(dir, days) {
+            Err(StoreError::NoAuthority { .. }) => {}
+            opened => return opened,
+        }
+        make_dir(dir).map_err(io_error(dir))?;
+        let authority = authority::found(days.authority, now_s())?;
+        let store = Store {
+            dir: dir.to_owned(),
+            trusted: vec![authority.cert.clone()],
+            authority,
+            days,
+        };
+        store.write_trust()?;
+        store.write_authority()?;
+        Ok(store)
+    }
+
+    /// Opens the directory of an earlier [`Store::open_or_found`].
+    pub fn open(dir: &Path, days: Days) -> Result<Store> {
+        let path = dir.join(AUTHORITY);
+        if !path.exists() {
+            return Err(StoreError::NoAuthority {
+                dir: dir.to_owned(),
+            });
+        }
+        let pem = fs::read(&path).map_err(io_error(&path))?;
+        let key = PKey::private_key_from_pem(&pem).map_err(malformed(&path))?;
+        let cert = certificates(&path)?.swap_remove(0);
+        if !cert.public_key()?.public_eq(&key) {
+            return Err(StoreError::WrongKey { path });
+        }
+        Ok(Store {
+            dir: dir.to_owned(),
+            trusted: certificates(&dir.join(CA))?,
+            authority: Pair { cert, key },
+            days,
+        })
+    }
+
+    /// Makes key, certificate and configuration of a new node; returns their directory.
+    pub fn add(&self, node: &NodeName, snippet: &Snippet) -> Result<PathBuf> {
+        let dir = self.node_dir(node.name());
+        if dir.exists() {
+            return Err(StoreError::NodeExists {
+                node: node.to_string(),
+                dir,
+            });
+        }
+        self.write_node(node, Some(snippet.text(node.name()).as_bytes()))?;
+        Ok(dir)
+    }
+
+    /// Makes key and certificate of a node anew, signed by the present authority. Its addresses stay unless others are given.
+    pub fn renew(&self, node: &NodeName) -> Result<PathBuf> {
+        let dir = self.existing(node.name())?;
+        let old = certificates(&dir.join(CERT))?.swap_remove(0);
+        let node = match node.has_addresses() {
+            true => node.clone(),
+            false => node.clone().with_addresses(certificate::names(&old)),
+        };
+        let config = dir.join(CONFIG);
+        let config = match fs::read(&config) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(io_error(&config))?),
+        };
+        self.write_node(&node, config.as_deref())?;
+        Ok(dir)
+    }
+
+    /// The nodes that have files, by name.
+    pub fn nodes(&self) -> Result<Vec<NodeName>> {
+        let dir = self.dir.join(NODES);
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(io_error(&dir))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(io_error(&dir))?.file_name();
+            // Others, such as a directory that a crash has left half-made, are none of ours.
+            names.extend(name.to_str().and_then(|name| name.parse().ok()));
+        }
+        names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
+        Ok(names)
+    }
+
+    /// Begins a change of authority: from now on nodes are to trust the new one, too, and it signs.
+    pub fn new_authority(&mut self) -> Result<()> {
+        if self.trusted.len() > 1 {
+            return Err(StoreError::ChangeUnderWay {
+                dir: self.dir.clone(),
+            });
+        }
+        let authority = authority::found(self.days.authority, now_s())?;
+        self.trusted.insert(0, authority.cert.clone());
+        self.write_trust()?;
+        self.authority = authority;
+        self.write_authority()
+    }
+
+    /// Ends a change of authority: nodes are to trust the new one only. False if there was none under way.
+    pub fn drop_old_authority(&mut self) -> Result<bool> {
+        for node in self.nodes()? {
+            let cert = certificates(&self.node_dir(node.name()).join(CERT))?.swap_remove(0);
+            if !authority::has_signed(&self.authority.cert, &cert)? {
+                return Err(StoreError::StillOld {
+                    node: node.to_string(),
+                });
+            }
+        }
+        if self.trusted.len() == 1 {
+            return Ok(false);
+        }
+        self.trusted = vec![self.authority.cert.clone()];
+        self.write_trust()?;
+        Ok(true)
+    }
+
+    fn node_dir(&self, name: &str) -> PathBuf {
+        self.dir.join(NODES).join(name)
+    }
+
+    fn existing(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.node_dir(name);
+        match dir.join(CERT).exists() {
+            true => Ok(dir),
+            false => Err(StoreError::NoNode {
+                node: name.to_owned(),
+                dir: self.dir.join(NODES),
+            }),
+        }
+    }
+
+    /// Comes after [`Store::write_trust`]: a new authority does not sign before all are told to trust it.
+    fn write_authority(&self) -> Result<()> {
+        let mut pem = self.authority.key.private_key_to_pem_pkcs8()?;
+        pem.extend(self.authority.cert.to_pem()?);
+        let path = self.dir.join(AUTHORITY);
+        replace(&path, &pem, PRIVATE).map_err(io_error(&path))
+    }
+
+    /// Tells all nodes whom to trust.
+    fn write_trust(&self) -> Result<()> {
+        let pem = self.trusted_pem()?;
+        let nodes = self.nodes()?;
+        let nodes = nodes.iter().map(|node| self.node_dir(node.name()));
+        for dir in std::iter::once(self.dir.clone()).chain(nodes) {
+            let path = dir.join(CA);
+            replace(&path, &pem, PUBLIC).map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+
+    fn trusted_pem(&self) -> Result<Vec<u8>> {
+        let mut pem = Vec::new();
+        for cert in &self.trusted {
+            pem.extend(cert.to_pem()?);
+        }
+        Ok(pem)
+    }
+
+    /// A directory in place of the one of before.
+    fn write_node(&self, node: &NodeName, config: Option<&[u8]>) -> Result<()> {
+        if certificate::days_until(self.authority.cert.not_after())? < 0 {
+            return Err(StoreError::AuthorityExpired {
+                dir: self.dir.clone(),
+                at: self.authority.cert.not_after().to_string(),
+            });
+        }
+        let pair = authority::issue(&self.authority, node, self.days.node, now_s())?;
+        let dir = self.node_dir(node.name());
+        let beside = |what: &str| {
+            self.dir
+                .join(NODES)
+                .join(format!(".{}.{what}", node.name()))
+        };
+        let (new, old) = (beside("new"), beside("old"));
+        for left in [&new, &old] {
+            match fs::remove_dir_all(left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_error(left)(error));
+                }
+                _ => {}
+            }
+        }
+        make_dir(&new).map_err(io_error(&new))?;
+        let put = |name: &str, bytes: &[u8], mode| {
+            let path = new.join(name);
+            write_new(&path, bytes, mode).map_err(io_error(&path))
+        };
+        put(KEY, &pair.key.private_key_to_pem_pkcs8()?, PRIVATE)?;
+        put(CERT, &pair.cert.to_pem()?, PUBLIC)?;
+        put(CA, &self.trusted_pem()?, PUBLIC)?;
+        if let Some(config) = config {
+            put(CONFIG, config, PUBLIC)?;
+        }
+        if dir.exists() {
+            fs::rename(&dir, &old).map_err(io_error(&dir))?;
+        }
+        fs::rename(&new, &dir).map_err(io_error(&dir))?;
+        match fs::remove_dir_all(&old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(&old)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// At least one.
+fn certificates(path: &Path) -> Result<Vec<X509>> {
+    let pem = fs::read(path).map_err(io_error(path))?;
+    let found = X509::stack_from_pem(&pem).map_err(malformed(path))?;
+    match found.is_empty() {
+        true => {
+            let source = io::Error::other("it holds no certificate");
+            Err(io_error(path)(source))
+        }
+        false => Ok(found),
+    }
+}
+
+fn malformed(path: &Path) -> impl FnOnce(openssl::error::ErrorStack) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Malformed { path, source }
+}
+
+fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}

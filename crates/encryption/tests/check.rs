@@ -1,0 +1,181 @@
+//! What the check finds: in files, and at peers.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+
+use openssl::ssl::{Ssl, SslContext, SslFiletype, SslMethod, SslVerifyMode};
+use tempfile::{TempDir, tempdir};
+use trireme_encryption::{Expectation, Report, check_files, check_peer};
+use trireme_tls::Files;
+use trireme_tls::testing::{Days, NOW, Party};
+
+fn expected(names: &[&str], days_left: u32) -> Expectation {
+    Expectation {
+        names: names.iter().map(|name| name.to_string()).collect(),
+        days_left,
+    }
+}
+
+fn node(ca: &Party, days: Days) -> (TempDir, Files) {
+    let dir = tempdir().unwrap();
+    let files = ca.issue("node", days).files(ca, dir.path(), "node");
+    fs::set_permissions(&files.key, Permissions::from_mode(0o600)).unwrap();
+    (dir, files)
+}
+
+/// Exactly one complaint has all of `wanted`.
+fn assert_complains(report: &Report, wanted: &[&str]) {
+    let has_all = |line: &&String| wanted.iter().all(|part| line.contains(part));
+    let found = report.bad().iter().filter(has_all).count();
+    assert_eq!(found, 1, "{wanted:?} is not one of: {report:#?}");
+    assert!(report.bad().iter().all(|line| !line.contains('\n')));
+}
+
+#[test]
+fn good_files_are_good() {
+    let (_dir, files) = node(&Party::authority("ca"), NOW);
+    let report = check_files(&files, &expected(&["node"], 20));
+    assert!(
+        report.bad().is_empty() && report.good().len() >= 5,
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn dates_are_looked_at() {
+    let ca = Party::authority("ca");
+    for (days, wanted) in [
+        ((-10, -1), "has expired"),
+        // So it is for a node whose clock is two years back.
+        ((730, 800), "is not valid before"),
+        ((-10, 10), "days more; renew it"),
+    ] {
+        let (_dir, files) = node(&ca, days);
+        let report = check_files(&files, &expected(&[], 20));
+        assert_complains(&report, &["node.pem", "CN=node", wanted]);
+    }
+    let (_dir, files) = node(&ca, NOW);
+    assert_complains(
+        &check_files(&files, &expected(&[], 90)),
+        &["node.pem", "renew it"],
+    );
+}
+
+#[test]
+fn chain_names_and_permissions_are_looked_at() {
+    let (ca, other) = (Party::authority("ca"), Party::authority("other"));
+    let (dir, mut files) = node(&ca, NOW);
+    fs::set_permissions(&files.key, Permissions::from_mode(0o644)).unwrap();
+    let report = check_files(&files, &expected(&["db1", "NODE"], 20));
+    assert_complains(&report, &["node.key", "0644", "chmod 0600"]);
+    assert_complains(&report, &["node.pem", "not for db1", "trireme tls renew"]);
+    assert_eq!(report.bad().len(), 2, "{report:#?}");
+    fs::set_permissions(&files.key, Permissions::from_mode(0o640)).unwrap(); // a group of the server's
+    assert!(check_files(&files, &expected(&[], 20)).bad().is_empty());
+    files.ca = other
+        .write(dir.path(), "other")
+        .0
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_complains(
+        &check_files(&files, &expected(&[], 20)),
+        &["node.pem", "socket.ssl_ca"],
+    );
+}
+
+#[test]
+fn what_a_node_would_say_is_said() {
+    let ca = Party::authority("ca");
+    let (dir, files) = node(&ca, NOW);
+    let (_, key) = ca.issue("else", NOW).write(dir.path(), "else");
+    let wrong_key = Files {
+        key: key.to_str().unwrap().to_owned(),
+        ..files.clone()
+    };
+    assert_complains(
+        &check_files(&wrong_key, &expected(&[], 20)),
+        &["else.key", "is not the key"],
+    );
+    let missing = Files {
+        cert: "/nowhere/cert.pem".to_owned(),
+        ..files.clone()
+    };
+    assert_complains(
+        &check_files(&missing, &expected(&[], 20)),
+        &["/nowhere/cert.pem", "correct the path"],
+    );
+    let text = fs::read_to_string(&files.cert).unwrap();
+    fs::write(&files.cert, &text[..text.len() / 2]).unwrap();
+    assert_complains(
+        &check_files(&files, &expected(&[], 20)),
+        &["node.pem", "copy the file anew"],
+    );
+}
+
+/// A member with these files that takes one call; where.
+fn member(files: &Files) -> String {
+    let mut context = SslContext::builder(SslMethod::tls_server()).unwrap();
+    context.set_certificate_chain_file(&files.cert).unwrap();
+    context
+        .set_private_key_file(&files.key, SslFiletype::PEM)
+        .unwrap();
+    context.set_ca_file(&files.ca).unwrap();
+    context.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+    let context = context.build();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        if let Ok(mut session) = Ssl::new(&context).unwrap().accept(socket) {
+            let _ = session.write_all(b"hello");
+            let _ = session.read(&mut [0]);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_peer_of_the_same_authority_is_good() {
+    let ca = Party::authority("ca");
+    let ((_near, near), (_far, far)) = (node(&ca, NOW), node(&ca, NOW));
+    let report = check_peer(&member(&far), &near, &expected(&[], 20));
+    assert!(
+        report.bad().is_empty() && report.good().len() == 4,
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_peer_is_said() {
+    let (ca, other) = (Party::authority("ca"), Party::authority("other"));
+    let (_near, near) = node(&ca, NOW);
+    let (_far, far) = node(&other, (-10, -1));
+    let report = check_peer(&member(&far), &near, &expected(&[], 20));
+    assert_complains(&report, &["CN=node has expired"]);
+    assert_complains(&report, &["this node refuses its certificate"]);
+    assert_complains(&report, &["it refuses this node's certificate"]);
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    assert_complains(
+        &check_peer(&free, &near, &expected(&[], 20)),
+        &[&free, "cannot be reached"],
+    );
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = plain.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut socket, _) = plain.accept().unwrap();
+        let _ = socket.write_all(b"TRIREME\0 and so on, in plaintext");
+        let _ = socket.read(&mut [0; 64]);
+    });
+    assert_complains(
+        &check_peer(&address, &near, &expected(&[], 20)),
+        &[&address, "does not speak TLS"],
+    );
+}

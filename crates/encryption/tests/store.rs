@@ -1,0 +1,256 @@
+//! The operator's directory, from the first node to a change of authority.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use tempfile::{TempDir, tempdir};
+use trireme_encryption::{Days, Expectation, NodeName, Snippet, Store, StoreError, check_files};
+use trireme_tls::Files;
+
+const DAYS: Days = Days {
+    authority: 100,
+    node: 50,
+};
+
+fn node(text: &str) -> NodeName {
+    text.parse().unwrap()
+}
+
+fn snippet() -> Snippet {
+    Snippet::new(Path::new("/etc/mysql/trireme"), "").unwrap()
+}
+
+/// A store with two nodes.
+fn store() -> (TempDir, Store) {
+    let parent = tempdir().unwrap();
+    let store = Store::open_or_found(&parent.path().join("tls"), DAYS).unwrap();
+    store
+        .add(&node("node1=192.0.2.1,db1.example.net"), &snippet())
+        .unwrap();
+    store.add(&node("node2"), &snippet()).unwrap();
+    (parent, store)
+}
+
+fn files(parent: &TempDir, node: &str) -> Files {
+    let path = |file: &str| {
+        let path = parent.path().join("tls/nodes").join(node).join(file);
+        path.to_str().unwrap().to_owned()
+    };
+    Files {
+        cert: path("cert.pem"),
+        key: path("key.pem"),
+        ca: path("ca.pem"),
+        ..Files::default()
+    }
+}
+
+/// What is wrong with the files of a node.
+fn complaints(files: &Files, names: &[&str]) -> Vec<String> {
+    let expected = Expectation {
+        names: names.iter().map(|name| name.to_string()).collect(),
+        days_left: 30,
+    };
+    check_files(files, &expected).bad().to_vec()
+}
+
+#[test]
+fn new_nodes_have_what_they_need_and_nobody_else_reads_it() {
+    let (parent, _store) = store();
+    let none: [String; 0] = [];
+    assert_eq!(
+        complaints(
+            &files(&parent, "node1"),
+            &["node1", "192.0.2.1", "db1.example.net"]
+        ),
+        none
+    );
+    assert_eq!(complaints(&files(&parent, "node2"), &["node2"]), none);
+    let dir = parent.path().join("tls");
+    for (path, mode) in [
+        ("", 0o700),
+        ("authority.pem", 0o600),
+        ("ca.pem", 0o644),
+        ("nodes", 0o700),
+        ("nodes/node1", 0o700),
+        ("nodes/node1/key.pem", 0o600),
+        ("nodes/node1/cert.pem", 0o644),
+        ("nodes/node1/trireme-tls.cnf", 0o644),
+    ] {
+        let found = fs::metadata(dir.join(path)).unwrap().mode() & 0o777;
+        assert_eq!(found, mode, "{path}: {found:o}");
+    }
+    let mut left: Vec<_> = fs::read_dir(dir.join("nodes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["node1", "node2"]);
+}
+
+#[test]
+fn a_node_is_added_later_and_none_is_overwritten() {
+    let (parent, store) = store();
+    drop(store);
+    let store = Store::open_or_found(&parent.path().join("tls"), DAYS).unwrap();
+    store.add(&node("node3"), &snippet()).unwrap();
+    let crossed = Files {
+        ca: files(&parent, "node1").ca,
+        ..files(&parent, "node3")
+    };
+    assert!(
+        complaints(&crossed, &[]).is_empty(),
+        "the authority is the same"
+    );
+    let again = store.add(&node("node1"), &snippet());
+    assert!(
+        matches!(again, Err(StoreError::NodeExists { .. })),
+        "{again:?}"
+    );
+    let names: Vec<String> = store
+        .nodes()
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(names, ["node1", "node2", "node3"]);
+}
+
+#[test]
+fn a_renewal_keeps_names_and_configuration() {
+    let (parent, store) = store();
+    let of = files(&parent, "node1");
+    let config = parent.path().join("tls/nodes/node1/trireme-tls.cnf");
+    fs::write(&config, "# the operator's\n").unwrap();
+    let before = [&of.cert, &of.key].map(|file| fs::read(file).unwrap());
+    store.renew(&node("node1")).unwrap();
+    let after = [&of.cert, &of.key].map(|file| fs::read(file).unwrap());
+    assert!(before[0] != after[0] && before[1] != after[1]);
+    assert!(complaints(&of, &["node1", "192.0.2.1", "db1.example.net"]).is_empty());
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# the operator's\n");
+    store.renew(&node("node1=192.0.2.9")).unwrap();
+    assert!(complaints(&of, &["node1", "192.0.2.9"]).is_empty());
+    assert_eq!(complaints(&of, &["192.0.2.1"]).len(), 1);
+    assert!(matches!(
+        store.renew(&node("node9")),
+        Err(StoreError::NoNode { .. })
+    ));
+}
+
+#[test]
+fn an_authority_is_changed_without_a_moment_of_mistrust() {
+    let (parent, mut store) = store();
+    // As copied to the nodes at different times.
+    let old = copy(&files(&parent, "node1"), parent.path(), "old");
+    store.new_authority().unwrap();
+    assert!(matches!(
+        store.new_authority(),
+        Err(StoreError::ChangeUnderWay { .. })
+    ));
+    let both = files(&parent, "node2");
+    assert!(
+        complaints(&both, &[]).is_empty(),
+        "a certificate of before is trusted"
+    );
+    let refused = store.drop_old_authority();
+    assert!(
+        matches!(refused, Err(StoreError::StillOld { .. })),
+        "{refused:?}"
+    );
+    for name in store.nodes().unwrap() {
+        store.renew(&name).unwrap();
+    }
+    let new = copy(&files(&parent, "node1"), parent.path(), "new");
+    let crossed = |cert: &Files, ca: &Files| Files {
+        ca: ca.ca.clone(),
+        ..cert.clone()
+    };
+    assert!(complaints(&new, &[]).is_empty());
+    assert!(
+        complaints(&crossed(&old, &new), &[]).is_empty(),
+        "both are trusted"
+    );
+    assert!(
+        !complaints(&crossed(&new, &old), &[]).is_empty(),
+        "not yet told of the new one"
+    );
+    assert!(store.drop_old_authority().unwrap());
+    let last = files(&parent, "node1");
+    assert!(complaints(&last, &[]).is_empty());
+    let outdated = complaints(&crossed(&old, &last), &[]);
+    assert!(
+        outdated
+            .iter()
+            .any(|line| line.contains("peers with the same authorities refuse")),
+        "{outdated:?}"
+    );
+    assert!(
+        !Store::open(&parent.path().join("tls"), DAYS)
+            .unwrap()
+            .drop_old_authority()
+            .unwrap()
+    );
+}
+
+#[test]
+fn a_change_that_broke_off_before_it_signed_is_taken_back() {
+    let (parent, mut store) = store();
+    let authority = parent.path().join("tls/authority.pem");
+    let before = fs::read(&authority).unwrap();
+    store.new_authority().unwrap();
+    fs::write(&authority, before).unwrap(); // the last thing that is written
+    let mut store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
+    assert!(matches!(
+        store.new_authority(),
+        Err(StoreError::ChangeUnderWay { .. })
+    ));
+    assert!(store.drop_old_authority().unwrap());
+    assert!(complaints(&files(&parent, "node1"), &[]).is_empty());
+    store.new_authority().unwrap();
+}
+
+#[test]
+fn what_is_wrong_with_the_directory_is_said() {
+    let (parent, store) = store();
+    drop(store);
+    let dir = parent.path().join("tls");
+    let said = |wanted: &str| {
+        let text = Store::open(&dir, DAYS).unwrap_err().to_string();
+        assert!(
+            text.contains(wanted) && !text.contains('\n'),
+            "{wanted:?} is not in: {text}"
+        );
+    };
+    let authority = fs::read_to_string(dir.join("authority.pem")).unwrap();
+    fs::write(dir.join("authority.pem"), &authority[..100]).unwrap();
+    said("authority.pem");
+    let foreign = tempdir().unwrap();
+    Store::open_or_found(foreign.path(), DAYS).unwrap();
+    let foreign = fs::read_to_string(foreign.path().join("authority.pem")).unwrap();
+    let end = "-----END PRIVATE KEY-----\n";
+    let (key, _) = foreign.split_once(end).unwrap();
+    let (_, cert) = authority.split_once(end).unwrap();
+    fs::write(dir.join("authority.pem"), format!("{key}{end}{cert}")).unwrap();
+    said("no pair");
+    fs::write(dir.join("authority.pem"), &authority).unwrap();
+    fs::remove_file(dir.join("ca.pem")).unwrap();
+    said("ca.pem");
+    fs::remove_file(dir.join("authority.pem")).unwrap();
+    said("trireme tls init");
+}
+
+fn copy(files: &Files, to: &Path, name: &str) -> Files {
+    let dir = to.join(name);
+    fs::create_dir(&dir).unwrap();
+    let copy = |file: &str| {
+        let to = dir.join(Path::new(file).file_name().unwrap());
+        fs::copy(file, &to).unwrap();
+        to.to_str().unwrap().to_owned()
+    };
+    Files {
+        cert: copy(&files.cert),
+        key: copy(&files.key),
+        ca: copy(&files.ca),
+        ..Files::default()
+    }
+}
