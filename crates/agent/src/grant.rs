@@ -3,18 +3,41 @@
 /// Connections that the user may have at once: the agent's two, and two that die.
 const MAX_CONNECTIONS: u32 = 4;
 
-/// Statements for an administrator of the cluster. The user has no privilege: SHOW STATUS and SHOW VARIABLES need none.
-///
-/// Without a password the server knows the agent by the name of its process's owner (`unix_socket`).
-pub fn grant(user: &str, password: Option<&str>) -> String {
-    let identified = match password {
+/// Whom to make a user for.
+#[derive(Clone, Debug)]
+pub struct Grantee<'a> {
+    /// Its name.
+    pub user: &'a str,
+    /// The host that it comes from, with SQL's wildcards; `localhost`: by the socket.
+    pub host: &'a str,
+    /// `None`: the server knows it by the name of its process's owner (`unix_socket`), from localhost only.
+    pub password: Option<&'a str>,
+    /// Whether it may see all connections, and tables without primary key (`trireme doctor`).
+    pub process: bool,
+}
+
+/// Without a password only the socket tells who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a user from another host needs a password: --password-file FILE, or TRIREME_AGENT_PASSWORD"
+)]
+pub struct NeedsPassword;
+
+/// Statements for an administrator of the cluster. The agent's user has no privilege: SHOW STATUS and SHOW VARIABLES need none.
+pub fn grant(grantee: &Grantee<'_>) -> Result<String, NeedsPassword> {
+    let identified = match grantee.password {
         Some(password) => format!("BY {}", quoted(password)),
-        None => "VIA unix_socket".to_owned(),
+        None if grantee.host == "localhost" => "VIA unix_socket".to_owned(),
+        None => return Err(NeedsPassword),
     };
-    let user = quoted(user);
-    format!(
-        "CREATE USER IF NOT EXISTS {user}@'localhost' IDENTIFIED {identified} WITH MAX_USER_CONNECTIONS {MAX_CONNECTIONS};\n"
-    )
+    let user = format!("{}@{}", quoted(grantee.user), quoted(grantee.host));
+    let mut text = format!(
+        "CREATE USER IF NOT EXISTS {user} IDENTIFIED {identified} WITH MAX_USER_CONNECTIONS {MAX_CONNECTIONS};\n"
+    );
+    if grantee.process {
+        text += &format!("GRANT PROCESS ON *.* TO {user};\n");
+    }
+    Ok(text)
 }
 
 /// As a string of SQL, for the default sql_mode, in which a backslash escapes.
@@ -24,21 +47,53 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::grant;
+    use super::*;
+
+    const AGENT: Grantee<'_> = Grantee {
+        user: "trireme-agent",
+        host: "localhost",
+        password: None,
+        process: false,
+    };
 
     #[test]
     fn the_user_has_no_privileges_and_few_connections() {
         let expected = "CREATE USER IF NOT EXISTS 'trireme-agent'@'localhost' IDENTIFIED VIA unix_socket \
                         WITH MAX_USER_CONNECTIONS 4;\n";
-        assert_eq!(grant("trireme-agent", None), expected);
+        assert_eq!(grant(&AGENT).as_deref(), Ok(expected));
     }
 
     #[test]
     fn names_and_passwords_stay_within_their_quotes() {
-        let text = grant("o'x", Some(r"a\'b"));
+        let user = Grantee {
+            user: "o'x",
+            host: "10.0.0.'",
+            password: Some(r"a\'b"),
+            ..AGENT
+        };
+        let text = grant(&user).unwrap();
         assert!(
-            text.contains(r"'o''x'@'localhost' IDENTIFIED BY 'a\\''b' WITH"),
+            text.contains(r"'o''x'@'10.0.0.''' IDENTIFIED BY 'a\\''b' WITH"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_doctor_may_see_processes_and_no_more() {
+        let doctor = Grantee {
+            process: true,
+            ..AGENT
+        };
+        let text = grant(&doctor).unwrap();
+        assert!(
+            text.ends_with("GRANT PROCESS ON *.* TO 'trireme-agent'@'localhost';\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn from_elsewhere_nobody_comes_without_a_password() {
+        let far = Grantee { host: "%", ..AGENT };
+        assert_eq!(grant(&far), Err(NeedsPassword));
     }
 }

@@ -18,5 +18,5 @@ mod sample;
 
 pub use agent::{Agent, AgentError};
 pub use database::{Database, DatabaseError, Endpoint, Login};
-pub use grant::grant;
+pub use grant::{Grantee, NeedsPassword, grant};
 pub use sample::Sample;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use trireme_agent::{Agent, AgentError, Endpoint, Login};
+use trireme_agent::{Agent, AgentError, Endpoint, Grantee, Login, NeedsPassword};
 use trireme_testbed::interrupt;
 
 use crate::login::{PasswordError, password};
@@ -31,7 +31,19 @@ pub struct AgentArgs {
 #[derive(Subcommand)]
 enum AgentCommand {
     /// Print the SQL that makes the agent's user: trireme agent grant | sudo mariadb
-    Grant(UserArgs),
+    Grant(GrantArgs),
+}
+
+#[derive(Args)]
+struct GrantArgs {
+    #[command(flatten)]
+    user: UserArgs,
+    /// The host that the user comes from, such as 192.0.2.% (with a password).
+    #[arg(long, value_name = "HOST", default_value = "localhost")]
+    from: String,
+    /// For `trireme doctor`, too: the privilege PROCESS.
+    #[arg(long)]
+    doctor: bool,
 }
 
 #[derive(Args)]
@@ -51,6 +63,9 @@ pub enum CommandError {
     /// The file of the password.
     #[error(transparent)]
     Password(#[from] PasswordError),
+    /// The user cannot be made so.
+    #[error(transparent)]
+    Grant(#[from] NeedsPassword),
     /// The agent does not start.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -58,9 +73,15 @@ pub enum CommandError {
 
 /// Answers until SIGINT or SIGTERM; or prints SQL.
 pub fn run(args: AgentArgs) -> Result<(), CommandError> {
-    if let Some(AgentCommand::Grant(user)) = args.command {
-        let password = password(user.password_file.as_deref(), PASSWORD)?;
-        print!("{}", trireme_agent::grant(&user.user, password.as_deref()));
+    if let Some(AgentCommand::Grant(args)) = args.command {
+        let password = password(args.user.password_file.as_deref(), PASSWORD)?;
+        let grantee = Grantee {
+            user: &args.user.user,
+            host: &args.from,
+            password: password.as_deref(),
+            process: args.doctor,
+        };
+        print!("{}", trireme_agent::grant(&grantee)?);
         return Ok(());
     }
     let login = Login {

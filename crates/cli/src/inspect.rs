@@ -1,8 +1,10 @@
-//! `trireme status` and `trireme doctor`: questions to a cluster that runs, whoever made it.
+//! `trireme status`, `doctor`, `why-waiting` and `conflicts`: questions to a cluster, whoever made it.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use trireme_inspect::{DoctorReport, StatusReport, Survey};
+use trireme_inspect::{ConflictsReport, DoctorReport, StatusReport, Survey, WaitingReport};
 use trireme_testbed::output::{line, piece};
 
 use crate::AnyError;
@@ -29,6 +31,48 @@ pub struct DoctorArgs {
     /// Show the checks that passed, too.
     #[arg(long)]
     all: bool,
+}
+
+/// Arguments of `trireme why-waiting`.
+#[derive(Args)]
+pub struct WaitingArgs {
+    /// The node's data directory (base_dir, if that is another one).
+    #[arg(long, value_name = "DATADIR")]
+    dir: PathBuf,
+    /// The server's error log [default: looked for where servers have it].
+    #[arg(long, value_name = "FILE")]
+    error_log: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `trireme conflicts`.
+#[derive(Args)]
+pub struct ConflictsArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Read the node's data directory instead of asking a server.
+    #[arg(long, value_name = "DATADIR", conflicts_with_all = ["socket", "host", "user", "password_file"])]
+    dir: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what a node waits for.
+pub fn why_waiting(args: WaitingArgs) -> Result<(), AnyError> {
+    let report = WaitingReport::of_directory(&args.dir, args.error_log.as_deref())?;
+    print(&report, args.json, WaitingReport::text)
+}
+
+/// Shows which commits lost, and against whom.
+pub fn conflicts(args: ConflictsArgs) -> Result<(), AnyError> {
+    let report = match args.dir {
+        Some(dir) => ConflictsReport::of_directory(&dir)?,
+        None => ConflictsReport::of_cluster(&Survey::take(&args.server.login()?)?),
+    };
+    print(&report, args.json, ConflictsReport::text)
 }
 
 /// A check has failed: told by the exit status, too.

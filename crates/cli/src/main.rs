@@ -80,6 +80,10 @@ enum Command {
     Status(inspect::StatusArgs),
     /// Everything that is wrong with a running cluster, or will be, with its remedy. Ends with 1 if a check has failed.
     Doctor(inspect::DoctorArgs),
+    /// What a node waits for, from its data directory alone: SQL is closed while it waits.
+    WhyWaiting(inspect::WaitingArgs),
+    /// Which commits lost a conflict, against whom, and over which rows.
+    Conflicts(inspect::ConflictsArgs),
     /// Mixed load for a long time: watches memory, errors and identity.
     Soak {
         /// The wsrep provider [default: libtrireme.so beside this program].
@@ -246,6 +250,8 @@ fn run(command: Command) -> Result<(), AnyError> {
         }
         Command::Status(args) => inspect::status(args),
         Command::Doctor(args) => inspect::doctor(args),
+        Command::WhyWaiting(args) => inspect::why_waiting(args),
+        Command::Conflicts(args) => inspect::conflicts(args),
         Command::Crash(plan) => Ok(crash::run(&plan)?),
         Command::Pages { dir } => Ok(pages::write(&dir, Cli::command())?),
         Command::Bench(BenchCommand::Inserts(plan)) => Ok(inserts::run(&plan)?),

@@ -24,6 +24,8 @@ pub(crate) struct Member {
 /// What the members of a cluster say of themselves, at about the same time.
 pub struct Survey {
     members: Vec<Member>,
+    /// Index of the one that was asked first.
+    first: usize,
     without_database: usize,
     left_off: usize,
 }
@@ -79,6 +81,7 @@ impl Survey {
         );
         Ok(Self {
             members,
+            first: place,
             without_database,
             left_off,
         })
@@ -88,6 +91,7 @@ impl Survey {
     pub(crate) fn of(members: Vec<Member>, without_database: usize) -> Self {
         Self {
             members,
+            first: 0,
             without_database,
             left_off: 0,
         }
@@ -96,6 +100,11 @@ impl Survey {
     /// All members that have a database, in the order of the view.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// The one that was asked first.
+    pub(crate) fn first(&self) -> Option<&Node> {
+        self.members.get(self.first)?.answer.as_ref().ok()
     }
 
     /// Those that answered.

@@ -178,8 +178,8 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
                 process.id,
                 list(&[&process.user]),
             ),
-            "wait; or end it on that node: KILL QUERY ID. Next time: ALGORITHM=INSTANT, or wsrep_OSU_method=RSU node by node, \
-             or pt-online-schema-change",
+            "wait for its end: MariaDB lets nobody kill it (error 1095). Next time: ALGORITHM=INSTANT, or wsrep_OSU_method=RSU \
+             node by node, or pt-online-schema-change (docs/runbooks.md)",
         ),
     }
 }

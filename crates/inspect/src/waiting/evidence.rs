@@ -1,0 +1,286 @@
+//! What a data directory and this machine tell of a node without SQL.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::local::{end_of, file_names, replica, small};
+use crate::state_file::{self, StateFile};
+
+/// The end of an error log that is read.
+const MAX_LOG_BYTES: u64 = 1 << 20;
+/// Below so much a volume is full.
+pub(super) const FULL_BYTES: u64 = 2 << 20;
+
+/// All that was found.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    pub(super) state: Option<StateFile>,
+    /// How old the state file is, by the file system's clock: the node's own may be wrong.
+    pub(super) state_age_ms: u64,
+    /// Why the state file says nothing.
+    pub(super) unreadable: Option<String>,
+    pub(super) server: Server,
+    pub(super) saved: Option<Saved>,
+    pub(super) replica: Option<String>,
+    pub(super) segments: usize,
+    pub(super) log_bytes: u64,
+    pub(super) damaged: usize,
+    pub(super) free_bytes: Option<u64>,
+    /// The last line of the error log that explains a wait, and the last error.
+    pub(super) told: Told,
+}
+
+/// The process of the data directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Server {
+    /// None has the directory in use.
+    #[default]
+    Down,
+    /// It runs.
+    Up(u32),
+    /// It was stopped by a signal (SIGSTOP), and does nothing.
+    Paused(u32),
+    /// It cannot be found out: the file system shows no locks.
+    Unknown,
+}
+
+/// `grastate.dat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Saved {
+    pub(super) uuid: String,
+    pub(super) seqno: i64,
+    pub(super) safe_to_bootstrap: bool,
+}
+
+/// Lines of the error log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) wait: Option<String>,
+    pub(super) error: Option<String>,
+}
+
+/// Looks at a data directory. Fails if it cannot be read.
+pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<Evidence> {
+    let names = file_names(dir)?;
+    let (state, unreadable) = match state_file::read(dir) {
+        Ok(state) => (state, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let is_segment = |name: &&String| {
+        let number = name
+            .strip_prefix("trireme-")
+            .and_then(|rest| rest.strip_suffix(".log"));
+        number.is_some_and(|number| {
+            number.len() == 12 && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let segments: Vec<&String> = names.iter().filter(is_segment).collect();
+    let sizes = segments
+        .iter()
+        .filter_map(|name| fs::metadata(dir.join(name)).ok());
+    let log = error_log
+        .map(Path::to_owned)
+        .or_else(|| usual_error_log(dir, &names));
+    Ok(Evidence {
+        state_age_ms: age_ms(&dir.join(state_file::FILE_NAME)),
+        server: server(dir, state.as_ref()),
+        state,
+        unreadable,
+        saved: small(&dir.join("grastate.dat")).map(|text| saved(&text)),
+        replica: replica(dir),
+        log_bytes: sizes.map(|file| file.len()).sum(),
+        segments: segments.len(),
+        damaged: names
+            .iter()
+            .filter(|name| name.starts_with("trireme-damaged-"))
+            .count(),
+        free_bytes: rustix::fs::statvfs(dir)
+            .ok()
+            .map(|volume| volume.f_bavail * volume.f_frsize),
+        told: log
+            .and_then(|file| end_of(&file, MAX_LOG_BYTES))
+            .map(|text| told(&text))
+            .unwrap_or_default(),
+    })
+}
+
+fn age_ms(file: &Path) -> u64 {
+    let modified = fs::metadata(file).and_then(|file| file.modified());
+    let age = modified
+        .ok()
+        .and_then(|at| SystemTime::now().duration_since(at).ok());
+    age.map_or(0, |age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Where servers write it if no one says where.
+fn usual_error_log(dir: &Path, names: &[String]) -> Option<PathBuf> {
+    let beside = dir.parent().map(|parent| parent.join("error.log"));
+    let own = names
+        .iter()
+        .find(|name| name.ends_with(".err"))
+        .map(|name| dir.join(name));
+    let system = [
+        PathBuf::from("/var/log/mysql/error.log"),
+        PathBuf::from("/var/log/mysql.err"),
+    ];
+    let system = system
+        .into_iter()
+        .filter(|_| dir == Path::new("/var/lib/mysql"));
+    own.into_iter()
+        .chain(beside)
+        .chain(system)
+        .find(|path| path.is_file())
+}
+
+/// The process that has `grastate.dat` locked; or the one that wrote the state file, if it lives.
+fn server(dir: &Path, state: Option<&StateFile>) -> Server {
+    let by_lock = fs::metadata(dir.join("grastate.dat"))
+        .ok()
+        .and_then(|file| {
+            let locks = small(Path::new("/proc/locks"))?;
+            Some(lock_owner(&locks, file.ino()))
+        });
+    let pid = match (by_lock, state) {
+        (Some(Some(pid)), _) => Some(pid),
+        (_, Some(state)) if state.process.pid > 0 && is_server(state.process.pid) => {
+            Some(state.process.pid)
+        }
+        (Some(None), _) => None,
+        (None, Some(_)) => None,
+        (None, None) => return Server::Unknown,
+    };
+    match pid {
+        None => Server::Down,
+        Some(pid) if process_state(pid) == Some('T') => Server::Paused(pid),
+        Some(pid) => Server::Up(pid),
+    }
+}
+
+/// `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 0 EOF`. The device is not compared: overlay file systems show another one.
+fn lock_owner(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "POSIX", _, "WRITE", pid, place, ..] = words[..] else {
+            return None;
+        };
+        let found: u64 = place.rsplit(':').next()?.parse().ok()?;
+        (found == inode).then(|| pid.parse().ok()).flatten()
+    })
+}
+
+fn is_server(pid: u32) -> bool {
+    let name = small(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
+    name.contains("mariadbd") || name.contains("mysqld")
+}
+
+fn process_state(pid: u32) -> Option<char> {
+    let mut stat = String::new();
+    fs::File::open(format!("/proc/{pid}/stat"))
+        .ok()?
+        .take(4096)
+        .read_to_string(&mut stat)
+        .ok()?;
+    // The name, in brackets, may have any characters.
+    stat[stat.rfind(')')? + 1..].trim_start().chars().next()
+}
+
+pub(super) fn saved(text: &str) -> Saved {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.map(|rest| rest.trim().to_owned()).unwrap_or_default()
+    };
+    Saved {
+        uuid: value("uuid:"),
+        seqno: value("seqno:").parse().unwrap_or(-1),
+        safe_to_bootstrap: value("safe_to_bootstrap:") == "1",
+    }
+}
+
+/// Of the last start in the log.
+pub(super) fn told(log: &str) -> Told {
+    let mut told = Told::default();
+    let waits = [
+        "waiting for a majority",
+        "waits for",
+        "waiting for",
+        "to found the cluster",
+        "no donor",
+        "catching up",
+        "has not ended for",
+    ];
+    for line in log.lines() {
+        if line.contains("starting as process") {
+            told = Told::default();
+        }
+        let Some((_, text)) = line.split_once("] ") else {
+            continue;
+        };
+        if line.contains("[ERROR]") {
+            told.error = Some(text.to_owned());
+        }
+        if let Some(text) = text.strip_prefix("WSREP: ") {
+            if text.contains("Synchronized with group") || text.contains("joined -> synced") {
+                told.wait = None;
+            } else if waits.iter().any(|word| text.contains(word)) {
+                told.wait = Some(text.to_owned());
+            }
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_lock_is_found() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 7 08:01:55 0 EOF\n2: POSIX  ADVISORY  WRITE 4711 00:2d:55 0 EOF\n2: -> POSIX x\n";
+        assert_eq!(lock_owner(locks, 55), Some(4711));
+        assert_eq!(lock_owner(locks, 56), None);
+        assert_eq!(lock_owner("nonsense", 55), None);
+    }
+
+    #[test]
+    fn grastate_is_read_as_the_node_reads_it() {
+        let text =
+            "# GALERA saved state\nversion: 2.1\nuuid:    3b1c\nseqno:   7\nsafe_to_bootstrap: 1\n";
+        assert_eq!(
+            saved(text),
+            Saved {
+                uuid: "3b1c".to_owned(),
+                seqno: 7,
+                safe_to_bootstrap: true
+            }
+        );
+        assert_eq!(saved("").seqno, -1);
+    }
+
+    #[test]
+    fn the_last_start_of_an_error_log_counts() {
+        let log = "2026-11-25 [ERROR] WSREP: old\n\
+                   2026-11-25 0 [Note] mariadbd starting as process 7 ...\n\
+                   2026-11-25 0 [Note] WSREP: waiting for a majority of the last view: missing are n2\n\
+                   2026-11-25 0 [ERROR] WSREP: disk is full\n";
+        let found = told(log);
+        assert_eq!(
+            found.wait.as_deref(),
+            Some("waiting for a majority of the last view: missing are n2")
+        );
+        assert_eq!(found.error.as_deref(), Some("WSREP: disk is full"));
+        let synced = format!("{log}2026-11-25 0 [Note] WSREP: Synchronized with group, ready\n");
+        assert_eq!(told(&synced).wait, None);
+    }
+
+    #[test]
+    fn a_directory_without_files_is_no_server() {
+        let temp = tempfile::tempdir().unwrap();
+        let found = collect(temp.path(), None).unwrap();
+        assert_eq!(found.server, Server::Unknown);
+        assert_eq!((found.segments, found.saved), (0, None));
+        assert!(collect(Path::new("/nonexistent"), None).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! `trireme why-waiting`: what a node waits for, from its data directory alone: SQL is closed while it waits.
+
+mod evidence;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::text::{self, age, shown};
+use evidence::{Evidence, Server};
+
+/// Events of a node's file that are shown.
+const EVENTS: usize = 5;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WaitingError {
+    /// No such directory, or no right to read it.
+    #[error("cannot read {}: {source}; name the data directory (datadir), and be root or the server's user", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A directory of something else.
+    #[error("{} is no data directory of a Trireme node: it has neither grastate.dat nor trireme-state.json", .path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// What `trireme why-waiting` tells; `--json` prints it as it is. Within a version members are only added.
+#[derive(Debug, Serialize)]
+pub struct WaitingReport {
+    version: u32,
+    /// The cause in one line.
+    cause: String,
+    /// What to do.
+    remedy: String,
+    /// As in the state file; `null` where that is missing, or the node waits for nothing.
+    reason: Option<String>,
+    waits: bool,
+    waits_s: Option<f64>,
+    missing: Vec<Place>,
+    progress_percent: Option<f64>,
+    process_id: Option<u32>,
+    state_file_age_s: Option<f64>,
+    /// Id of this data directory in votes.
+    replica: Option<String>,
+    database: Option<Position>,
+    log: LogFiles,
+    events: Vec<Event>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Place {
+    name: String,
+    address: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Position {
+    uuid: String,
+    seqno: i64,
+    safe_to_bootstrap: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct LogFiles {
+    segments: usize,
+    bytes: u64,
+    damaged: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Event {
+    at: String,
+    level: String,
+    text: String,
+}
+
+impl WaitingReport {
+    /// Looks at a data directory.
+    pub fn of_directory(dir: &Path, error_log: Option<&Path>) -> Result<Self, WaitingError> {
+        let path = dir.to_owned();
+        let evidence = match evidence::collect(dir, error_log) {
+            Ok(evidence) => evidence,
+            Err(source) => return Err(WaitingError::Directory { path, source }),
+        };
+        match evidence.state.is_none() && evidence.unreadable.is_none() && evidence.saved.is_none()
+        {
+            true => Err(WaitingError::Foreign { path }),
+            false => Ok(Self::of(&evidence)),
+        }
+    }
+
+    fn of(evidence: &Evidence) -> Self {
+        let verdict = verdict::verdict(evidence);
+        let state = evidence.state.as_ref();
+        let waits = state
+            .and_then(|state| state.waits_for.as_ref())
+            .filter(|_| verdict.waits);
+        let events = state.map(|state| state.events.iter().rev().take(EVENTS).rev());
+        let mut notes = Vec::new();
+        notes.extend(evidence.unreadable.clone());
+        if state.is_none() && evidence.unreadable.is_none() {
+            notes.push("no trireme-state.json: an older library, or the node has not started since; this is from its other files".to_owned());
+        }
+        if state.is_some_and(|state| state.state.amnesiac) {
+            notes.push("this replica may have forgotten what it acknowledged: it has no say until it has caught up".to_owned());
+        }
+        if let Some(gtid) = state.and_then(|state| state.lost_from.as_ref()) {
+            notes.push(format!("acknowledged commits from {gtid} on may be lost"));
+        }
+        if let Some(views) = state
+            .map(|state| state.forced_views.len())
+            .filter(|views| *views > 0)
+        {
+            notes.push(format!(
+                "{views} view(s) of this history were forced by an operator (pc.bootstrap)"
+            ));
+        }
+        if evidence.damaged > 0 {
+            notes.push("damaged parts of the log were set aside (trireme-damaged-*): look into the disk's health".to_owned());
+        }
+        Self {
+            version: 1,
+            cause: verdict.cause,
+            remedy: verdict.remedy,
+            reason: waits.map(|waits| waits.reason.clone()),
+            waits: verdict.waits,
+            waits_s: state
+                .zip(waits)
+                .map(|(state, waits)| verdict::waits_s(evidence, state, waits)),
+            missing: waits.map_or(Vec::new(), |waits| {
+                let place = |peer: &crate::state_file::Peer| Place {
+                    name: text::bounded(&peer.name),
+                    address: text::bounded(&peer.address),
+                };
+                waits
+                    .missing
+                    .iter()
+                    .take(crate::MAX_MEMBERS)
+                    .map(place)
+                    .collect()
+            }),
+            progress_percent: state
+                .and_then(|state| state.progress.as_ref())
+                .map(|progress| progress.percent),
+            process_id: match evidence.server {
+                Server::Up(pid) | Server::Paused(pid) => Some(pid),
+                Server::Down | Server::Unknown => None,
+            },
+            state_file_age_s: state.map(|_| evidence.state_age_ms as f64 / 1000.0),
+            replica: evidence.replica.as_deref().map(text::bounded),
+            database: evidence.saved.as_ref().map(|saved| Position {
+                uuid: text::bounded(&saved.uuid),
+                seqno: saved.seqno,
+                safe_to_bootstrap: saved.safe_to_bootstrap,
+            }),
+            log: LogFiles {
+                segments: evidence.segments,
+                bytes: evidence.log_bytes,
+                damaged: evidence.damaged,
+            },
+            events: events
+                .into_iter()
+                .flatten()
+                .map(|event| Event {
+                    at: text::utc(event.at_unix_ms),
+                    level: text::bounded(&event.level),
+                    text: text::bounded(&event.text),
+                })
+                .collect(),
+            notes,
+        }
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let mut out = text::wrapped(&text::shown_words(&self.cause), 2);
+        if !self.remedy.is_empty() {
+            out += &text::wrapped(&format!("-> {}", text::shown_words(&self.remedy)), 3);
+        }
+        out.push('\n');
+        if let Some(seconds) = self.waits_s {
+            out += &format!("waits for      {}\n", age(seconds));
+        }
+        for place in self.missing.iter().take(8) {
+            let name = if place.name.is_empty() {
+                "?"
+            } else {
+                &place.name
+            };
+            out += &text::wrapped(
+                &format!(
+                    "missing        {} at {}",
+                    shown(name),
+                    shown(&place.address)
+                ),
+                15,
+            );
+        }
+        if let Some(pid) = self.process_id {
+            out += &format!("process        {pid}\n");
+        }
+        if let Some(seconds) = self.state_file_age_s {
+            out += &format!("state file     {} old\n", age(seconds));
+        }
+        if let Some(saved) = &self.database {
+            let safe = if saved.safe_to_bootstrap {
+                ", left last"
+            } else {
+                ""
+            };
+            out += &text::wrapped(
+                &format!(
+                    "grastate.dat   {}:{}{safe}",
+                    shown(&saved.uuid),
+                    saved.seqno
+                ),
+                15,
+            );
+        }
+        out += &format!(
+            "write-set log  {} file(s), {} MiB\n",
+            self.log.segments,
+            self.log.bytes >> 20
+        );
+        for event in &self.events {
+            let text = format!(
+                "{} {} {}",
+                event.at,
+                shown(&event.level),
+                text::shown_words(&event.text)
+            );
+            out += &text::wrapped(&text, 2);
+        }
+        for note in &self.notes {
+            out += &text::wrapped(&format!("! {}", text::shown_words(note)), 2);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;
