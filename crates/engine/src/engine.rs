@@ -342,6 +342,11 @@ impl Engine {
         })
     }
 
+    /// True if the disk of the log keeps a flush for longer than one that works.
+    pub fn flush_hangs(&self, now_ms: u64) -> bool {
+        (self.link.as_ref()).is_some_and(|link| link.hang.is_long(now_ms))
+    }
+
     /// An event for the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
         if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {

@@ -68,6 +68,12 @@ impl Group {
         }
     }
 
+    /// What this node waits for that may found a cluster, and the addresses where nobody answers; None: it may not.
+    pub fn founding_waits_for(&self) -> Option<(String, &[String])> {
+        let text = || self.founding.tell(known!(self), self.support());
+        (self.is_blank()).then(|| (text(), self.founding.missing()))
+    }
+
     fn support(&self) -> Support {
         Support {
             promised: self.vote.promised(),

@@ -76,13 +76,21 @@ impl Founding {
 
     /// What a blank node waits for (rule 18), now and then.
     pub(crate) fn remind(&mut self, known: Known, support: Support) -> Option<String> {
-        self.reminder.is_due(known.now()).then(|| {
-            format!(
-                "no cluster yet (pc.bootstrap_expect={}): {}",
-                known.context.config().expect,
-                self.what_it_waits_for(known, support)
-            )
-        })
+        (self.reminder.is_due(known.now())).then(|| self.tell(known, support))
+    }
+
+    /// What a blank node waits for.
+    pub(crate) fn tell(&self, known: Known, support: Support) -> String {
+        format!(
+            "no cluster yet (pc.bootstrap_expect={}): {}",
+            known.context.config().expect,
+            self.what_it_waits_for(known, support)
+        )
+    }
+
+    /// The addresses where nobody answers.
+    pub(crate) fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     fn is_listed(&self, known: Known) -> bool {

@@ -115,6 +115,7 @@ pub use message::{
     Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
     Status, Summary, WireBody, WireEntry, Wish,
 };
+pub use missing::Missing;
 pub use numbers::{Counted, Numbers};
 pub use reminder::Reminder;
 pub use thresholds::Thresholds;

@@ -9,26 +9,46 @@ use crate::ids::{Position, ReplicaId};
 use crate::message::Standing;
 use crate::peer::Peer;
 
+/// Whom a process without a majority waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Members of its view that are here.
+    pub here: Vec<Member>,
+    /// Those that are not.
+    pub missing: Vec<Member>,
+    /// For an operator: both, and how to go on.
+    pub text: String,
+}
+
 impl Group {
     /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
     pub(crate) fn tell_who_is_missing(&mut self) {
         if !self.majority.is_reminder_due(self.context.now()) {
             return;
         }
+        let Some(Missing { text, .. }) = self.missing() else {
+            return;
+        };
+        self.majority.remind_later(self.context.now());
+        self.out.push(Action::Note { text });
+    }
+
+    /// Whom this process waits for; None: not for a majority.
+    pub fn missing(&self) -> Option<Missing> {
         let lacking = self.lacks_majority();
         let waits = lacking.is_some() || self.branches().is_overridden();
         let survivor_waits =
             self.component.is_non_primary() && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.component.is_resumed() && !survivor_waits {
-            return;
+            return None;
         }
         let latest = self.log.latest();
         let (up, missing): (Vec<_>, Vec<_>) = (lacking.unwrap_or(latest).members.iter())
             .partition(|member| self.has_voice(member.replica));
         let name = |m: &Member| format!("{} ({})", m.name, m.address);
-        let names = |members: Vec<&Member>| match members.is_empty() {
+        let names = |members: &[&Member]| match members.is_empty() {
             true => "nobody".to_owned(),
-            false => members.into_iter().map(name).collect::<Vec<_>>().join(", "),
+            false => (members.iter().map(|m| name(m)).collect::<Vec<_>>()).join(", "),
         };
         let number = lacking.unwrap_or(latest).number;
         let which = match number == latest.number {
@@ -37,8 +57,8 @@ impl Group {
         };
         let mut text = format!(
             "waiting for a majority of {which} ({number}): here are {}, missing are {}",
-            names(up),
-            names(missing.clone())
+            names(&up),
+            names(&missing)
         );
         let connected = |m: &&&Member| {
             let mut peers = self.peers.connected();
@@ -79,8 +99,12 @@ impl Group {
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
         }
-        self.majority.remind_later(self.context.now());
-        self.out.push(Action::Note { text });
+        let owned = |members: Vec<&Member>| members.into_iter().cloned().collect();
+        Some(Missing {
+            here: owned(up),
+            missing: owned(missing),
+            text,
+        })
     }
 
     /// The newest of the configurations that may be in force (rule 3) of which no majority is here.

@@ -1,7 +1,7 @@
 //! What every member of a cluster consists of, with a server above it or without.
 //!
 //! [`options`] are the provider options that users know, [`url`] the cluster address, [`votes`] the
-//! file of what a replica has promised. [`setup`] makes of them what a connection begins with;
+//! file of what a replica has promised, [`state_file`] what a node tells while SQL is closed. [`setup`] makes of them what a connection begins with;
 //! [`Line`] is the connection, and [`Station`] drives it and the engine.
 
 #![forbid(unsafe_code)]
@@ -15,12 +15,13 @@ mod mark_file;
 pub mod options;
 mod progress;
 pub mod setup;
+pub mod state_file;
 mod station;
 mod text;
 pub mod url;
 pub mod votes;
 
-pub use clock::now_ms;
+pub use clock::{now_ms, unix_ms};
 pub use exposure::Exposure;
 pub use latency::Latency;
 pub use line::Line;

@@ -1,5 +1,6 @@
 //! connect() and disconnect(): a connection from its first packet to its last.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,17 +9,19 @@ use trireme_engine::Start;
 use trireme_group::{Member, Uuid, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
+use trireme_node::state_file::STATE_FILE;
 use trireme_node::{Exposure, LEAVE_PATIENCE, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::{AllowAddress, Security};
 
 use crate::convert::gtid_from_abi;
-use crate::core::Core;
+use crate::core::{ClusterNames, Core};
 use crate::flusher::FLUSHER;
 use crate::leader_watch::LeaderWatch;
 use crate::node::Node;
 use crate::options::{OptionError, Options};
 use crate::reactor::Reactor;
+use crate::reporter::Reporter;
 use crate::stager::Stager;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
@@ -102,6 +105,13 @@ pub fn connect(
             message: error.to_string(),
         },
     })?;
+    node.with(|core| {
+        core.cluster = ClusterNames {
+            name: name.to_owned(),
+            address: url.to_owned(),
+        };
+    });
+    report(node, &options);
     let bootstrap = bootstrap || cluster.is_bootstrap();
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {
         return Err(ConnectError::UnsafeBootstrap);
@@ -129,6 +139,20 @@ pub fn connect(
             attempt(node, &request, aim, Past::Dropped)
         }
         result => result,
+    }
+}
+
+/// From now on the node tells in a file what it does.
+fn report(node: &Arc<Node>, options: &Options) {
+    let mut reporter = node.reporter.lock().unwrap_or_else(|e| e.into_inner());
+    if reporter.is_some() {
+        return;
+    }
+    match Reporter::start(node, Path::new(options.str("base_dir"))) {
+        Ok(started) => *reporter = Some(started),
+        Err(error) => node.logger.info(format!(
+            "the thread that writes {STATE_FILE} cannot be started: {error}; the node goes on without"
+        )),
     }
 }
 

@@ -18,6 +18,13 @@ use crate::stager::Stager;
 use crate::waiting::Waiting;
 use crate::worker::Worker;
 
+/// `wsrep_cluster_name` and `wsrep_cluster_address`.
+#[derive(Debug, Default)]
+pub struct ClusterNames {
+    pub name: String,
+    pub address: String,
+}
+
 /// Everything under the node's lock.
 pub struct Core {
     pub engine: Engine,
@@ -35,6 +42,8 @@ pub struct Core {
     /// Of this connection.
     pub leaders: LeaderWatch,
     pub grastate: Grastate,
+    /// What this connection is to join.
+    pub cluster: ClusterNames,
     /// `wsrep_sst_donor` of this connection.
     pub donor: String,
     /// Member id of this connection.
@@ -58,6 +67,7 @@ impl Core {
             progress: Progress::default(),
             leaders: LeaderWatch::default(),
             grastate,
+            cluster: ClusterNames::default(),
             donor: String::new(),
             incarnation: group::Uuid::NIL,
             appliers_due: 0,

@@ -21,13 +21,16 @@ mod outlet;
 mod reactor;
 mod recover_position;
 mod recv;
+mod reporter;
 mod runtime;
 mod services;
 mod stager;
+mod state;
 mod stats;
 mod status;
 mod termination;
 mod transaction;
+mod wait;
 mod waiting;
 mod worker;
 

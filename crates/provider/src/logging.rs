@@ -2,10 +2,11 @@
 
 use std::ffi::CString;
 use std::fmt::Display;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use trireme_node::{LINE_BYTES_MAX, one_line};
+use trireme_node::state_file::{Event, Events};
+use trireme_node::{LINE_BYTES_MAX, one_line, unix_ms};
 use trireme_replicator::Level;
 use trireme_wsrep_abi::{LogCb, LogLevel};
 
@@ -14,6 +15,8 @@ use trireme_wsrep_abi::{LogCb, LogLevel};
 pub struct Logger {
     callback: Option<LogCb>,
     debug: Arc<AtomicBool>,
+    /// For the state-and-event file.
+    events: Arc<Mutex<Events>>,
 }
 
 impl Logger {
@@ -22,6 +25,7 @@ impl Logger {
         Logger {
             callback,
             debug: Arc::new(AtomicBool::new(false)),
+            events: Arc::default(),
         }
     }
 
@@ -37,11 +41,32 @@ impl Logger {
 
     /// An operation failed.
     pub fn error(&self, message: impl Display) {
+        let message = message.to_string();
+        self.keep("error", &message);
         self.log(LogLevel::ERROR, message);
+    }
+
+    /// For the reader's information, also while the server does not answer.
+    pub fn note(&self, message: &str) {
+        self.keep("info", message);
+        self.log(LogLevel::INFO, message);
+    }
+
+    /// The last warnings, errors and notes, the oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.all()
+    }
+
+    fn keep(&self, level: &str, text: &str) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.add(unix_ms(), level, text);
     }
 
     /// Unexpected. Use sparingly: the suites fail on warnings that they do not know.
     pub fn warn(&self, message: impl Display) {
+        let message = message.to_string();
+        self.keep("warn", &message);
         self.log(LogLevel::WARN, message);
     }
 
@@ -130,6 +155,10 @@ mod tests {
             expected.map(|(level, text)| (level, text.to_string()))
         );
         assert_eq!(*TWO.lock().unwrap(), [(LogLevel::INFO, "two".to_string())]);
+        second.note("waiting");
+        let kept = |logger: &Logger| logger.events().into_iter().map(|event| event.text);
+        assert!(kept(&clone).eq(["w", "e"]), "clones share them");
+        assert!(kept(&second).eq(["waiting"]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
-use trireme_node::{Latency, Station};
+use trireme_node::{Latency, Station, unix_ms};
 use trireme_replicator::{Answer, Event, Gtid, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
@@ -17,6 +17,7 @@ use crate::core::Core;
 use crate::logging::Logger;
 use crate::options::Options;
 use crate::reactor::Reactor;
+use crate::reporter::Reporter;
 use crate::waiting::Waiting;
 
 /// One provider instance. Threads of the server reach its core by the methods of [`Handover`].
@@ -26,6 +27,12 @@ pub struct Node {
     pub settings: InitSettings,
     pub logger: Logger,
     pub options: Mutex<Options>,
+    /// Writes the state-and-event file, from the first connect() on.
+    pub reporter: Mutex<Option<Reporter>>,
+    /// When init() was called.
+    pub started_at_unix_ms: u64,
+    /// The server is asked for its database's position.
+    pub asks_server: AtomicBool,
     /// The connection's thread; none while disconnected.
     pub reactor: Mutex<Option<Reactor>>,
     /// Transactions that have appended something and were not certified yet.
@@ -49,6 +56,9 @@ impl Node {
             settings,
             logger,
             options: Mutex::new(options),
+            reporter: Mutex::new(None),
+            started_at_unix_ms: unix_ms(),
+            asks_server: AtomicBool::new(false),
             reactor: Mutex::new(None),
             executing: Mutex::new(HashSet::new()),
             commit_time: Mutex::new(Latency::default()),

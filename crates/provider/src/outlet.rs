@@ -63,7 +63,7 @@ impl Outside for Outlet<'_> {
     }
 
     fn note(&mut self, text: &str) {
-        self.logger.info(text);
+        self.logger.note(text);
     }
 
     fn warn(&mut self, text: &str) {

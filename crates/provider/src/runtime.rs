@@ -176,7 +176,10 @@ impl Node {
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
              --wsrep-recover for it",
         );
-        match recover_position() {
+        self.asks_server.store(true, Ordering::Relaxed);
+        let recovered = recover_position();
+        self.asks_server.store(false, Ordering::Relaxed);
+        match recovered {
             Ok(recovered) => {
                 let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));

@@ -95,7 +95,7 @@ pub use last_action::LastAction;
 pub use options::Options;
 pub use progress::Progress;
 pub use replicator::Replicator;
-pub use status::{LocalState, QueueLength, Status};
+pub use status::{LocalState, NodeWait, QueueLength, Status};
 pub use thresholds::Thresholds;
 pub use trireme_certification::Seqno;
 pub use work::{Apply, Task, View, Work, WorkId};

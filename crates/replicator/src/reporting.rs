@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Position, Uuid};
+use trireme_group::{Incarnation, Position, Uuid};
 
 use crate::action::Level;
 use crate::control::Control;
@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::joiner::TransferPhase;
 use crate::member_state::NodeState;
 use crate::replicator::{Replicator, Stage};
-use crate::status::{LocalState, Status};
+use crate::status::{LocalState, NodeWait, Status};
 
 impl Replicator {
     /// How many write-sets have failed because they had seen too little (`cert.max_length`).
@@ -260,6 +260,51 @@ impl Replicator {
             Stage::Active => true,
             Stage::Transfer(_) => !self.awaits_snapshot(),
             Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        }
+    }
+
+    /// The operator's overrides so far, each with the last seqno before it.
+    pub fn forced_views(&self) -> &[(Uuid, Seqno)] {
+        self.context.control().map_or(&[], |c| c.forks.as_slice())
+    }
+
+    /// The members that the group has left out of flow control.
+    pub fn left_out_members(&self) -> Vec<Incarnation> {
+        let control = self.context.control().into_iter();
+        control
+            .flat_map(|c| c.left_out().map(|m| m.incarnation))
+            .collect()
+    }
+
+    fn member_name(&self, incarnation: Incarnation) -> Option<String> {
+        let configuration = &self.context.control()?.configuration;
+        configuration.member(incarnation).map(|m| m.name.clone())
+    }
+
+    /// What this node, which the group has taken in, still waits for before it is in step.
+    pub fn waits_for(&self) -> Option<NodeWait> {
+        match &self.stage {
+            Stage::Closed | Stage::Final => None,
+            Stage::Admission(_) => Some(NodeWait::Admission),
+            Stage::Transfer(transfer) => Some(match &transfer.phase {
+                TransferPhase::Ist(_) => NodeWait::IncrementalTransfer,
+                TransferPhase::Receiving { donor } => NodeWait::StateTransfer {
+                    donor: donor.and_then(|donor| self.member_name(donor)),
+                },
+                TransferPhase::Brought { .. } => NodeWait::StateTransfer { donor: None },
+                TransferPhase::Requesting
+                | TransferPhase::Retry { .. }
+                | TransferPhase::Submitted { .. }
+                | TransferPhase::Prepared { .. }
+                | TransferPhase::GivenUp => NodeWait::Donor,
+            }),
+            Stage::Active if self.order.low() < self.joined_at => {
+                Some(NodeWait::IncrementalTransfer)
+            }
+            Stage::Active => match self.context.my_node_state() {
+                Some(NodeState::Joiner | NodeState::Joined) => Some(NodeWait::CatchUp),
+                _ => None,
+            },
         }
     }
 

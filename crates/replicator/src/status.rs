@@ -40,6 +40,24 @@ impl fmt::Display for LocalState {
     }
 }
 
+/// What a node waits for that the group has taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeWait {
+    /// The state of the order, from another member.
+    Admission,
+    /// A member that gives its database.
+    Donor,
+    /// The database of another member; its name, if it is known.
+    StateTransfer {
+        /// Who gives it.
+        donor: Option<String>,
+    },
+    /// The write-sets that it missed.
+    IncrementalTransfer,
+    /// What was ordered meanwhile.
+    CatchUp,
+}
+
 /// A queue's length over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueLength {

@@ -39,7 +39,15 @@ pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table; `ctx` was leaked by init().
     unsafe {
         // Leaving may need callbacks, which call back: until it is done the instance stays in its place.
-        guard(wsrep, (), |node| connection::disconnect(node));
+        guard(wsrep, (), |node| {
+            connection::disconnect(node);
+            let reporter = node
+                .reporter
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .take();
+            drop(reporter);
+        });
         let Some(context) = context(wsrep) else {
             return;
         };

@@ -10,6 +10,7 @@ mod errors;
 mod secret;
 mod server;
 mod single;
+mod told;
 mod transaction;
 
 // Nothing else here names the library, which would then not be linked.

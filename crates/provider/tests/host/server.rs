@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, c_int};
 use std::net::TcpListener;
+use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -84,6 +85,15 @@ impl Server {
             WsrepStatus::OK => Ok(server),
             status => Err(status),
         }
+    }
+
+    pub fn data_dir(&self) -> &Path {
+        self._data_dir.path()
+    }
+
+    /// free(): nothing but the data directory is left.
+    pub fn free(&self) {
+        call!(self, free);
     }
 
     pub fn table(&self) -> *mut Wsrep {

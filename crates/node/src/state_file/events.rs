@@ -1,0 +1,37 @@
+//! The last lines that an operator may want to see.
+
+use std::collections::VecDeque;
+
+use super::{Event, TEXT_BYTES_MAX};
+use crate::text::one_line;
+
+/// So many are kept.
+const EVENTS_MAX: usize = 64;
+
+/// A ring of lines, the oldest first.
+#[derive(Debug, Default)]
+pub struct Events(VecDeque<Event>);
+
+impl Events {
+    /// A line was written. The same line again takes the place of the last one.
+    pub fn add(&mut self, at_unix_ms: u64, level: &str, text: &str) {
+        let text = one_line(text, TEXT_BYTES_MAX);
+        if let Some(last) = self.0.back_mut().filter(|last| last.text == text) {
+            last.at_unix_ms = at_unix_ms;
+            return;
+        }
+        if self.0.len() == EVENTS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(Event {
+            at_unix_ms,
+            level: level.to_owned(),
+            text,
+        });
+    }
+
+    /// All that are kept.
+    pub fn all(&self) -> Vec<Event> {
+        self.0.iter().cloned().collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! The thread that writes the state-and-event file (docs/state-and-event-file.md). It takes the state under the node's lock, and writes
+//! without it. A slow disk makes it write less often, and holds up nobody.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use trireme_node::state_file::StateWriter;
+
+use crate::node::Node;
+use crate::reactor::{guard, with_signals_blocked};
+use crate::state::StateOfNode;
+
+const PERIOD: Duration = Duration::from_secs(1);
+/// After a write the thread rests so many times as long as it took.
+const REST: u32 = 10;
+const REST_MAX: Duration = Duration::from_secs(60);
+
+/// Handle on the thread. When dropped it writes once more, and ends.
+pub struct Reporter {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reporter {
+    /// Starts the thread for this directory (`base_dir`).
+    pub fn start(node: &Arc<Node>, base_dir: &Path) -> std::io::Result<Reporter> {
+        let (stop, stopped) = channel();
+        let (node, writer) = (Arc::downgrade(node), StateWriter::new(base_dir));
+        let builder = std::thread::Builder::new().name("trireme-state".into());
+        let thread = with_signals_blocked(|| {
+            builder.spawn(move || guard(&node, || run(&node, &writer, &stopped)))
+        })?;
+        Ok(Reporter {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Reporter {
+    /// Not under the node's lock: the thread may be waiting for it.
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there has ended the process already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(node: &Weak<Node>, writer: &StateWriter, stopped: &Receiver<()>) {
+    let mut state = StateOfNode::default();
+    let mut has_failed = false;
+    let mut is_last = false;
+    loop {
+        let Some(node) = node.upgrade() else { return };
+        let file = state.take(&node);
+        let began = Instant::now();
+        let written = writer.write(&file.encode());
+        let rest = rest_after(began.elapsed());
+        match written {
+            Ok(()) => has_failed = false,
+            Err(error) if !has_failed => {
+                has_failed = true;
+                node.logger.info(format!(
+                    "{error}: `trireme why-waiting` sees nothing new of this node; the node itself goes on. Trying again"
+                ));
+            }
+            Err(_) => {}
+        }
+        drop(node);
+        if is_last {
+            return;
+        }
+        is_last = stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout);
+    }
+}
+
+/// How long to rest after a write that took so long.
+fn rest_after(took: Duration) -> Duration {
+    (took * REST).clamp(PERIOD, REST_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_writes_slowly_writes_seldom() {
+        let rest = |ms| rest_after(Duration::from_millis(ms));
+        assert_eq!(rest(1), PERIOD);
+        assert_eq!(rest(500), Duration::from_secs(5));
+        assert_eq!(rest(60_000), REST_MAX);
+    }
+}

@@ -1,0 +1,189 @@
+//! What the state-and-event file says of a node.
+
+use trireme_engine::Link;
+use trireme_group::{Member, Standing, Uuid, is_unvouched_override};
+use trireme_log::Durability;
+use trireme_node::state_file::{
+    CatchUp, Cluster, Conflicts, FlowControl, ForcedView, Leader, LogSizes, MemberLine, NodeNames,
+    Process, State, StateFile, Wait,
+};
+use trireme_node::unix_ms;
+use trireme_replicator::Status;
+
+use crate::core::Core;
+use crate::node::Node;
+use crate::wait::wait_of;
+
+/// Takes copies of the state, and knows since when the node waits.
+#[derive(Default)]
+pub struct StateOfNode {
+    wait: Option<Wait>,
+}
+
+impl StateOfNode {
+    /// The state now.
+    pub fn take(&mut self, node: &Node) -> StateFile {
+        let now = unix_ms();
+        let (segment, weight) = {
+            let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+            (options.int("gmcast.segment"), options.int("pc.weight"))
+        };
+        let mut file = node.peek(|core| state_of(node, core));
+        file.written_at_unix_ms = now;
+        file.node.segment = segment.clamp(0, 255) as u8;
+        file.node.weight = weight.clamp(0, 255) as u8;
+        file.events = node.logger.events();
+        if let Some(wait) = &mut file.waits_for {
+            let before = self.wait.as_ref();
+            let same = before.filter(|before| before.reason == wait.reason);
+            wait.since_unix_ms = same.map_or(now, |before| before.since_unix_ms);
+        }
+        self.wait = file.waits_for.clone();
+        file
+    }
+}
+
+fn state_of(node: &Node, core: &Core) -> StateFile {
+    let status = core.engine.status();
+    let link = core.engine.link();
+    let members = link.map_or(&[][..], |link| &link.group.configuration().members);
+    StateFile {
+        process: Process {
+            pid: std::process::id(),
+            provider: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at_unix_ms: node.started_at_unix_ms,
+        },
+        node: names(node, core, members),
+        cluster: Cluster {
+            name: core.cluster.name.clone(),
+            address: core.cluster.address.clone(),
+            uuid: text_of(link.map(|link| link.group.history())),
+        },
+        state: state(node, core, &status),
+        waits_for: wait_of(node, core),
+        progress: status.progress.map(|progress| CatchUp {
+            done: progress.done,
+            total: progress.total,
+            percent: progress.percent(),
+            per_second: progress.per_second,
+            left_s: progress.left_s(),
+        }),
+        leader: link.and_then(|link| leader(core, link)),
+        members: members.iter().map(|member| line(core, member)).collect(),
+        log: link.map(|link| log_sizes(link, &status)),
+        flow_control: FlowControl {
+            stopped: status.flow_control_active,
+            asked_for: status.flow_control_requested,
+            paused_ns: status.flow_control_paused_ns,
+            paced_ns: status.paced_ns,
+            apply_queue: status.local_recv_queue.now,
+            send_queue: status.local_send_queue.now,
+        },
+        forced_views: (core.engine.replicator.forced_views().iter())
+            .map(|(id, seqno)| ForcedView {
+                id: id.to_string(),
+                seqno_before: *seqno,
+                unvouched: is_unvouched_override(id),
+            })
+            .collect(),
+        lost_from: core.engine.lost_from().map(|gtid| gtid.to_string()),
+        conflicts: Conflicts {
+            certification: status.conflicts.certification,
+            brute_force_abort: status.conflicts.brute_force_abort,
+            replay: status.conflicts.replay,
+            recent: Vec::new(),
+        },
+        ..StateFile::default()
+    }
+}
+
+/// Empty: not known.
+fn text_of(id: Option<Uuid>) -> String {
+    let known = id.filter(|id| !id.is_nil());
+    known.map_or_else(String::new, |id| id.to_string())
+}
+
+fn names(node: &Node, core: &Core, members: &[Member]) -> NodeNames {
+    let me = members.iter().find(|m| m.incarnation.0 == core.incarnation);
+    let listens = || {
+        core.line
+            .as_ref()
+            .map(|line| line.mesh.identity().listen_addr.clone())
+    };
+    NodeNames {
+        name: node.settings.node_name.clone(),
+        incoming: node.settings.node_incoming.clone(),
+        address: me
+            .map(|me| me.address.clone())
+            .or_else(listens)
+            .unwrap_or_default(),
+        member_id: text_of(Some(core.incarnation)),
+        ..NodeNames::default()
+    }
+}
+
+fn state(node: &Node, core: &Core, status: &Status) -> State {
+    let link = core.engine.link();
+    let is_leaving = core.engine.replicator.is_leaving();
+    State {
+        component: match link.map(|link| link.group.standing()) {
+            None => "closed",
+            Some(_) if is_leaving => "left",
+            Some(Standing::Primary) => "primary",
+            Some(Standing::NonPrimary) => "non-primary",
+            Some(Standing::Outside) => "joining",
+        }
+        .to_owned(),
+        node_state: status.local_state as i64,
+        node_state_comment: status.local_state_comment.to_owned(),
+        server_running: (node.server_running).load(std::sync::atomic::Ordering::Relaxed),
+        view: (link.map(|link| link.group.configuration().number)).filter(|number| *number > 0),
+        last_committed: status.last_committed,
+        lag_seqnos: status.lag_seqnos,
+        lag_ms: Some(status.lag_ms),
+        amnesiac: link.is_some_and(|link| link.group.is_amnesiac()),
+    }
+}
+
+fn leader(core: &Core, link: &Link) -> Option<Leader> {
+    let member = link.group.sequencer_member()?;
+    Some(Leader {
+        name: member.name.clone(),
+        is_me: link.group.is_sequencer(),
+        term: link.group.ballot().number,
+        changes: core.leaders.changes(),
+    })
+}
+
+fn line(core: &Core, member: &Member) -> MemberLine {
+    let mut peers = core.line.iter().flat_map(|line| line.mesh.peers());
+    let left_out = core.engine.replicator.left_out_members();
+    let is_me = member.incarnation.0 == core.incarnation;
+    MemberLine {
+        name: member.name.clone(),
+        incoming: member.incoming.clone(),
+        address: member.address.clone(),
+        member_id: member.incarnation.to_string(),
+        replica_id: member.replica.0.to_string(),
+        segment: member.segment,
+        weight: member.weight,
+        arbitrator: member.arbitrator,
+        is_me,
+        here: is_me || peers.any(|peer| peer.replica == member.replica.0.0),
+        left_out: left_out.contains(&member.incarnation),
+    }
+}
+
+fn log_sizes(link: &Link, status: &Status) -> LogSizes {
+    LogSizes {
+        durability: match link.storage.durability() {
+            Durability::Memory => "memory",
+            Durability::Os => "os",
+            Durability::Disk => "disk",
+        }
+        .to_owned(),
+        bytes: link.storage.log_bytes(),
+        pinned_bytes: link.storage.bytes_beyond_size(),
+        first_seqno: Some(status.local_cached_downto).filter(|seqno| *seqno >= 0),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a node tells in its state-and-event file, while nobody can ask the server.
+
+use std::time::{Duration, Instant};
+
+use trireme_node::state_file::{STATE_FILE, StateFile};
+use trireme_wsrep_abi::WsrepStatus;
+
+use crate::server::{Server, free_port};
+use crate::transaction::Transaction;
+
+fn read(server: &Server) -> Option<StateFile> {
+    let bytes = std::fs::read(server.data_dir().join(STATE_FILE)).ok()?;
+    Some(StateFile::decode(&bytes).expect("a whole file at any time"))
+}
+
+/// The first file that says so.
+fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> StateFile {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match read(server) {
+            Some(file) if fulfilled(&file) => return file,
+            file => assert!(Instant::now() < until, "not told: {what}: {file:#?}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
+    move |file| {
+        file.waits_for
+            .as_ref()
+            .is_some_and(|wait| wait.reason == reason)
+    }
+}
+
+#[test]
+fn a_node_that_serves_says_so_and_its_last_word_is_that_it_is_closed() {
+    let server = Server::start("told", "repl.durability=disk").expect("init");
+    server.connect("gcomm://");
+    assert!(Transaction::new(&server, "k", "row").run());
+    let seqno = server.last_committed().seqno;
+    let file = told(&server, "the commit", |file| {
+        file.state.last_committed == seqno
+    });
+    assert_eq!(file.state.component, "primary");
+    assert_eq!((file.state.node_state, file.waits_for), (4, None));
+    let leader = file.leader.expect("itself");
+    assert!(leader.is_me && leader.name == "told" && leader.term > 0);
+    let [me] = &file.members[..] else {
+        panic!("one member")
+    };
+    assert!(me.is_me && me.here && me.member_id == file.node.member_id);
+    assert_eq!(file.log.expect("it has one").durability, "disk");
+    assert_eq!(file.cluster.name, "host");
+    assert_eq!(file.process.pid, std::process::id());
+    server.disconnect();
+    server.free();
+    let last = read(&server).expect("the last one stays");
+    assert_eq!(last.state.component, "closed");
+    assert_eq!((last.waits_for, last.state.last_committed), (None, seqno));
+}
+
+#[test]
+fn a_node_that_finds_nobody_says_where_it_looks() {
+    let server = Server::start("seeker", "pc.wait_prim_timeout=PT2S").expect("init");
+    let nobody = format!("127.0.0.1:{}", free_port());
+    std::thread::scope(|scope| {
+        let connects = scope.spawn(|| server.try_connect(&format!("gcomm://{nobody}")));
+        let wait = told(&server, "whom it looks for", waits_for("component")).waits_for;
+        let wait = wait.expect("just seen");
+        assert_eq!(wait.missing[0].address, nobody);
+        assert!(
+            wait.text.contains(&nobody) && wait.since_unix_ms > 0,
+            "{wait:?}"
+        );
+        assert_eq!(connects.join().unwrap(), WsrepStatus::NODE_FAIL);
+    });
+    let file = told(&server, "closed", |file| file.state.component == "closed");
+    assert_eq!(file.waits_for, None);
+}
+
+#[test]
+fn a_node_without_a_majority_names_those_that_are_missing_and_the_way_out() {
+    let options = "evs.suspect_timeout=PT1S";
+    let one = Server::start("stays", options).expect("init");
+    let two = Server::start("goes", options).expect("init");
+    Server::found(&[&one, &two]);
+    let both = told(&one, "both", |file| {
+        file.members.iter().filter(|m| m.here).count() == 2
+    });
+    assert_eq!(both.waits_for, None);
+    assert_eq!(two.set_options("gmcast.isolate=1"), WsrepStatus::OK);
+    let file = told(&one, "the lack of a majority", |file| {
+        waits_for("majority")(file) && !file.waits_for.as_ref().unwrap().missing.is_empty()
+    });
+    assert_eq!(file.state.component, "non-primary");
+    let wait = file.waits_for.expect("just seen");
+    assert_eq!(
+        (wait.here[0].name.as_str(), wait.missing[0].name.as_str()),
+        ("stays", "goes")
+    );
+    assert!(wait.text.contains("pc.bootstrap=1"), "{}", wait.text);
+    assert_eq!(two.set_options("gmcast.isolate=0"), WsrepStatus::OK);
+    told(&one, "that both are back", |file| {
+        file.state.component == "primary" && file.waits_for.is_none()
+    });
+}
