@@ -110,7 +110,7 @@ impl Group {
             self.forget_parcels_upto(id);
             if id.incarnation == self.me() {
                 if let Some(parcel) = self.submissions.parcel_of(id.number) {
-                    self.note_ordered(parcel, position, id);
+                    self.serving.note_ordered(parcel, position, id);
                 }
                 self.submissions.delivered(id.number);
             }

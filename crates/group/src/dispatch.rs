@@ -140,7 +140,7 @@ impl Group {
                 offset,
                 bytes,
             } => self.part(from, source, offset, bytes),
-            Message::Held { parcel } => self.held(from, parcel),
+            Message::Held { parcel } => self.spreading.held(from, parcel),
             Message::SubmitParcel {
                 number,
                 parcel,

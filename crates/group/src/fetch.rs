@@ -4,10 +4,9 @@ use bytes::{Bytes, BytesMut};
 use crc32c::crc32c_append;
 use trireme_mutants::{Mutant, planted};
 
-use crate::event::Action;
-use crate::group::Group;
+use crate::bulk::BulkOutput;
 use crate::ids::{Incarnation, ParcelId, TimeMs};
-use crate::logged::PARCEL_NUMBER_MAX;
+use crate::known::Known;
 use crate::message::{Message, Parcel, Source};
 
 /// Parts asked for ahead of what has come, or is staged, if that is to be: few, since what comes behind them waits; one more for each ms
@@ -98,9 +97,9 @@ fn parts_ahead(round_trip_us: u32) -> u32 {
     (PARTS_AHEAD + round_trip_us / 1_000).min(PARTS_AHEAD_MAX)
 }
 
-impl Group {
-    /// A fetch of which nothing was asked for yet.
-    pub(crate) fn new_fetch(&self, source: Source, from: Incarnation, parcel: Parcel) -> Fetch {
+impl Fetch {
+    /// One of which nothing was asked for yet.
+    pub fn new(known: Known, source: Source, from: Incarnation, parcel: Parcel) -> Fetch {
         Fetch {
             source,
             from,
@@ -109,77 +108,56 @@ impl Group {
             digest: 0,
             asked: 0,
             kept: 0,
-            stages: parcel.len >= self.context.config().staged_bytes,
-            progress_at: self.context.now(),
+            stages: parcel.len >= known.context.config().staged_bytes,
+            progress_at: known.now(),
             submitted: None,
         }
     }
 
-    pub(crate) fn ask_parts(&mut self, fetch: &mut Fetch) {
-        let part = self.context.config().part_bytes;
-        let peer = self.peers.get(fetch.from);
-        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(self.context.now()));
+    pub fn ask_parts(&mut self, known: Known, out: &mut Vec<BulkOutput>) {
+        let part = known.context.config().part_bytes;
+        let peer = known.peers.get(self.from);
+        let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(known.now()));
         let ahead = parts_ahead(trip_us.unwrap_or_default());
-        let until = fetch.kept.saturating_add(ahead * part);
-        while fetch.asked < until.min(fetch.parcel.len) {
-            let len = part.min(fetch.parcel.len - fetch.asked);
-            let (source, offset) = (fetch.source, fetch.asked);
-            self.send(
-                fetch.from,
-                Message::Fetch {
-                    source,
-                    offset,
-                    len,
-                },
-            );
-            fetch.asked += len;
+        let until = self.kept.saturating_add(ahead * part);
+        while self.asked < until.min(self.parcel.len) {
+            let len = part.min(self.parcel.len - self.asked);
+            let (source, offset) = (self.source, self.asked);
+            let message = Message::Fetch {
+                source,
+                offset,
+                len,
+            };
+            out.push(BulkOutput::Send(vec![self.from], message));
+            self.asked += len;
         }
     }
 
-    /// A piece of a payload that was asked for.
-    pub(crate) fn part(&mut self, from: Incarnation, source: Source, offset: u32, bytes: Bytes) {
-        match source {
-            Source::Offered { parcel } => self.offered_part(from, parcel, offset, bytes),
-            Source::Logged { position, id } => self.logged_part(from, position, id, offset, bytes),
-        }
-    }
-
-    /// Pieces of a payload were staged.
-    pub(crate) fn staged_up_to(&mut self, parcel: ParcelId, until: u32) {
-        if parcel.number > PARCEL_NUMBER_MAX {
-            self.logged_staged(parcel, until)
-        } else if parcel.origin == self.me() {
-            self.own_staged(parcel.number, until)
-        } else {
-            self.offered_staged(parcel, until)
-        }
-    }
-
-    /// The next bytes may be asked for.
-    pub(crate) fn go_on(&mut self, fetch: &mut Fetch, until: u32) {
-        fetch.staged_up_to(until, self.context.now());
-        self.ask_parts(fetch);
+    /// So much of it is staged: the next bytes may be asked for.
+    pub fn go_on(&mut self, known: Known, until: u32, out: &mut Vec<BulkOutput>) {
+        self.staged_up_to(until, known.now());
+        self.ask_parts(known, out);
     }
 
     /// True if these were the next bytes, which are staged as this parcel's if they are to be. A payload with a wrong
     /// digest is fetched anew.
-    pub(crate) fn take_part(
+    pub fn take_part(
         &mut self,
-        fetch: &mut Fetch,
+        known: Known,
         parcel: ParcelId,
-        offset: u32,
-        bytes: Bytes,
+        (offset, bytes): (u32, Bytes),
+        out: &mut Vec<BulkOutput>,
     ) -> bool {
-        if !fetch.take(offset, &bytes) {
+        if !self.take(offset, &bytes) {
             return false;
         }
-        fetch.progress_at = self.context.now();
-        if fetch.is_damaged() {
-            fetch.begin_anew();
+        self.progress_at = known.now();
+        if self.is_damaged() {
+            self.begin_anew();
         }
-        self.ask_parts(fetch);
-        if fetch.stages {
-            self.out.push(Action::Stage {
+        self.ask_parts(known, out);
+        if self.stages {
+            out.push(BulkOutput::Stage {
                 parcel,
                 offset,
                 bytes,
@@ -188,12 +166,12 @@ impl Group {
         true
     }
 
-    pub(crate) fn ask_again(&mut self, fetch: &mut Fetch) {
-        fetch.progress_at = self.context.now();
+    pub fn ask_again(&mut self, known: Known, out: &mut Vec<BulkOutput>) {
+        self.progress_at = known.now();
         if !planted(Mutant::LostPartNotAskedAgain) {
-            fetch.asked = fetch.received();
+            self.asked = self.received();
         }
-        self.ask_parts(fetch);
+        self.ask_parts(known, out);
     }
 }
 

@@ -2,16 +2,20 @@
 //! connection carries everything else beside them (rule 8). What has been ordered already is fetched from the
 //! sequencer's log (logged); what others fetch from here: serving.
 
+mod logged;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use bytes::Bytes;
 
-use crate::event::Action;
+use crate::bulk::BulkOutput;
 use crate::fetch::Fetch;
-use crate::group::Group;
 use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
+use crate::known::Known;
 use crate::message::{Message, Parcel, Source};
+
+pub(crate) use logged::{PARCEL_NUMBER_MAX, Wanted};
 
 /// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
 /// comes around it, it fits into a record of the log (asserted in the engine).
@@ -29,11 +33,12 @@ pub(crate) struct Fetching {
     /// Complete ones wait for their submission.
     parcels: BTreeMap<ParcelId, Fetch>,
     /// The payloads of the first order records without one, from a log.
-    pub logged: BTreeMap<Position, Fetch>,
+    logged: BTreeMap<Position, Fetch>,
 }
 
 impl Fetching {
-    fn len_of_all(&self) -> u64 {
+    /// Bytes of all, the missing ones included.
+    pub fn len_of_all(&self) -> u64 {
         let lengths = self
             .parcels
             .values()
@@ -56,203 +61,309 @@ impl Fetching {
                 .is_some_and(|(number, _)| *number == id.number)
         })
     }
-}
 
-impl Group {
-    pub(crate) fn is_large(&self, len: usize) -> bool {
-        len > self.context.config().large_bytes
-    }
-
-    fn forget_parcels(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) {
-        let out = &mut self.out;
-        self.fetching.parcels.retain(|id, fetch| {
+    fn forget(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) -> Vec<BulkOutput> {
+        let mut out = Vec::new();
+        self.parcels.retain(|id, fetch| {
             let gone = which(*id, fetch);
             if gone {
-                out.push(Action::Unstage { parcel: *id });
+                out.push(BulkOutput::Unstage(*id));
             }
             !gone
         });
+        out
     }
 
-    /// A configuration is committed: nobody else submits anything any more.
-    pub(crate) fn forget_parcels_beside(&mut self, members: Vec<Incarnation>) {
-        self.forget_parcels(|id, _| !members.contains(&id.origin));
-        let fetched = self.counters.parcels + self.counters.logged > 0;
-        if fetched || self.spreading.has_spread() {
-            self.out.push(Action::KeepStaged { origins: members });
-        }
+    /// Nobody else submits anything any more.
+    pub fn keep_origins(&mut self, members: &[Incarnation]) -> Vec<BulkOutput> {
+        self.forget(|id, _| !members.contains(&id.origin))
     }
 
     /// Everything of an origin up to this number is in the log.
-    pub(crate) fn forget_parcels_upto(&mut self, id: SubmissionId) {
-        if self.fetching.parcels.is_empty() {
-            return;
+    pub fn ordered(&mut self, id: SubmissionId) -> Vec<BulkOutput> {
+        if self.parcels.is_empty() {
+            return Vec::new();
         }
-        self.forget_parcels(|parcel, fetch| {
+        self.forget(|parcel, fetch| {
             let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
             parcel.origin == id.incarnation && submitted.is_some_and(|number| number <= id.number)
-        });
+        })
     }
 
-    /// A member offers a parcel, and says which of its older ones are not wanted any more.
-    pub(crate) fn offered(&mut self, from: Incarnation, oldest: u64, parcel: Option<Parcel>) {
-        if self.log.latest().member(from).is_none() {
-            return;
+    /// A member offers a parcel, and says which of its older ones are not wanted any more. `of_origin`: bytes of its
+    /// submissions that wait to be ordered.
+    pub fn offered(
+        &mut self,
+        known: Known,
+        from: Incarnation,
+        oldest: u64,
+        (parcel, of_origin): (Option<Parcel>, usize),
+    ) -> Vec<BulkOutput> {
+        if known.log.latest().member(from).is_none() {
+            return Vec::new();
         }
-        self.forget_parcels(|id, fetch| {
+        let mut out = self.forget(|id, fetch| {
             id.origin == from && id.number < oldest && fetch.submitted.is_none()
         });
-        let Some(parcel) = parcel else { return };
-        let known = self.fetching.parcels.get(&parcel.id(from));
-        if known.is_some_and(Fetch::is_complete) {
+        let Some(parcel) = parcel else { return out };
+        let fetch = self.parcels.get(&parcel.id(from));
+        if fetch.is_some_and(Fetch::is_complete) {
             let parcel = parcel.number;
-            self.send(from, Message::Held { parcel });
-        } else if known.is_none() && self.has_room(from, &parcel) {
-            self.begin_fetch(from, parcel, None);
+            out.push(BulkOutput::Send(vec![from], Message::Held { parcel }));
+        } else if fetch.is_none() && self.has_room(known, from, &parcel, of_origin) {
+            self.begin(known, from, parcel, None, &mut out);
         }
+        out
     }
 
     /// Memory is bounded; the first of all origins is never kept waiting, or all might wait for each
     /// other. Whoever finds no room offers again. What an origin has submitted and is not ordered counts, too, or an origin
     /// could submit one parcel after the other and leave out the first.
-    fn has_room(&self, from: Incarnation, parcel: &Parcel) -> bool {
-        let pending = self.submissions.bytes_of(from) + parcel.len as usize;
-        if pending > self.context.config().thresholds.pending_bytes {
-            return self.submissions.bytes_of(from) == 0;
+    fn has_room(&self, known: Known, from: Incarnation, parcel: &Parcel, of_origin: usize) -> bool {
+        let config = known.context.config();
+        if of_origin + parcel.len as usize > config.thresholds.pending_bytes {
+            return of_origin == 0;
         }
-        let parcels = &self.fetching.parcels;
-        let of_origin = self.fetching.of_origin(from);
-        let all = self.fetching.len_of_all() + u64::from(parcel.len);
-        let first = parcels.keys().all(|id| id.origin > from);
-        of_origin.count() < PARCELS_MAX && (first || all <= self.context.config().parcels_bytes)
+        let all = self.len_of_all() + u64::from(parcel.len);
+        let first = self.parcels.keys().all(|id| id.origin > from);
+        self.of_origin(from).count() < PARCELS_MAX && (first || all <= config.parcels_bytes)
     }
 
-    fn begin_fetch(&mut self, from: Incarnation, parcel: Parcel, submitted: Option<(u64, Bytes)>) {
+    fn begin(
+        &mut self,
+        known: Known,
+        from: Incarnation,
+        parcel: Parcel,
+        submitted: Option<(u64, Bytes)>,
+        out: &mut Vec<BulkOutput>,
+    ) {
         let source = Source::Offered {
             parcel: parcel.number,
         };
-        let mut fetch = self.new_fetch(source, from, parcel);
+        let mut fetch = Fetch::new(known, source, from, parcel);
         fetch.submitted = submitted;
-        self.ask_parts(&mut fetch);
+        fetch.ask_parts(known, out);
         let id = parcel.id(from);
-        if self.fetching.parcels.insert(id, fetch).is_some() {
+        if self.parcels.insert(id, fetch).is_some() {
             // Its origin has given the number to another: what is staged is not this one's.
-            self.out.push(Action::Unstage { parcel: id });
+            out.push(BulkOutput::Unstage(id));
         }
     }
 
-    pub(crate) fn offered_part(
+    /// A piece of a parcel, from its origin.
+    pub fn offered_part(
         &mut self,
+        known: Known,
         from: Incarnation,
         parcel: u64,
-        offset: u32,
-        bytes: Bytes,
-    ) {
+        (offset, bytes): (u32, Bytes),
+    ) -> Vec<BulkOutput> {
         let id = ParcelId {
             origin: from,
             number: parcel,
         };
-        let mut fetch = match self.fetching.parcels.entry(id) {
+        let mut fetch = match self.parcels.entry(id) {
             Entry::Occupied(found) if !found.get().is_received() => found.remove(),
-            _ => return, // all is here, or nothing of it is wanted
+            _ => return Vec::new(), // all is here, or nothing of it is wanted
         };
         // Its origin has it no more: if it was submitted, whoever has ordered it has.
         if bytes.is_empty() {
-            self.out.push(Action::Unstage { parcel: id });
-            return;
+            return vec![BulkOutput::Unstage(id)];
         }
-        if self.take_part(&mut fetch, id, offset, bytes) {
-            self.put_offered(id, fetch);
+        let mut out = Vec::new();
+        if fetch.take_part(known, id, (offset, bytes), &mut out) {
+            self.put_offered(id, fetch, &mut out);
         } else {
-            self.fetching.parcels.insert(id, fetch);
+            self.parcels.insert(id, fetch);
         }
+        out
+    }
+
+    /// A piece of a parcel was staged.
+    pub fn offered_staged(&mut self, known: Known, id: ParcelId, until: u32) -> Vec<BulkOutput> {
+        let mut fetch = match self.parcels.entry(id) {
+            Entry::Occupied(found) if !found.get().is_complete() => found.remove(),
+            _ => return Vec::new(),
+        };
+        let mut out = Vec::new();
+        fetch.go_on(known, until, &mut out);
+        self.put_offered(id, fetch, &mut out);
+        out
     }
 
     /// A piece more of a parcel is here, or staged.
-    fn put_offered(&mut self, id: ParcelId, fetch: Fetch) {
+    fn put_offered(&mut self, id: ParcelId, fetch: Fetch, out: &mut Vec<BulkOutput>) {
         if fetch.is_complete() {
-            self.counters.parcels += 1;
+            out.push(BulkOutput::Fetched);
             let parcel = id.number;
-            self.send(id.origin, Message::Held { parcel });
+            out.push(BulkOutput::Send(vec![id.origin], Message::Held { parcel }));
         }
-        self.fetching.parcels.insert(id, fetch);
-        self.finish_submitted(id);
+        self.parcels.insert(id, fetch);
+        self.finish_submitted(id, out);
     }
 
-    pub(crate) fn offered_staged(&mut self, id: ParcelId, until: u32) {
-        let mut fetch = match self.fetching.parcels.entry(id) {
-            Entry::Occupied(found) if !found.get().is_complete() => found.remove(),
-            _ => return,
-        };
-        self.go_on(&mut fetch, until);
-        self.put_offered(id, fetch);
-    }
-
-    /// The origin submits a parcel of its own.
-    pub(crate) fn take_parcel(
+    /// The origin submits a parcel of its own. `is_next`: nothing else of it is ordered before that.
+    pub fn submitted(
         &mut self,
-        from: Incarnation,
-        number: u64,
-        parcel: Parcel,
-        head: Bytes,
-    ) {
-        let id = SubmissionId {
-            incarnation: from,
-            number,
-        };
-        let known = self.submissions.payload(self.me(), id).is_some();
-        if !self.is_expected(from, number) || self.tail_number(from) >= number || known {
-            return;
-        }
-        let parcel_id = parcel.id(from);
+        known: Known,
+        submission: SubmissionId,
+        (parcel, head): (Parcel, Bytes),
+        (is_next, of_origin): (bool, usize),
+    ) -> Vec<BulkOutput> {
+        let (from, number) = (submission.incarnation, submission.number);
+        let id = parcel.id(from);
         // A submission has one parcel, or a peer could name one after the other for the number that is never kept waiting.
-        self.forget_parcels(|known, fetch| {
+        let mut out = self.forget(|other, fetch| {
             let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
-            known.origin == from && known != parcel_id && submitted == Some(number)
+            other.origin == from && other != id && submitted == Some(number)
         });
-        // What is next in its order is never kept waiting; the others are submitted again.
-        let may_begin = self.is_next_of(from, number) || self.has_room(from, &parcel);
-        match self.fetching.parcels.get_mut(&parcel_id) {
+        let may_begin = is_next || self.has_room(known, from, &parcel, of_origin);
+        match self.parcels.get_mut(&id) {
             Some(fetch) if fetch.parcel == parcel => {
                 fetch.submitted.get_or_insert((number, head));
             }
-            _ if may_begin => self.begin_fetch(from, parcel, Some((number, head))),
-            _ => return,
+            _ if may_begin => self.begin(known, from, parcel, Some((number, head)), &mut out),
+            _ => return out,
         }
-        self.finish_submitted(parcel_id);
+        self.finish_submitted(id, &mut out);
+        out
     }
 
     /// A parcel that is both complete and submitted is a submission like any other.
-    fn finish_submitted(&mut self, id: ParcelId) {
+    fn finish_submitted(&mut self, id: ParcelId, out: &mut Vec<BulkOutput>) {
         let ready = |fetch: &Fetch| fetch.is_complete() && fetch.submitted.is_some();
-        if !self.fetching.parcels.get(&id).is_some_and(ready) {
+        if !self.parcels.get(&id).is_some_and(ready) {
             return;
         }
-        let Some(fetch) = self.fetching.parcels.remove(&id) else {
+        let Some(fetch) = self.parcels.remove(&id) else {
             return;
         };
         if let Some((number, head)) = fetch.submitted {
-            let submission = SubmissionId {
-                incarnation: id.origin,
-                number,
-            };
-            let payload = self.fill_in(fetch.parcel, fetch.bytes.freeze(), submission, &head);
-            self.submissions.keep(id.origin, number, Some(payload));
+            let (payload, digest) = fetch.parcel.filled_in(fetch.bytes.freeze(), &head);
+            let incarnation = id.origin;
+            out.push(BulkOutput::Ready {
+                parcel: id,
+                id: SubmissionId {
+                    incarnation,
+                    number,
+                },
+                head: fetch.parcel.head,
+                digest,
+                payload,
+            });
         }
     }
 
     /// With every heartbeat: asks again for what does not come.
-    pub(crate) fn fetch_again(&mut self) {
-        let now = self.context.now();
-        let mut parcels = std::mem::take(&mut self.fetching.parcels);
-        for fetch in parcels.values_mut().filter(|f| f.is_stuck(now)) {
-            self.ask_again(fetch);
+    pub fn ask_again(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
+        let (now, mut out) = (known.now(), Vec::new());
+        for fetch in self.parcels.values_mut().filter(|f| f.is_stuck(now)) {
+            fetch.ask_again(known, &mut out);
         }
-        self.fetching.parcels = parcels;
+        for fetch in self.logged.values_mut().filter(|f| f.is_stuck(now)) {
+            fetch.from = leader.unwrap_or(fetch.from);
+            fetch.ask_again(known, &mut out);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::configuration::{Configuration, Member};
+    use crate::context::Context;
+    use crate::ids::{ReplicaId, Uuid};
+    use crate::log::Log;
+    use crate::peers::Peers;
+
+    fn member(n: u8) -> Member {
+        Member {
+            replica: ReplicaId(Uuid([n; 16])),
+            incarnation: Incarnation(Uuid([n; 16])),
+            weight: 1,
+            ..Member::default()
+        }
     }
 
-    /// Bytes of others' payloads that wait to be submitted, or are on their way, the missing ones included.
-    pub fn parcels_len(&self) -> u64 {
-        self.fetching.len_of_all()
+    #[test]
+    fn a_parcel_that_is_complete_and_submitted_is_a_payload() {
+        let mut log = Log::default();
+        let configuration = Configuration {
+            members: vec![member(1), member(2)],
+            ..Configuration::default()
+        };
+        log.found(Uuid([9; 16]), Vec::new(), configuration);
+        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let origin = member(2).incarnation;
+        let parcel = Parcel {
+            number: 1,
+            len: 4,
+            head: 2,
+            digest: crc32c::crc32c(b"cd"),
+        };
+        let mut fetching = Fetching::default();
+        let stranger = member(3).incarnation;
+        assert_eq!(fetching.offered(known, stranger, 1, (Some(parcel), 0)), []);
+        let source = Source::Offered { parcel: 1 };
+        let (offset, len) = (0, 4);
+        let fetch = Message::Fetch {
+            source,
+            offset,
+            len,
+        };
+        let asked = fetching.offered(known, origin, 1, (Some(parcel), 0));
+        assert_eq!(asked, [BulkOutput::Send(vec![origin], fetch)]);
+        let bytes = Bytes::from_static(b"..cd");
+        let held = BulkOutput::Send(vec![origin], Message::Held { parcel: 1 });
+        let outputs = fetching.offered_part(known, origin, 1, (0, bytes));
+        assert_eq!(outputs, [BulkOutput::Fetched, held]);
+        let id = SubmissionId {
+            incarnation: origin,
+            number: 1,
+        };
+        let head = Bytes::from_static(b"ab");
+        let outputs = fetching.submitted(known, id, (parcel, head), (true, 0));
+        let payload = Bytes::from_static(b"abcd");
+        let ready = BulkOutput::Ready {
+            parcel: parcel.id(origin),
+            id,
+            head: 2,
+            digest: crc32c::crc32c(b"abcd"),
+            payload,
+        };
+        assert_eq!(outputs, [ready]);
+        assert_eq!(fetching.len_of_all(), 0);
+    }
+
+    #[test]
+    fn what_is_in_the_log_is_not_fetched_any_more() {
+        let (mut fetching, log) = (Fetching::default(), Log::default());
+        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let id = SubmissionId {
+            incarnation: member(2).incarnation,
+            number: 7,
+        };
+        let parcel = Parcel {
+            number: 1,
+            len: 4,
+            ..Parcel::default()
+        };
+        fetching.submitted(known, id, (parcel, Bytes::new()), (true, 0));
+        let before = SubmissionId { number: 6, ..id };
+        assert_eq!(fetching.ordered(before), []);
+        let unstaged = BulkOutput::Unstage(parcel.id(id.incarnation));
+        assert_eq!(fetching.ordered(id), [unstaged]);
     }
 }

@@ -18,6 +18,7 @@
 mod acks;
 mod blank;
 mod branches;
+mod bulk;
 mod checkpoint;
 mod codec;
 mod commit;
@@ -53,7 +54,6 @@ mod leaving;
 mod limits;
 mod log;
 mod log_reader;
-mod logged;
 mod majority;
 mod matching;
 mod membership;

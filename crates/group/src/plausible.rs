@@ -4,11 +4,11 @@
 use crate::branches::OVERRIDES_MAX;
 use crate::entry::Body;
 use crate::event::Action;
+use crate::fetching::PARCEL_NUMBER_MAX;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, SubmissionId};
 use crate::limits::{Counting, MEMBERS_MAX, NUMBER_STEP_MAX};
-use crate::logged::PARCEL_NUMBER_MAX;
 use crate::message::{Append, Message, Parcel, Promise, Source, Status, Summary, WireBody};
 use crate::tail::SUMMARY_RUNS_MAX;
 

@@ -1,5 +1,8 @@
 //! Large payloads of this member, until the others have them: ordered before that, one would hold up
 //! everything behind it (rule 8). One is offered at a time; the others fetch it at their own pace.
+//!
+//! Comes in: payloads, and word of members that hold one. Goes out: offers, and that a payload may be submitted. Holds: a
+//! majority and the leader hold it then, or the majority is lost.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -7,10 +10,10 @@ use bytes::Bytes;
 use crc32c::{crc32c, crc32c_combine};
 use trireme_mutants::{Mutant, planted};
 
+use crate::bulk::BulkOutput;
 use crate::configuration::{Configuration, Member};
-use crate::event::Action;
-use crate::group::{Group, Role};
-use crate::ids::{Incarnation, ParcelId, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, ParcelId, TimeMs};
+use crate::known::Known;
 use crate::message::{Message, Parcel};
 
 /// An offer is repeated after this time to those who have not fetched everything.
@@ -40,53 +43,32 @@ pub(crate) struct Spreading {
 }
 
 impl Spreading {
-    pub fn payload(&self, parcel: u64) -> Option<&Bytes> {
+    pub(crate) fn payload(&self, parcel: u64) -> Option<&Bytes> {
         let spread = self.queue.iter().find(|s| s.parcel.number == parcel)?;
         Some(&spread.payload)
     }
 
     /// True if there ever was one.
-    pub fn has_spread(&self) -> bool {
+    pub(crate) fn has_spread(&self) -> bool {
         self.last_number > 0
     }
 
-    /// Forgets all; gives their numbers, and whether they may be submitted already.
-    fn give_up(&mut self) -> Vec<(u64, bool)> {
-        let queue = std::mem::take(&mut self.queue).into_iter();
-        queue
-            .map(|spread| (spread.parcel.number, spread.told))
-            .collect()
-    }
-
-    fn take(&mut self, number: u64) -> Option<Spread> {
-        let index = (self.queue.iter()).position(|s| s.parcel.number == number)?;
-        self.queue.remove(index)
-    }
-}
-
-impl Group {
-    /// Hands in a large payload, which the others are to hold before it is submitted: this member's
-    /// parcel `number` (ascending). Its first `head` bytes come with the submission; `digest` is the
-    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
-    /// lost; then it is forgotten, and its submission fails.
-    pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
-        self.context.advance(now);
+    /// A payload is handed in; not primary, it may be submitted at once, which fails.
+    pub(crate) fn spread(
+        &mut self,
+        parcel: Parcel,
+        payload: Bytes,
+        is_primary: bool,
+    ) -> Vec<BulkOutput> {
         assert!(
-            number > self.spreading.last_number,
+            parcel.number > self.last_number,
             "parcels are numbered in ascending order"
         );
-        self.spreading.last_number = number;
-        if !self.component.is_primary() {
-            self.out.push(Action::Spread { parcel: number });
-            return;
+        self.last_number = parcel.number;
+        if !is_primary {
+            return vec![BulkOutput::MaySubmit(parcel.number)];
         }
-        let parcel = Parcel {
-            number,
-            len: u32::try_from(payload.len()).expect("wsrep bounds a write-set at 2 GiB"),
-            head,
-            digest,
-        };
-        self.spreading.queue.push_back(Spread {
+        self.queue.push_back(Spread {
             parcel,
             payload,
             held_by: BTreeSet::new(),
@@ -95,197 +77,171 @@ impl Group {
             kept: 0,
             told: false,
         });
+        Vec::new()
     }
 
     /// A parcel is not to be submitted any more.
-    pub fn recall(&mut self, number: u64) {
-        if self.spreading.take(number).is_some() {
-            self.unstage_own(number);
-            self.offer_to(self.known().others());
+    pub(crate) fn recall(&mut self, known: Known, number: u64) -> Vec<BulkOutput> {
+        match self.take(number) {
+            Some(_) => vec![
+                BulkOutput::Unstage(parcel_id(known.me(), number)),
+                self.offer_to(known.others()),
+            ],
+            None => Vec::new(),
         }
     }
 
-    /// Submits a parcel as this member's submission `number` (see [`Group::submit`]). `head` is what
-    /// was missing of it.
-    pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
-        let Some(Spread {
-            parcel,
-            payload,
-            staged,
-            ..
-        }) = self.spreading.take(parcel)
-        else {
-            // Forgotten with the majority.
-            return self.submit_own(now, number, None, None);
-        };
-        if staged < parcel.len {
-            self.unstage_own(parcel.number);
-        }
-        let id = SubmissionId {
-            incarnation: self.me(),
-            number,
-        };
-        let payload = self.fill_in(parcel, payload, id, &head);
-        self.submit_own(now, number, Some(payload), Some((parcel, head)));
-    }
-
-    /// A parcel becomes the payload of this submission, with the bytes that were missing at its begin.
-    pub(crate) fn fill_in(
+    /// A parcel is submitted: what it is, unless it was forgotten with the majority.
+    pub(crate) fn submit(
         &mut self,
-        parcel: Parcel,
-        payload: Bytes,
-        id: SubmissionId,
-        head: &[u8],
-    ) -> Bytes {
-        let rest = payload.len() - head.len();
-        let digest = crc32c_combine(crc32c(head), parcel.digest, rest);
-        self.submissions.note_digest(id, digest);
-        self.out.push(Action::Staged {
-            parcel: parcel.id(id.incarnation),
-            id,
-            head: parcel.head,
-            digest,
-        });
-        with_head(payload, head)
-    }
-
-    fn own_parcel_id(&self, number: u64) -> ParcelId {
-        ParcelId {
-            origin: self.me(),
-            number,
-        }
-    }
-
-    fn unstage_own(&mut self, number: u64) {
-        let parcel = self.own_parcel_id(number);
-        self.out.push(Action::Unstage { parcel });
+        me: Incarnation,
+        number: u64,
+    ) -> (Option<(Parcel, Bytes)>, Vec<BulkOutput>) {
+        let Some(spread) = self.take(number) else {
+            return (None, Vec::new());
+        };
+        let outputs = match spread.staged < spread.parcel.len {
+            true => vec![BulkOutput::Unstage(parcel_id(me, number))],
+            false => Vec::new(),
+        };
+        (Some((spread.parcel, spread.payload)), outputs)
     }
 
     /// The majority is lost. The others are told: what they hold of it would take up their room until
     /// the next offer, and keep other origins waiting (seed 16021361).
-    pub(crate) fn give_up_spreading(&mut self) {
-        let given_up = self.spreading.give_up();
+    pub(crate) fn give_up(&mut self, known: Known) -> Vec<BulkOutput> {
+        let given_up = std::mem::take(&mut self.queue);
+        let mut outputs = Vec::new();
         if !given_up.is_empty() {
-            self.offer_to(self.known().others());
+            outputs.push(self.offer_to(known.others()));
         }
-        for (parcel, told) in given_up {
-            self.unstage_own(parcel);
-            if !told {
-                self.out.push(Action::Spread { parcel });
+        for spread in given_up {
+            let number = spread.parcel.number;
+            outputs.push(BulkOutput::Unstage(parcel_id(known.me(), number)));
+            if !spread.told {
+                outputs.push(BulkOutput::MaySubmit(number));
             }
         }
+        outputs
     }
 
     /// Gives the log a piece of an own parcel when it is fetched for the first time: a piece at a time.
-    pub(crate) fn stage_own(&mut self, number: u64, offset: u32, len: u32) {
-        let mut queue = self.spreading.queue.iter_mut();
+    pub(crate) fn stage(
+        &mut self,
+        known: Known,
+        number: u64,
+        offset: u32,
+        len: u32,
+    ) -> Option<BulkOutput> {
+        let mut queue = self.queue.iter_mut();
         let spread = queue.find(|spread| spread.parcel.number == number);
-        let least = self.context.config().staged_bytes;
+        let least = known.context.config().staged_bytes;
         let is_next =
             |s: &&mut Spread| s.parcel.len >= least && s.staged == offset && s.kept != u32::MAX;
-        let Some(spread) = spread.filter(is_next) else {
-            return;
-        };
+        let spread = spread.filter(is_next)?;
         let until = offset.saturating_add(len).min(spread.parcel.len);
         spread.staged = until;
-        let bytes = spread.payload.slice(offset as usize..until as usize);
-        let parcel = self.own_parcel_id(number);
-        self.out.push(Action::Stage {
-            parcel,
+        Some(BulkOutput::Stage {
+            parcel: parcel_id(known.me(), number),
             offset,
-            bytes,
-        });
+            bytes: spread.payload.slice(offset as usize..until as usize),
+        })
     }
 
-    pub(crate) fn own_staged(&mut self, number: u64, until: u32) {
-        let mut queue = self.spreading.queue.iter_mut();
+    /// So much of it is written.
+    pub(crate) fn staged(&mut self, number: u64, until: u32) {
+        let mut queue = self.queue.iter_mut();
         if let Some(spread) = queue.find(|spread| spread.parcel.number == number) {
             spread.kept = spread.kept.max(until);
         }
     }
 
     /// Says what may be submitted, and offers the next.
-    pub(crate) fn pursue_spreading(&mut self) {
-        loop {
-            let waiting = (self.spreading.queue.iter()).position(|spread| !spread.told);
-            let Some(index) = waiting else {
-                return;
-            };
-            let spread = &self.spreading.queue[index];
+    pub(crate) fn pursue(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
+        let mut outputs = Vec::new();
+        while let Some(spread) = self.queue.iter_mut().find(|spread| !spread.told) {
             // What is not written yet would have to be when it is appended, at once.
             let is_written = spread.kept >= spread.staged;
-            let is_held = self.is_held(&spread.held_by) && is_written;
+            let is_held = is_held(known, leader, &spread.held_by) && is_written;
             if is_held || planted(Mutant::LargeNotAwaited) {
-                let spread = &mut self.spreading.queue[index];
                 spread.told = true;
-                let parcel = spread.parcel.number;
-                self.out.push(Action::Spread { parcel });
+                outputs.push(BulkOutput::MaySubmit(spread.parcel.number));
                 continue;
             }
             if spread.offered_at.is_none() {
-                self.spreading.queue[index].offered_at = Some(self.context.now());
-                self.offer_to(self.known().others());
+                spread.offered_at = Some(known.now());
+                outputs.push(self.offer_to(known.others()));
             }
-            return;
+            break;
         }
+        outputs
     }
 
-    /// More than half of the votes, and the sequencer, who would have to wait for it.
-    fn is_held(&self, held_by: &BTreeSet<Incarnation>) -> bool {
-        let me = self.me();
-        let holds = |m: &Member| m.incarnation == me || held_by.contains(&m.incarnation);
-        let is_majority = |configuration: &Configuration| {
-            configuration.is_majority(configuration.weight_of(holds))
-        };
-        let sequencer = match self.role {
-            Role::Sequencer(_) => true,
-            _ => (self.sequencer_in_office()).is_some_and(|office| held_by.contains(&office)),
-        };
-        sequencer && self.log.in_every_configuration(is_majority)
-    }
-
-    /// Called by the tick: offers and what came of them may be lost.
-    pub(crate) fn offer_again(&mut self) {
-        let now = self.context.now();
+    /// With every heartbeat: offers and what came of them may be lost.
+    pub(crate) fn offer_again(&mut self, known: Known) -> Vec<BulkOutput> {
+        let now = known.now();
         let due =
             |s: &&mut Spread| !s.told && s.offered_at.is_some_and(|at| now >= at + OFFER_AGAIN_MS);
-        let Some(spread) = self.spreading.queue.iter_mut().find(due) else {
-            return;
+        let Some(spread) = self.queue.iter_mut().find(due) else {
+            return Vec::new();
         };
         spread.offered_at = Some(now);
-        let held_by = spread.held_by.clone();
-        let others = self.known().others().into_iter();
-        self.offer_to(others.filter(|m| !held_by.contains(m)).collect());
+        let mut to = known.others();
+        to.retain(|member| !spread.held_by.contains(member));
+        vec![self.offer_to(to)]
     }
 
     /// A connection is new, or lost something.
-    pub(crate) fn offer_anew(&mut self, peer: Incarnation) {
-        if self.spreading.last_number > 0 && self.log.latest().member(peer).is_some() {
-            self.offer_to(vec![peer]);
-        }
-    }
-
-    fn offer_to(&mut self, to: Vec<Incarnation>) {
-        let queue = &self.spreading.queue;
-        let oldest = queue.front().map(|spread| spread.parcel.number);
-        let offered = queue
-            .iter()
-            .find(|s| s.offered_at.is_some() && !s.told)
-            .map(|s| s.parcel);
-        let message = Message::Offer {
-            oldest: oldest.unwrap_or(self.spreading.last_number + 1),
-            parcel: offered,
-        };
-        self.send_all(to, message);
+    pub(crate) fn offer_anew(&self, known: Known, peer: Incarnation) -> Option<BulkOutput> {
+        let is_member = known.log.latest().member(peer).is_some();
+        (self.has_spread() && is_member).then(|| self.offer_to(vec![peer]))
     }
 
     /// A member has all of a parcel.
     pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
-        let mut queue = self.spreading.queue.iter_mut();
+        let mut queue = self.queue.iter_mut();
         if let Some(spread) = queue.find(|spread| spread.parcel.number == parcel) {
             spread.held_by.insert(from);
         }
     }
+
+    fn offer_to(&self, to: Vec<Incarnation>) -> BulkOutput {
+        let oldest = self.queue.front().map(|spread| spread.parcel.number);
+        let mut queue = self.queue.iter();
+        let offered = queue.find(|s| s.offered_at.is_some() && !s.told);
+        let message = Message::Offer {
+            oldest: oldest.unwrap_or(self.last_number + 1),
+            parcel: offered.map(|s| s.parcel),
+        };
+        BulkOutput::Send(to, message)
+    }
+
+    fn take(&mut self, number: u64) -> Option<Spread> {
+        let index = (self.queue.iter()).position(|s| s.parcel.number == number)?;
+        self.queue.remove(index)
+    }
+}
+
+impl Parcel {
+    /// The payload of a submission: with the bytes that were missing at its begin. And its digest.
+    pub(crate) fn filled_in(&self, payload: Bytes, head: &[u8]) -> (Bytes, u32) {
+        let rest = payload.len() - head.len();
+        let digest = crc32c_combine(crc32c(head), self.digest, rest);
+        (with_head(payload, head), digest)
+    }
+}
+
+fn parcel_id(origin: Incarnation, number: u64) -> ParcelId {
+    ParcelId { origin, number }
+}
+
+/// More than half of the votes, and the leader, who would have to wait for it.
+fn is_held(known: Known, leader: Option<Incarnation>, held_by: &BTreeSet<Incarnation>) -> bool {
+    let holds = |member| member == known.me() || held_by.contains(&member);
+    let counts = |m: &Member| holds(m.incarnation);
+    let is_majority =
+        |configuration: &Configuration| configuration.is_majority(configuration.weight_of(counts));
+    leader.is_some_and(holds) && known.log.in_every_configuration(is_majority)
 }
 
 /// The payload with its first bytes. Copies it only if a part of it is still about to be sent.
@@ -295,4 +251,83 @@ fn with_head(payload: Bytes, head: &[u8]) -> Bytes {
         .unwrap_or_else(|shared| shared[..].into());
     bytes[..head.len()].copy_from_slice(head);
     bytes.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::context::Context;
+    use crate::ids::{ReplicaId, Uuid};
+    use crate::log::Log;
+    use crate::peers::Peers;
+
+    fn member(n: u8) -> Member {
+        Member {
+            replica: ReplicaId(Uuid([n; 16])),
+            incarnation: Incarnation(Uuid([n; 16])),
+            weight: 1,
+            ..Member::default()
+        }
+    }
+
+    #[test]
+    fn it_may_be_submitted_when_a_majority_and_the_leader_hold_it() {
+        let mut log = Log::default();
+        let configuration = Configuration {
+            members: (1..=3).map(member).collect(),
+            ..Configuration::default()
+        };
+        log.found(Uuid([9; 16]), Vec::new(), configuration);
+        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
+        let known = Known {
+            context: &context,
+            log: &log,
+            peers: &peers,
+        };
+        let [second, third] = [2, 3].map(|n| member(n).incarnation);
+        let mut spreading = Spreading::default();
+        let parcel = Parcel {
+            number: 1,
+            len: 3,
+            ..Parcel::default()
+        };
+        let payload = Bytes::from_static(b"abc");
+        assert_eq!(spreading.spread(parcel, payload, true), []);
+        let (oldest, parcel) = (1, Some(parcel));
+        let offer = Message::Offer { oldest, parcel };
+        let offered = BulkOutput::Send(vec![second, third], offer);
+        assert_eq!(spreading.pursue(known, Some(second)), [offered]);
+        spreading.held(third, 1);
+        assert_eq!(spreading.pursue(known, Some(second)), [], "not the leader");
+        spreading.held(second, 1);
+        let outputs = spreading.pursue(known, Some(second));
+        assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
+    }
+
+    #[test]
+    fn without_a_majority_it_may_be_submitted_at_once() {
+        let mut spreading = Spreading::default();
+        let number = 1;
+        let parcel = Parcel {
+            number,
+            ..Parcel::default()
+        };
+        let outputs = spreading.spread(parcel, Bytes::new(), false);
+        assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
+        let me = Incarnation::default();
+        assert_eq!(spreading.submit(me, 1), (None, Vec::new()));
+    }
+
+    #[test]
+    fn a_head_takes_its_place_and_counts_in_the_digest() {
+        let parcel = Parcel {
+            number: 1,
+            len: 4,
+            head: 2,
+            digest: crc32c(b"cd"),
+        };
+        let (payload, digest) = parcel.filled_in(Bytes::from_static(b"..cd"), b"ab");
+        assert_eq!((&payload[..], digest), (&b"abcd"[..], crc32c(b"abcd")));
+    }
 }

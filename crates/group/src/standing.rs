@@ -141,7 +141,6 @@ impl Group {
             self.resend_overdue();
             self.offer_again();
             self.fetch_again();
-            self.fetch_logged_again();
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();

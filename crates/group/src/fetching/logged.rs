@@ -1,0 +1,228 @@
+//! Large payloads that were ordered before they came in from their origin: fetched from the sequencer's log.
+
+use std::collections::btree_map::Entry;
+
+use bytes::Bytes;
+
+use crate::bulk::BulkOutput;
+use crate::fetch::{Fetch, PATIENCE_MS};
+use crate::fetching::Fetching;
+use crate::group::Group;
+use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
+use crate::incoming::Incoming;
+use crate::known::Known;
+use crate::matching::HOLE_PATIENCE_MS;
+use crate::message::{Parcel, Source, WireBody, WireEntry};
+use crate::submissions::Submissions;
+
+/// Numbers of parcels above this are not believed: payloads out of a log are staged under them.
+pub(crate) const PARCEL_NUMBER_MAX: u64 = u64::MAX >> 1;
+
+/// The name under which such a payload is staged.
+fn staged_as(id: SubmissionId) -> ParcelId {
+    ParcelId {
+        origin: id.incarnation,
+        number: !PARCEL_NUMBER_MAX | id.number,
+    }
+}
+
+/// What the own log lacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub incoming: &'a Incoming,
+    /// Since when the first of them misses its payload.
+    pub hole_since: Option<TimeMs>,
+    pub submissions: &'a Submissions,
+    /// Where it is fetched from.
+    pub leader: Option<Incarnation>,
+}
+
+impl Group {
+    /// True if the first order record waits for a large payload, which is not fed but fetched.
+    pub(crate) fn awaits_large(&self) -> bool {
+        awaits_large(self.known(), self.matching.incoming())
+    }
+}
+
+fn awaits_large(known: Known, incoming: &Incoming) -> bool {
+    let front = incoming.front();
+    front.is_some_and(|entry| large_reference(known, entry).is_some())
+}
+
+/// The submission that an order record refers to, if it is a large one, and its payload.
+fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
+    let is_large = |len| len as usize > known.context.config().large_bytes;
+    match entry.body {
+        WireBody::Reference { id, len, digest } if is_large(len) => {
+            let parcel = Parcel {
+                len,
+                digest,
+                ..Parcel::default()
+            };
+            Some((id, parcel))
+        }
+        _ => None,
+    }
+}
+
+/// What comes in is not wanted any more.
+fn unstage(fetch: Option<Fetch>) -> Option<BulkOutput> {
+    match fetch?.source {
+        Source::Logged { id, .. } => Some(BulkOutput::Unstage(staged_as(id))),
+        Source::Offered { .. } => None,
+    }
+}
+
+impl Fetching {
+    /// Fetches what the first order records lack from the leader's log, unless it is on its way from
+    /// its origin.
+    pub(crate) fn fetch_logged(&mut self, known: Known, wanted: Wanted) -> Vec<BulkOutput> {
+        let mut out = Vec::new();
+        let first = known.log.tail().end() + 1;
+        let last = first + wanted.incoming.len() as Position;
+        let is_needless = |position: &Position| !(first..last).contains(position);
+        let logged = self.logged.keys().copied();
+        for position in logged.filter(is_needless).collect::<Vec<_>>() {
+            out.extend(unstage(self.logged.remove(&position)));
+        }
+        if !awaits_large(known, wanted.incoming) {
+            return out;
+        }
+        let Some(leader) = wanted.leader else {
+            return out;
+        };
+        let mut bytes = 0;
+        let mut due = Vec::new();
+        for entry in wanted.incoming.iter() {
+            let Some((id, parcel)) = large_reference(known, entry) else {
+                continue;
+            };
+            if wanted.submissions.payload(known.me(), id).is_some() {
+                if bytes > 0 {
+                    bytes += u64::from(parcel.len); // it waits for one before it, in memory
+                }
+                continue;
+            }
+            if self.comes_from_origin(known, id, &parcel, wanted.hole_since) {
+                continue;
+            }
+            if bytes > 0
+                && bytes + u64::from(parcel.len) > known.context.config().thresholds.logged_bytes
+            {
+                break;
+            }
+            bytes += u64::from(parcel.len);
+            let source = Source::Logged {
+                position: entry.position,
+                id,
+            };
+            let before = self.logged.get(&entry.position);
+            if before.is_none_or(|fetch| fetch.source != source) {
+                let fetch = Fetch::new(known, source, leader, parcel);
+                due.push((entry.position, fetch));
+            }
+        }
+        for (position, mut fetch) in due {
+            fetch.ask_parts(known, &mut out);
+            out.extend(unstage(self.logged.insert(position, fetch)));
+        }
+        out
+    }
+
+    /// True if this member gets a payload from its origin: it goes on coming in, or what may be it has
+    /// come in and is about to be submitted.
+    fn comes_from_origin(
+        &self,
+        known: Known,
+        id: SubmissionId,
+        payload: &Parcel,
+        hole_since: Option<TimeMs>,
+    ) -> bool {
+        let patience_ms = match self.of_submission(id) {
+            Some(_) => PATIENCE_MS,
+            None => HOLE_PATIENCE_MS,
+        };
+        let mut fetches = self.of_origin(id.incarnation);
+        known.peers.is_up(id.incarnation)
+            && fetches.any(|fetch| {
+                let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+                let may_be = submitted.is_none_or(|number| number == id.number);
+                let since = match (submitted, hole_since) {
+                    (None, Some(since)) => since.max(fetch.progress_at),
+                    _ => fetch.progress_at,
+                };
+                let is_silent = known.now() >= since + patience_ms && !fetch.awaits_disk();
+                may_be && fetch.parcel.len == payload.len && !is_silent
+            })
+    }
+
+    /// A piece of a payload, out of the leader's log.
+    pub(crate) fn logged_part(
+        &mut self,
+        known: Known,
+        from: Incarnation,
+        (position, id): (Position, SubmissionId),
+        (offset, bytes): (u32, Bytes),
+    ) -> Vec<BulkOutput> {
+        let source = Source::Logged { position, id };
+        let expected =
+            |fetch: &Fetch| fetch.source == source && fetch.from == from && !fetch.is_received();
+        let mut fetch = match self.logged.entry(position) {
+            Entry::Occupied(found) if expected(found.get()) => found.remove(),
+            _ => return Vec::new(), // a late one, or one of who was asked before
+        };
+        let mut out = Vec::new();
+        if bytes.is_empty() {
+            out.extend(unstage(Some(fetch)));
+            out.push(BulkOutput::AskAnew(from));
+            return out;
+        }
+        fetch.take_part(known, staged_as(id), (offset, bytes), &mut out);
+        self.put_logged(position, id, fetch, &mut out);
+        out
+    }
+
+    /// A piece of such a payload was staged.
+    pub(crate) fn logged_staged(
+        &mut self,
+        known: Known,
+        parcel: ParcelId,
+        until: u32,
+    ) -> Vec<BulkOutput> {
+        let id_of = |fetch: &Fetch| match fetch.source {
+            Source::Logged { id, .. } => Some(id).filter(|id| staged_as(*id) == parcel),
+            Source::Offered { .. } => None,
+        };
+        let mut logged = self.logged.iter();
+        let found = logged.find_map(|(position, fetch)| Some((*position, id_of(fetch)?)));
+        let mut out = Vec::new();
+        let Some((position, id)) = found else {
+            return out;
+        };
+        if let Some(mut fetch) = self.logged.remove(&position) {
+            fetch.go_on(known, until, &mut out);
+            self.put_logged(position, id, fetch, &mut out);
+        }
+        out
+    }
+
+    /// A piece more of it is here, or staged.
+    fn put_logged(
+        &mut self,
+        position: Position,
+        id: SubmissionId,
+        fetch: Fetch,
+        out: &mut Vec<BulkOutput>,
+    ) {
+        if !fetch.is_complete() {
+            self.logged.insert(position, fetch);
+            return;
+        }
+        out.push(BulkOutput::ReadyFromLog {
+            parcel: staged_as(id),
+            id,
+            digest: fetch.digest,
+            payload: fetch.bytes.freeze(),
+        });
+    }
+}
