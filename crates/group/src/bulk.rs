@@ -174,10 +174,6 @@ impl Group {
 
     // ---- the others' ----
 
-    pub(crate) fn is_large(&self, len: usize) -> bool {
-        len > self.context.config().large_bytes
-    }
-
     /// A configuration is committed: nobody else submits anything any more.
     pub(crate) fn forget_parcels_beside(&mut self, members: Vec<Incarnation>) {
         let outputs = self.fetching.keep_origins(&members);

@@ -13,7 +13,7 @@ impl Group {
         self.record_ack(from, ballot, position);
         if let Role::Sequencer(office) = &mut self.role {
             if ballot == self.vote.promised() {
-                office.acknowledged(from, position);
+                office.replication.acknowledged(from, position);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Group {
             self.admitted(now);
         }
         if let Role::Sequencer(office) = &mut self.role {
-            office.configured(now);
+            office.replication.configured(now);
             // As the primary that it is by now: who has this view, too, would leave it again.
             self.announce();
         }

@@ -82,7 +82,7 @@ impl Group {
             status.is_none_or(|status| status.outlook.wish != Wish::Never)
         };
         let standing = |m: &Incarnation| {
-            let acked = office.acked(*m);
+            let acked = office.replication.acked(*m);
             (acked == end, willing(m), acked, *m)
         };
         let best = candidates.map(standing).max();
@@ -111,7 +111,7 @@ impl Group {
             let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
             let best = voters
                 .map(|(incarnation, _)| incarnation)
-                .max_by_key(|incarnation| office.acked(*incarnation));
+                .max_by_key(|incarnation| office.replication.acked(*incarnation));
             self.role = Role::Follower;
             self.matching.part();
             if let Some(successor) = best {

@@ -222,7 +222,7 @@ impl Group {
         let round_trip_ms = self.round_trip_ms(member.incarnation);
         let lag = lag_heartbeats(round_trip_ms, self.context.config().heartbeat_ms);
         let due = office.moving.ends.get(lag - 1);
-        let behind = due.is_none_or(|end| office.acked(member.incarnation) < *end);
+        let behind = due.is_none_or(|end| office.replication.acked(member.incarnation) < *end);
         let present = self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
             && status.standing == Standing::Primary
             && status.ballot == self.vote.promised();
@@ -276,7 +276,7 @@ impl Group {
             return;
         };
         let (to, why) = (handing.to, handing.why.clone());
-        if office.has_fed(to, end) {
+        if office.replication.has_sent_all(to, end) {
             if let Some(handing) = &mut office.moving.handing {
                 (handing.offered, handing.since) = (true, self.context.now());
             }

@@ -1,19 +1,17 @@
 //! The sequencer's office: gives positions.
 
-use std::collections::BTreeMap;
-
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::Action;
-use crate::feeding::Progress;
 use crate::group::{Group, Role};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
 use crate::membership::Changes;
-use crate::message::{Message, Summary};
+use crate::message::Message;
 use crate::moving::Moving;
 use crate::numbers::Numbers;
+use crate::replication::Replication;
 
 /// What only the sequencer of a ballot has.
 #[derive(Clone, Debug, Hash)]
@@ -23,15 +21,10 @@ pub(crate) struct Office {
     start: Position,
     /// Submission numbers at the log's end.
     numbers: Numbers,
-    pub progress: BTreeMap<Incarnation, Progress>,
-    /// Logs of processes that are no members yet.
-    pub waiting: BTreeMap<Incarnation, Summary>,
+    /// The log on its way to the members.
+    pub replication: Replication,
     /// Membership changes wished for.
     pub changes: Changes,
-    /// First position whose submissions their origins are sending right now.
-    pub fresh: Position,
-    /// When somebody was last fed from the log; later than now: when it may be read again.
-    pub log_read_at: TimeMs,
     /// The office is being handed over: nothing is ordered any more.
     pub closing: bool,
     /// Who had it before and was missed.
@@ -41,45 +34,12 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    pub fn acknowledged(&mut self, from: Incarnation, position: Position) {
-        if let Some(progress) = self.progress.get_mut(&from) {
-            progress.acknowledged(position);
-        }
-    }
-
-    pub fn configured(&mut self, configuration: &Configuration) {
-        self.progress
-            .retain(|_, progress| configuration.replica(progress.replica).is_some());
-    }
-
-    pub fn forget(&mut self, incarnation: Incarnation) {
-        self.progress.remove(&incarnation);
-        self.waiting.remove(&incarnation);
-    }
-
     pub fn since(&self) -> TimeMs {
         self.since
     }
 
     pub fn start(&self) -> Position {
         self.start
-    }
-
-    /// What every member that is being fed has acknowledged.
-    pub fn least_acked(&self) -> Option<Position> {
-        self.progress.values().map(|progress| progress.acked).min()
-    }
-
-    /// True if the member has been sent the whole log.
-    pub fn has_fed(&self, member: Incarnation, end: Position) -> bool {
-        let progress = self.progress.get(&member);
-        progress.is_some_and(|progress| progress.next > end)
-    }
-
-    pub fn acked(&self, member: Incarnation) -> Position {
-        self.progress
-            .get(&member)
-            .map_or(0, |progress| progress.acked)
     }
 }
 
@@ -114,11 +74,8 @@ impl Group {
             since: self.context.now(),
             start: self.log.tail().end() + 1,
             numbers,
-            progress: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+            replication: Replication::new(),
             changes: Changes::default(),
-            fresh: Position::MAX,
-            log_read_at: 0,
             closing: false,
             missed: None,
             moving: Moving::resting_until(rest_until),
@@ -202,7 +159,7 @@ impl Group {
             }
         }
         if let Role::Sequencer(office) = &mut self.role {
-            office.fresh = office.fresh.min(fresh);
+            office.replication.ordered_from(fresh);
         }
     }
 
@@ -247,7 +204,7 @@ impl Group {
             let Role::Sequencer(office) = &mut self.role else {
                 return; // its callers hold the office
             };
-            if let Some(summary) = office.waiting.remove(&member) {
+            if let Some(summary) = office.replication.take_kept(member) {
                 self.start_feeding(member, &summary);
             }
         }

@@ -33,7 +33,7 @@ impl Group {
     /// bounds.
     pub(crate) fn trim(&mut self) {
         let lacking = match &self.role {
-            Role::Sequencer(office) => office.least_acked(),
+            Role::Sequencer(office) => office.replication.least_acked(),
             _ => None,
         };
         let tail_bytes = self.context.config().tail_bytes;

@@ -59,14 +59,14 @@ impl Group {
             self.acks.gone(incarnation, has_seat);
         }
         if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
+            office.replication.forget(incarnation);
         }
     }
 
     /// The stream to this peer broke off; it asks again for what it missed.
     pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
         if let Role::Sequencer(office) = &mut self.role {
-            office.forget(incarnation);
+            office.replication.forget(incarnation);
         }
         // A status after none makes the other side ask.
         let status = Message::Status(Status {
