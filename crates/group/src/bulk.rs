@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::event::Action;
 use crate::fetching::{PARCEL_NUMBER_MAX, Wanted};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Incarnation, ParcelId, SubmissionId, TimeMs};
 use crate::known::known;
 use crate::message::{Message, Parcel, Source};
@@ -152,9 +152,9 @@ impl Group {
 
     /// Says what may be submitted, and offers the next.
     pub(crate) fn pursue_spreading(&mut self) {
-        let leader = match self.role {
-            Role::Sequencer(_) => Some(self.me()),
-            _ => self.sequencer_in_office(),
+        let leader = match self.role.is_leader() {
+            true => Some(self.me()),
+            false => self.sequencer_in_office(),
         };
         let outputs = self.spreading.pursue(known!(self), leader);
         self.carry_out_bulk(outputs);

@@ -4,14 +4,14 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
 use crate::log::{Committed, Delivers};
 
 impl Group {
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         self.record_ack(from, ballot, position);
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             if ballot == self.vote.promised() {
                 office.replication.acknowledged(from, position);
             }
@@ -64,7 +64,7 @@ impl Group {
 
     /// Commits what the acknowledgements allow.
     pub(crate) fn advance_commit(&mut self) {
-        if !self.matching.is_matched() && !matches!(self.role, Role::Sequencer(_)) {
+        if !self.matching.is_matched() && !self.role.is_leader() {
             return;
         }
         while let Some(position) =
@@ -72,7 +72,7 @@ impl Group {
         {
             self.commit_to(position);
         }
-        if let Role::Sequencer(office) = &self.role {
+        if let Some(office) = self.role.leader() {
             // Its log is the group's now, whatever it once forgot.
             if self.log.committed().position >= office.start() {
                 self.vote.is_intact();
@@ -154,7 +154,7 @@ impl Group {
             }
             self.admitted(now);
         }
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.replication.configured(now);
             // As the primary that it is by now: who has this view, too, would leave it again.
             self.announce();

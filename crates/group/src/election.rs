@@ -10,7 +10,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
@@ -35,26 +35,25 @@ pub(crate) struct Candidacy {
 impl Group {
     /// Starts an attempt if the sequencer is missed (rule 2).
     pub(crate) fn watch_office(&mut self) {
-        match &self.role {
-            Role::Candidate(_) => self.watch_attempt(),
-            Role::Follower if self.stands_at().is_some_and(|at| self.context.now() >= at) => {
-                self.stand()
-            }
-            Role::Sequencer(_) | Role::Follower => {}
+        if self.role.is_candidate() {
+            self.watch_attempt();
+        } else if self.stands_at().is_some_and(|at| self.context.now() >= at) {
+            self.stand();
         }
     }
 
     fn watch_attempt(&mut self) {
         let has_waited = |c: &Candidacy| self.context.now() >= c.started_at + FORCED_WAIT_MS;
-        if matches!(&self.role, Role::Candidate(c) if c.forced.is_some() && has_waited(c)) {
+        let is_due = |c: &Candidacy| c.forced.is_some() && has_waited(c);
+        if self.role.candidacy().is_some_and(is_due) {
             self.count_promises();
         }
         if self.has_heard_around() {
             self.count_promises(); // what time allows (rule 4)
         }
         let attempt_ms = self.election_timer.attempt_ms();
-        if matches!(&self.role, Role::Candidate(c) if self.context.now() >= c.started_at + attempt_ms)
-        {
+        let is_over = |c: &Candidacy| self.context.now() >= c.started_at + attempt_ms;
+        if self.role.candidacy().is_some_and(is_over) {
             self.give_up();
         }
     }
@@ -69,7 +68,7 @@ impl Group {
         let missed = self
             .sequencer_in_office()
             .filter(|_| self.context.config().measures);
-        self.role = Role::Candidate(Candidacy {
+        self.role.stand(Candidacy {
             ballot,
             started_at: self.context.now(),
             granted: BTreeSet::from([self.my_replica()]),
@@ -96,7 +95,7 @@ impl Group {
     /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
     /// process seeks the office no more if it is one of the two, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
-        let Role::Candidate(candidacy) = &self.role else {
+        let Some(candidacy) = self.role.candidacy() else {
             return;
         };
         let forced = candidacy.forced.is_some();
@@ -116,14 +115,11 @@ impl Group {
 
     /// What this candidate has been promised; None if it is none, or pre-votes.
     fn promises_mut(&mut self) -> Option<&mut Promises> {
-        match &mut self.role {
-            Role::Candidate(candidacy) => candidacy.promises.as_mut(),
-            _ => None,
-        }
+        self.role.candidacy_mut()?.promises.as_mut()
     }
 
     fn give_up(&mut self) {
-        self.role = Role::Follower;
+        self.role.follow();
         let rank = self.rank();
         self.election_timer.gave_up(self.context.now(), rank);
     }
@@ -132,7 +128,7 @@ impl Group {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if let Role::Candidate(candidacy) = &mut self.role {
+        if let Some(candidacy) = self.role.candidacy_mut() {
             if candidacy.ballot == ballot && candidacy.promises.is_none() && granted {
                 candidacy.granted.insert(replica);
                 self.count_pre_votes();
@@ -141,7 +137,7 @@ impl Group {
     }
 
     fn count_pre_votes(&mut self) {
-        let Role::Candidate(candidacy) = &self.role else {
+        let Some(candidacy) = self.role.candidacy() else {
             return; // its callers have just seen it
         };
         if candidacy.promises.is_some() {
@@ -185,7 +181,7 @@ impl Group {
         self.promise_ballot(ballot);
         let mut promises = Promises::default();
         promises.insert(self.my_replica(), self.me(), self.own_promise(ballot));
-        self.role = Role::Candidate(Candidacy {
+        self.role.stand(Candidacy {
             ballot,
             started_at: self.context.now(),
             granted: BTreeSet::new(),
@@ -203,7 +199,7 @@ impl Group {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if let Role::Candidate(candidacy) = &self.role {
+        if let Some(candidacy) = self.role.candidacy() {
             if candidacy.ballot != promise.ballot {
                 return;
             }
@@ -214,8 +210,7 @@ impl Group {
                 promises.insert(replica, from, promise);
                 self.count_promises();
             }
-        } else if matches!(self.role, Role::Sequencer(_)) && promise.ballot == self.vote.promised()
-        {
+        } else if self.role.is_leader() && promise.ballot == self.vote.promised() {
             // Late, but it tells where that log ends.
             self.was_alive(replica);
             self.start_feeding(from, &promise.summary);
@@ -229,22 +224,20 @@ impl Group {
         self.vote.saw(promised.number);
         let replica = self.peers.replica_of(from);
         let seated = replica.is_some_and(|replica| self.log.has_seat(replica));
-        match &self.role {
-            // A member promised somebody a higher ballot: the office goes on under a still higher one.
-            Role::Sequencer(office) if seated && !office.closing => {
-                if self.component.is_primary() {
-                    self.ask_promises(0, None, None);
-                } else {
-                    // The others have gone on without this one: it follows, or is elected anew.
-                    self.role = Role::Follower;
-                    self.matching.part();
-                }
-            }
-            Role::Candidate(candidacy) => match (candidacy.forced, &candidacy.promises) {
+        if let Some(candidacy) = self.role.candidacy() {
+            return match (candidacy.forced, &candidacy.promises) {
                 (Some(forced), Some(_)) => self.ask_promises(0, Some(forced), None),
                 _ => self.give_up(),
-            },
-            _ => {}
+            };
+        }
+        let leads = (self.role.leader()).is_some_and(|leader| seated && !leader.is_closing());
+        if leads && self.component.is_primary() {
+            // A member promised somebody a higher ballot: the office goes on under a still higher one.
+            self.ask_promises(0, None, None);
+        } else if leads {
+            // The others have gone on without this one: it follows, or is elected anew.
+            self.role.follow();
+            self.matching.part();
         }
     }
 
@@ -257,7 +250,7 @@ impl Group {
             && !self.component.is_gone()
             && !self.branches().is_overridden()
             && seated;
-        let able = able && !self.may_be_a_copy() && !matches!(self.role, Role::Sequencer(_));
+        let able = able && !self.may_be_a_copy() && !self.role.is_leader();
         if able && (forced.is_none() || self.has_room_for_override()) {
             // A candidate that leaves it to the better log says nothing of where the office sits well.
             let is_handed_over = self.sequencer_in_office() == Some(from);
@@ -272,11 +265,11 @@ impl Group {
     /// Until they are it waits for them. True if it is to wait.
     fn waits_for_others(&mut self) -> bool {
         let without_some = self.has_waited_for_evidence();
-        let Role::Candidate(Candidacy {
+        let Some(Candidacy {
             promises: Some(promises),
             forced: None,
             ..
-        }) = &mut self.role
+        }) = self.role.candidacy_mut()
         else {
             return false;
         };
@@ -296,7 +289,7 @@ impl Group {
         if self.waits_for_others() {
             return;
         }
-        let Role::Candidate(candidacy) = &self.role else {
+        let Some(candidacy) = self.role.candidacy() else {
             return;
         };
         let Some(promises) = &candidacy.promises else {
@@ -363,7 +356,7 @@ impl Group {
         number: u64,
         forced: Option<Uuid>,
     ) {
-        self.role = Role::Follower;
+        self.role.follow();
         self.election_timer.defers_to(owner, self.context.now());
         self.send(owner, Message::TakeOffice { number, forced });
     }
@@ -375,7 +368,7 @@ impl Group {
         required: Vec<(Position, Configuration)>,
         forced: Option<Uuid>,
     ) {
-        let Role::Candidate(candidacy) = std::mem::replace(&mut self.role, Role::Follower) else {
+        let Some(candidacy) = self.role.take_candidacy() else {
             return; // `count_promises` has just seen it
         };
         let commit = promises.commit().max(self.log.committed().position);
@@ -394,7 +387,7 @@ impl Group {
             .filter(|first| **first <= self.log.tail().left())
         {
             self.read_left_from = Some(*first);
-            self.role = Role::Candidate(candidacy);
+            self.role.stand(candidacy);
             return;
         }
         // Payloads that came before their withdrawal are not ordered any more; only the number is.
@@ -411,8 +404,8 @@ impl Group {
             false => None,
         });
         self.election_timer.elected();
-        if let Role::Sequencer(office) = &mut self.role {
-            office.missed = candidacy.missed;
+        if let Some(office) = self.role.leader_mut() {
+            office.took_over_from(candidacy.missed);
         }
         for (replica, ..) in promises.all() {
             self.was_alive(replica);

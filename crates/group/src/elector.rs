@@ -2,13 +2,13 @@
 //! anybody hears of it.
 
 use crate::event::{Action, HardState};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::{Message, Promise};
 
 impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
-        let in_office = matches!(self.role, Role::Sequencer(_)) && self.may_order();
+        let in_office = self.role.is_leader() && self.may_order();
         let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
             || self.component.is_outside()
@@ -77,7 +77,7 @@ impl Group {
         self.vote.promise(ballot);
         self.matching.promised();
         self.relieved(ballot);
-        self.role = Role::Follower;
+        self.role.follow();
         self.election_timer.promised(self.context.now());
         self.reads.restart();
         self.out.push(Action::Persist(HardState {

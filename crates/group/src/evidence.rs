@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Recovered};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
 use crate::lasting::Lasting;
 use crate::message::{DatabaseProof, Promise, Standing, Summary};
@@ -160,19 +160,14 @@ impl Group {
     }
 
     fn has_promised_me(&self, replica: ReplicaId) -> bool {
-        match &self.role {
-            Role::Candidate(candidacy) => {
-                let promises = candidacy.promises.as_ref();
-                promises.is_some_and(|promises| promises.giver(replica).is_some())
-            }
-            Role::Follower | Role::Sequencer(_) => false,
-        }
+        let promises = self.role.candidacy().and_then(|c| c.promises.as_ref());
+        promises.is_some_and(|promises| promises.giver(replica).is_some())
     }
 
     /// The promises do not elect this candidate. If nobody can know more than those who have given them, the one with the best
     /// evidence goes on.
     pub(crate) fn go_on_by_evidence(&mut self) {
-        let Role::Candidate(candidacy) = &self.role else {
+        let Some(candidacy) = self.role.candidacy() else {
             return;
         };
         let Some(promises) = &candidacy.promises else {
@@ -212,7 +207,7 @@ impl Group {
             text,
         });
         match from_database {
-            true => self.role = Role::Follower,
+            true => self.role.follow(),
             false => {
                 let is_override = !planted(Mutant::ReformsAsElected);
                 let required = logs.required_configurations();

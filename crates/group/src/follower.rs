@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
 use crate::matching::Placed;
 use crate::message::{Append, Message, WireBody, WireEntry};
@@ -47,8 +47,8 @@ impl Group {
         } else {
             (self.election_timer).silence_broken(self.context.now(), self.context.config());
         }
-        if matches!(self.role, Role::Candidate(_)) {
-            self.role = Role::Follower;
+        if self.role.is_candidate() {
+            self.role.follow();
         }
         self.election_timer.obeys(self.context.now());
         true
@@ -356,7 +356,7 @@ impl Group {
         if self.matching.is_matched() {
             self.vote.acknowledged(position);
         }
-        if matches!(self.role, Role::Sequencer(_)) {
+        if self.role.is_leader() {
             return self.tell_own_ack();
         }
         let Some(sequencer) = self.sequencer().filter(|_| self.matching.is_matched()) else {

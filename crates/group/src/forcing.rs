@@ -4,7 +4,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::branches::{Branches, OVERRIDES_MAX, tell_no_more_overrides};
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Message, Status};
 use crate::yielding::marked_as_automatic;
@@ -58,7 +58,7 @@ impl Group {
         let overruled = status.overrides.len() > own.len() && !following;
         if overruled && !planted(Mutant::OverridesIgnored) {
             self.forced_views.heed(&status.overrides);
-            self.role = Role::Follower;
+            self.role.follow();
             self.declare_non_primary();
         }
         true
@@ -98,7 +98,7 @@ impl Group {
 
     /// A component without the last overrides of this log is primary, and they yield.
     pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
-        if self.component.is_primary() || matches!(self.role, Role::Sequencer(_)) {
+        if self.component.is_primary() || self.role.is_leader() {
             let text = format!(
                 "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
                  did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
@@ -107,7 +107,7 @@ impl Group {
             self.out.push(Action::Note { text });
         }
         self.forced_views.give_way();
-        self.role = Role::Follower;
+        self.role.follow();
         self.declare_non_primary();
     }
 

@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::counters::Counters;
-use crate::election::Candidacy;
 use crate::election_timer::ElectionTimer;
 use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
@@ -24,22 +23,13 @@ use crate::log::Log;
 use crate::majority::Majority;
 use crate::matching::Matching;
 use crate::message::{Message, Standing};
-use crate::office::Office;
 use crate::peers::Peers;
 use crate::reads::Reads;
+use crate::role::Role;
 use crate::serving::Serving;
 use crate::spreading::Spreading;
 use crate::submissions::Submissions;
 use crate::vote::Vote;
-
-/// What this member does in the group. A step that ends a borrow of it matches on it again; the
-/// other arm of such a second match is not reached.
-#[derive(Clone, Debug, Hash)]
-pub(crate) enum Role {
-    Follower,
-    Candidate(Candidacy),
-    Sequencer(Box<Office>),
-}
 
 /// The group core of one process.
 #[derive(Clone, Debug, Hash)]
@@ -94,7 +84,7 @@ impl Group {
             vote: Vote::new(recovered),
             log: Log::default(),
             matching: Matching::default(),
-            role: Role::Follower,
+            role: Role::default(),
             election_timer: ElectionTimer::new(now),
             component: Component::default(),
             majority: Majority::new(now),
@@ -165,7 +155,7 @@ impl Group {
 
     /// True if this member holds the sequencer's office.
     pub fn is_sequencer(&self) -> bool {
-        matches!(self.role, Role::Sequencer(_))
+        self.role.is_leader()
     }
 
     /// The member that has the office, as far as this one knows.

@@ -2,7 +2,7 @@
 
 use crate::configuration::Member;
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Wish};
 
@@ -56,7 +56,7 @@ impl Group {
         let due = leaving
             .asked_at
             .is_none_or(|at| self.context.now() >= at + LEAVE_RETRY_MS);
-        if matches!(self.role, Role::Sequencer(_)) {
+        if self.role.is_leader() {
             self.pass_office_on(&mut leaving, &voters);
         } else if due {
             if let Some(sequencer) = self.sequencer_in_office() {
@@ -70,10 +70,10 @@ impl Group {
     /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
     /// whoever has most of it.
     fn pass_office_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return; // its caller has just seen it
         };
-        office.closing = true;
+        office.close(true);
         let office = &*office;
         let end = self.log.tail().end();
         let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
@@ -103,7 +103,7 @@ impl Group {
 
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
-        if let Role::Sequencer(office) = &self.role {
+        if let Some(office) = self.role.leader() {
             // It took over a log that ends with its own removal: the office goes to a member, or to
             // the process that has restarted on its data directory.
             let members = &self.log.committed().configuration;
@@ -112,7 +112,7 @@ impl Group {
             let best = voters
                 .map(|(incarnation, _)| incarnation)
                 .max_by_key(|incarnation| office.replication.acked(*incarnation));
-            self.role = Role::Follower;
+            self.role.follow();
             self.matching.part();
             if let Some(successor) = best {
                 self.hand_over_to(successor, "a view is committed without this member");

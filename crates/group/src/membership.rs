@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::limits::MEMBERS_MAX;
 use crate::message::{Join, Message, Standing, Status};
@@ -70,7 +70,7 @@ impl Group {
 
     /// Proposes one configuration with all that is wished for and due, if none is under way.
     pub(crate) fn propose_changes(&mut self) {
-        let Role::Sequencer(office) = &self.role else {
+        let Some(office) = self.role.leader() else {
             return;
         };
         let pending = self.log.uncommitted().next().is_some() && !planted(Mutant::TwoPendingViews);
@@ -88,7 +88,7 @@ impl Group {
         };
         self.remove_the_dead(&mut next);
         let me = self.context.config().me.clone();
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         let mut wishes = std::mem::take(&mut office.changes);
@@ -147,7 +147,7 @@ impl Group {
             && self.can_elect(&next)
         {
             self.put_configuration(next);
-        } else if let Role::Sequencer(office) = &mut self.role {
+        } else if let Some(office) = self.role.leader_mut() {
             // Nobody could commit it: a restarted process that is admitted has no vote at first. When
             // the others have been silent for long enough they are left out, and it is.
             office.changes = wishes;
@@ -182,7 +182,7 @@ impl Group {
     /// Leaves out members that are proven dead or silent for too long, as long as the remainder
     /// keeps the majority (rule 10).
     fn remove_the_dead(&self, next: &mut Configuration) {
-        let Role::Sequencer(office) = &self.role else {
+        let Some(office) = self.role.leader() else {
             return;
         };
         let timeout_ms = self.context.config().suspect_timeout_ms;
@@ -209,7 +209,7 @@ impl Group {
         {
             return;
         }
-        if !matches!(self.role, Role::Sequencer(_)) {
+        if !self.role.is_leader() {
             return;
         }
         if let Err(reason) = self.admissible(&join) {
@@ -224,7 +224,7 @@ impl Group {
         // Numbers of another branch mean nothing here.
         let knows = (join.overrides == self.log.committed().overrides).then_some(join.known_number);
         let knows = knows.filter(|known| *known >= latest.number);
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         if !seated {
@@ -256,7 +256,7 @@ impl Group {
                  node's own commits"
             ));
         }
-        let Role::Sequencer(office) = &self.role else {
+        let Some(office) = self.role.leader() else {
             return Ok(()); // its caller holds the office
         };
         if self.log.latest().members.len() + office.changes.admit.len() >= MEMBERS_MAX {
@@ -286,7 +286,7 @@ impl Group {
     }
 
     pub(crate) fn leave_requested(&mut self, from: Incarnation) {
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             if !office.changes.leave.contains(&from) {
                 office.changes.leave.push(from);
             }
@@ -294,7 +294,7 @@ impl Group {
     }
 
     pub(crate) fn weight_requested(&mut self, from: Incarnation, weight: u8) {
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.changes.weights.insert(from, weight);
         }
     }
@@ -304,7 +304,7 @@ impl Group {
     pub(crate) fn set_weight(&mut self, weight: u8) {
         self.context.config_mut().me.full_weight = weight;
         let me = self.me();
-        if matches!(self.role, Role::Sequencer(_)) {
+        if self.role.is_leader() {
             self.weight_requested(me, weight);
         } else if let Some(sequencer) = self.sequencer() {
             self.send(sequencer, Message::Weight { weight });
@@ -355,7 +355,7 @@ impl Group {
             true => self.log.committed().configuration.number,
             false => self.component.left_number(),
         };
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.changes.reform = office.changes.reform.max(Some(left));
         }
     }

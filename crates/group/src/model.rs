@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::election_timer::{ATTEMPT_MS, STAGGER_MS};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
 use crate::reads;
@@ -38,10 +38,11 @@ impl Group {
             aged(at, Reminder::PERIOD_MS);
         }
         self.election_timer.rebase(old, now);
-        match &mut self.role {
-            Role::Follower => {}
-            Role::Candidate(candidacy) => aged(&mut candidacy.started_at, ATTEMPT_MS << 4),
-            Role::Sequencer(office) => aged(&mut office.since, suspect_ms),
+        if let Some(candidacy) = self.role.candidacy_mut() {
+            aged(&mut candidacy.started_at, ATTEMPT_MS << 4);
+        }
+        if let Some(leader) = self.role.leader_mut() {
+            aged(leader.since_mut(), suspect_ms);
         }
         if let Some(leaving) = leaving {
             aged(&mut leaving.since, HANDOVER_MS);

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, TimeMs};
+use crate::leader_state::LeaderState;
 use crate::leaving::HANDOVER_MS;
 use crate::message::{Link, Standing, Wish};
-use crate::office::Office;
 use crate::placement::{Map, Site};
 use crate::round_trips::{SAMPLE_MAX_MS, STALE_MS};
 
@@ -127,7 +127,7 @@ impl Group {
             return;
         }
         let (now, end) = (self.context.now(), self.log.tail().end());
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         let step_ms = office
@@ -145,7 +145,7 @@ impl Group {
         let Some((own, best)) = self.better_seat() else {
             return;
         };
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         let moving = &mut office.moving;
@@ -169,21 +169,19 @@ impl Group {
                 false if self.context.config().stuck => "the disk here does not answer".to_owned(),
                 false => "repl.sequencer".to_owned(),
             };
-            office.closing = true;
             moving.handing = Some(Handing {
                 to: best.member,
                 since: now,
                 offered: false,
                 why,
             });
+            office.close(true);
         }
     }
 
     /// This seat, and the best of those that may have the office.
     fn better_seat(&self) -> Option<(Seat, Seat)> {
-        let Role::Sequencer(office) = &self.role else {
-            return None;
-        };
+        let office = self.role.leader()?;
         let settled = self.component.is_primary()
             && !self.component.is_leaving()
             && self.log.uncommitted().next().is_none()
@@ -211,7 +209,7 @@ impl Group {
     }
 
     /// What the member wishes, if the office may be given to it.
-    fn may_succeed(&self, index: usize, office: &Office) -> Option<Wish> {
+    fn may_succeed(&self, index: usize, office: &LeaderState) -> Option<Wish> {
         let member = &self.log.committed().configuration.members[index];
         let peer = self.peers.get(member.incarnation).filter(|peer| peer.up)?;
         let status = peer.status.as_ref()?;
@@ -238,7 +236,7 @@ impl Group {
     }
 
     /// Members in their order, and what they say of the ways between them.
-    fn map(&self, office: &Office) -> Map {
+    fn map(&self, office: &LeaderState) -> Map {
         let members = &self.log.committed().configuration.members;
         let sites = members.iter().map(|member| {
             let from_there = office.moving.origins.get(&member.incarnation);
@@ -269,7 +267,7 @@ impl Group {
     /// With every batch, behind the last of the log: the successor is asked to take the office.
     pub(crate) fn offer_office(&mut self) {
         let end = self.log.tail().end();
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         let Some(handing) = office.moving.handing.as_ref().filter(|h| !h.offered) else {
@@ -286,10 +284,10 @@ impl Group {
 
     /// The successor did not come forward: the office goes on here, in the same ballot.
     fn keep_office(&mut self) {
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return; // its caller holds the office
         };
-        office.closing = false;
+        office.close(false);
         let kept = office.moving.kept;
         let rest_ms = (REST_KEPT_MS << kept.min(8)).min(REST_MS);
         office.moving = Moving {
@@ -312,9 +310,9 @@ impl Group {
 
     /// Another ballot is promised: whoever was handing its office over is rid of it.
     pub(crate) fn relieved(&mut self, ballot: Ballot) {
-        if let Role::Sequencer(office) = &self.role {
+        if let Some(office) = self.role.leader() {
             let elsewhere = ballot.replica != self.my_replica();
-            self.counters.offices_handed += u64::from(office.closing && elsewhere);
+            self.counters.offices_handed += u64::from(office.is_closing() && elsewhere);
         }
     }
 }

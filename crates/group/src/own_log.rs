@@ -2,7 +2,7 @@
 
 use crate::entry::Entry;
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::Position;
 use crate::log_reader::LogReader;
 
@@ -32,10 +32,8 @@ impl Group {
     /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
     /// bounds.
     pub(crate) fn trim(&mut self) {
-        let lacking = match &self.role {
-            Role::Sequencer(office) => office.replication.least_acked(),
-            _ => None,
-        };
+        let leader = self.role.leader();
+        let lacking = leader.and_then(|office| office.replication.least_acked());
         let tail_bytes = self.context.config().tail_bytes;
         self.log.trim(tail_bytes, lacking);
     }
@@ -46,7 +44,7 @@ impl Group {
         let Some(from) = self.read_left_from.take() else {
             return;
         };
-        if !matches!(self.role, Role::Candidate(_)) {
+        if !self.role.is_candidate() {
             return;
         }
         let (left, mut next, mut found) = (self.log.tail().left(), from, Vec::new());

@@ -2,7 +2,7 @@
 
 use crate::configuration::Member;
 use crate::founding::Expects;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::message::{Message, Status};
 use crate::round_trips::RoundTrips;
@@ -58,14 +58,14 @@ impl Group {
             let has_seat = |replica| self.log.has_seat(replica);
             self.acks.gone(incarnation, has_seat);
         }
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.replication.forget(incarnation);
         }
     }
 
     /// The stream to this peer broke off; it asks again for what it missed.
     pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.replication.forget(incarnation);
         }
         // A status after none makes the other side ask.

@@ -1,6 +1,6 @@
 //! What the leader sends the members of its log.
 
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, TimeMs};
 use crate::known::known;
 use crate::log_reader::LogReader;
@@ -49,7 +49,7 @@ impl Group {
         let seated = self.log.has_seat(replica);
         let acked = (self.acks).of_process(replica, member, self.vote.promised());
         let own_ack = self.own_ack();
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
         if !seated {
@@ -63,7 +63,7 @@ impl Group {
     /// Sends every member what it lacks, within its window.
     pub(crate) fn feed(&mut self, log: &dyn LogReader) {
         let own_ack = self.own_ack();
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             let sent = office.replication.pursue(leading!(self, own_ack), log);
             self.send_to_members(sent);
         }
@@ -71,16 +71,14 @@ impl Group {
 
     /// When the next slice is due for somebody who lacks what is no longer in memory.
     pub(crate) fn feeds_from_log_at(&self) -> Option<TimeMs> {
-        match &self.role {
-            Role::Sequencer(office) => office.replication.reads_log_at(self.known()),
-            Role::Follower | Role::Candidate(_) => None,
-        }
+        let leader = self.role.leader()?;
+        leader.replication.reads_log_at(self.known())
     }
 
     /// Tells members which of their entries the leader holds by now.
     pub(crate) fn tell_own_ack(&mut self) {
         let own_ack = self.own_ack();
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             let told = office.replication.tell_own_ack(leading!(self, own_ack));
             self.send_to_members([told]);
         }

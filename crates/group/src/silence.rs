@@ -1,14 +1,14 @@
 //! Whether the leader's silence is this member's affair (rule 2): who stands for the office and in which order, and whether
 //! it was taken needlessly.
 
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{ReplicaId, TimeMs};
 use crate::message::Wish;
 
 impl Group {
     /// When this follower stands for the office, if nothing is heard of the sequencer until then; None: never.
     pub(crate) fn stands_at(&self) -> Option<TimeMs> {
-        let follows = matches!(self.role, Role::Follower);
+        let follows = self.role.is_follower();
         (follows && self.may_stand()).then(|| {
             let holder = self.vote.promised().replica;
             let is_gone = self.peers.is_dead(holder) || self.log.latest().replica(holder).is_none();
@@ -43,12 +43,11 @@ impl Group {
     /// The replica answers an election: if its office was taken by that, it was taken needlessly.
     pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
         let now = self.context.now();
-        let Role::Sequencer(office) = &mut self.role else {
+        let Some(office) = self.role.leader_mut() else {
             return;
         };
-        let recent = now < office.since + self.context.config().office_timeout_ms;
-        if recent && office.missed == Some(replica) {
-            office.missed = None;
+        let recent_ms = self.context.config().office_timeout_ms;
+        if office.was_needless(replica, now, recent_ms) {
             self.counters.offices_needless += 1;
         }
     }

@@ -4,7 +4,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Member;
 use crate::event::Action;
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
 use crate::peer::Peer;
@@ -14,7 +14,7 @@ impl Group {
         let configuration = &self.log.committed().configuration;
         Status {
             ballot: self.vote.promised(),
-            sequencer: matches!(self.role, Role::Sequencer(_)),
+            sequencer: self.role.is_leader(),
             standing: self.component.state(),
             history: self.log.committed().history,
             overrides: self.log.committed().overrides.clone(),
@@ -174,9 +174,9 @@ impl Group {
             false => self.log.in_every_configuration(heard),
         };
         let is_back = self.is_majority_back();
-        if let (Role::Sequencer(office), true) = (&mut self.role, heard) {
+        if let Some(office) = self.role.leader_mut().filter(|_| heard) {
             if is_back {
-                office.since = self.context.now();
+                office.begin_anew(self.context.now());
             }
             self.majority.heard(self.context.now());
             if self.component.is_non_primary() && self.may_order() {

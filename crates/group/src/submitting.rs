@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::codec::MAX_LIST;
 use crate::event::{Action, Fate};
-use crate::group::{Group, Role};
+use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
 use crate::message::Parcel;
 use crate::submissions::Own;
@@ -60,7 +60,7 @@ impl Group {
             });
             return;
         };
-        let orders = matches!(self.role, Role::Sequencer(_));
+        let orders = self.role.is_leader();
         if orders {
             // Travels with its order record.
             self.submissions.keep(id.incarnation, number, Some(payload));
@@ -130,7 +130,7 @@ impl Group {
         if due.is_empty() {
             return;
         }
-        if matches!(self.role, Role::Sequencer(_)) {
+        if self.role.is_leader() {
             for (number, own) in due {
                 self.submissions.keep(me, number, own.payload);
             }

@@ -432,7 +432,7 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
         number: ballot.number + 1,
         forced: Some(OVERRIDE),
     };
-    cores.nodes[0].group.role = crate::group::Role::Follower;
+    cores.nodes[0].group.role.follow();
     let elsewhere = cores.start(member(2), Recovered::default());
     cores.say(elsewhere, 0, take);
     assert_eq!(alarms(&cores, 0).len(), 2);

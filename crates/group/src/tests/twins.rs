@@ -4,7 +4,6 @@ use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
 use crate::event::{Event, Recovered, RecoveredLog};
-use crate::group::Role;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::{Message, Standing};
 
@@ -128,7 +127,7 @@ fn meets_its_copy(seek: fn(&mut Cores, usize)) -> (Cores, usize) {
         elector
     });
     seek(&mut cores, seeker);
-    assert!(matches!(cores.nodes[seeker].group.role, Role::Candidate(_)));
+    assert!(cores.nodes[seeker].group.role.is_candidate());
     cores.start(named(1, 40), left[0].clone());
     cores.pass_for(&[seeker, electors[0], electors[1]], 300);
     (cores, seeker)

@@ -1,47 +1,14 @@
-//! The sequencer's office: gives positions.
+//! The leader gives positions.
 
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::Action;
-use crate::group::{Group, Role};
-use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
-use crate::membership::Changes;
+use crate::group::Group;
+use crate::ids::{Incarnation, ReplicaId, SubmissionId};
+use crate::leader_state::LeaderState;
 use crate::message::Message;
-use crate::moving::Moving;
-use crate::numbers::Numbers;
-use crate::replication::Replication;
-
-/// What only the sequencer of a ballot has.
-#[derive(Clone, Debug, Hash)]
-pub(crate) struct Office {
-    pub since: TimeMs,
-    /// Position of the ballot's first entry.
-    start: Position,
-    /// Submission numbers at the log's end.
-    numbers: Numbers,
-    /// The log on its way to the members.
-    pub replication: Replication,
-    /// Membership changes wished for.
-    pub changes: Changes,
-    /// The office is being handed over: nothing is ordered any more.
-    pub closing: bool,
-    /// Who had it before and was missed.
-    pub missed: Option<ReplicaId>,
-    /// Whether it would sit better elsewhere.
-    pub moving: Moving,
-}
-
-impl Office {
-    pub fn since(&self) -> TimeMs {
-        self.since
-    }
-
-    pub fn start(&self) -> Position {
-        self.start
-    }
-}
 
 impl Group {
     /// Takes the office of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
@@ -70,16 +37,9 @@ impl Group {
                 numbers.apply(entry);
             }
         }
-        self.role = Role::Sequencer(Box::new(Office {
-            since: self.context.now(),
-            start: self.log.tail().end() + 1,
-            numbers,
-            replication: Replication::new(),
-            changes: Changes::default(),
-            closing: false,
-            missed: None,
-            moving: Moving::resting_until(rest_until),
-        }));
+        let start = self.log.tail().end() + 1;
+        let state = LeaderState::new(self.context.now(), start, numbers, rest_until);
+        self.role.lead(state);
         self.put(Body::BallotStart);
         for entry in again {
             let last = withdrawn(&entry);
@@ -103,10 +63,10 @@ impl Group {
 
     /// True if this office has ordered or voided that number.
     fn is_counted(&self, id: SubmissionId) -> bool {
-        let Role::Sequencer(office) = &self.role else {
+        let Some(office) = self.role.leader() else {
             return false; // its caller holds the office
         };
-        office.numbers.cover(id)
+        office.has_counted(id)
     }
 
     /// Appends an entry of the own ballot.
@@ -116,19 +76,19 @@ impl Group {
             ballot: self.vote.promised(),
             body,
         };
-        if let Role::Sequencer(office) = &mut self.role {
-            office.numbers.apply(&entry);
+        if let Some(office) = self.role.leader_mut() {
+            office.count(&entry);
         }
         self.append(entry);
     }
 
     /// True while this sequencer hears a majority: what it orders now it can also commit (rule 7).
     pub(crate) fn may_order(&self) -> bool {
-        let Role::Sequencer(office) = &self.role else {
+        let Some(office) = self.role.leader() else {
             return false;
         };
         let heard_ms = self.context.config().office_timeout_ms;
-        !office.closing
+        !office.is_closing()
             && !self.branches().is_overridden()
             && self
                 .log
@@ -158,17 +118,17 @@ impl Group {
                 self.order_submissions_of(replica, incarnation);
             }
         }
-        if let Role::Sequencer(office) = &mut self.role {
+        if let Some(office) = self.role.leader_mut() {
             office.replication.ordered_from(fresh);
         }
     }
 
     fn order_submissions_of(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         loop {
-            let Role::Sequencer(office) = &self.role else {
+            let Some(office) = self.role.leader() else {
                 return; // its caller holds the office
             };
-            let Some(last) = office.numbers.last(replica, incarnation) else {
+            let Some(last) = office.last_number(replica, incarnation) else {
                 return;
             };
             let Some((number, payload)) = self.submissions.take_next(incarnation, last) else {
@@ -178,7 +138,7 @@ impl Group {
                 incarnation,
                 number,
             };
-            if let Role::Sequencer(office) = &mut self.role {
+            if let Some(office) = self.role.leader_mut() {
                 if self.context.config().measures {
                     office.moving.came_from(incarnation);
                 }
@@ -201,7 +161,7 @@ impl Group {
         self.put(Body::Configuration(configuration));
         for member in members {
             // New members have told already where their logs end.
-            let Role::Sequencer(office) = &mut self.role else {
+            let Some(office) = self.role.leader_mut() else {
                 return; // its callers hold the office
             };
             if let Some(summary) = office.replication.take_kept(member) {

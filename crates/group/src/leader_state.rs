@@ -1,0 +1,127 @@
+//! What only the leader of a ballot has.
+
+use crate::entry::Entry;
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
+use crate::membership::Changes;
+use crate::moving::Moving;
+use crate::numbers::Numbers;
+use crate::replication::Replication;
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct LeaderState {
+    since: TimeMs,
+    /// Position of the ballot's first entry.
+    start: Position,
+    /// Submission numbers at the log's end.
+    numbers: Numbers,
+    /// Leadership is being handed over: nothing is ordered any more.
+    closing: bool,
+    /// The leader before, which was missed.
+    missed: Option<ReplicaId>,
+    /// The log on its way to the members.
+    pub replication: Replication,
+    /// Membership changes wished for.
+    pub changes: Changes,
+    /// Whether another member would lead better.
+    pub moving: Moving,
+}
+
+impl LeaderState {
+    /// `numbers`: those at the end of the log, which its first entry follows at `start`.
+    pub(crate) fn new(
+        now: TimeMs,
+        start: Position,
+        numbers: Numbers,
+        rest_until: TimeMs,
+    ) -> LeaderState {
+        LeaderState {
+            since: now,
+            start,
+            numbers,
+            closing: false,
+            missed: None,
+            replication: Replication::new(),
+            changes: Changes::default(),
+            moving: Moving::resting_until(rest_until),
+        }
+    }
+
+    /// Since when it leads, or has a majority again.
+    pub(crate) fn since(&self) -> TimeMs {
+        self.since
+    }
+
+    pub(crate) fn start(&self) -> Position {
+        self.start
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// True if that number is ordered or voided.
+    pub(crate) fn has_counted(&self, id: SubmissionId) -> bool {
+        self.numbers.cover(id)
+    }
+
+    pub(crate) fn last_number(&self, replica: ReplicaId, incarnation: Incarnation) -> Option<u64> {
+        self.numbers.last(replica, incarnation)
+    }
+
+    /// An entry is appended.
+    pub(crate) fn count(&mut self, entry: &Entry) {
+        self.numbers.apply(entry);
+    }
+
+    /// Those who are missing get as long as under a new leader.
+    pub(crate) fn begin_anew(&mut self, now: TimeMs) {
+        self.since = now;
+    }
+
+    /// Nothing is ordered any more, or again.
+    pub(crate) fn close(&mut self, closing: bool) {
+        self.closing = closing;
+    }
+
+    /// It was elected because this one was missed.
+    pub(crate) fn took_over_from(&mut self, missed: Option<ReplicaId>) {
+        self.missed = missed;
+    }
+
+    /// This replica answers: true if it is the one that was missed, a moment ago.
+    pub(crate) fn was_needless(
+        &mut self,
+        replica: ReplicaId,
+        now: TimeMs,
+        recent_ms: TimeMs,
+    ) -> bool {
+        let is_it = now < self.since + recent_ms && self.missed == Some(replica);
+        if is_it {
+            self.missed = None;
+        }
+        is_it
+    }
+
+    /// Ages of stamps, for the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn since_mut(&mut self) -> &mut TimeMs {
+        &mut self.since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Uuid;
+
+    #[test]
+    fn a_leader_that_was_alive_was_replaced_needlessly_and_that_counts_once() {
+        let missed = ReplicaId(Uuid([1; 16]));
+        let mut state = LeaderState::new(100, 1, Numbers::default(), 0);
+        state.took_over_from(Some(missed));
+        assert!(!state.was_needless(ReplicaId::default(), 110, 50));
+        assert!(!state.was_needless(missed, 150, 50), "long ago");
+        assert!(state.was_needless(missed, 149, 50));
+        assert!(!state.was_needless(missed, 149, 50));
+    }
+}
