@@ -37,6 +37,20 @@ pub(crate) struct Branches<'a> {
     pub forced_views: &'a ForcedViews,
 }
 
+/// Borrows it from a group, beside a part of it that is changed.
+macro_rules! branches {
+    ($group:expr) => {
+        $crate::branches::Branches {
+            context: &$group.context,
+            log: &$group.log,
+            peers: &$group.peers,
+            component: &$group.component,
+            forced_views: &$group.forced_views,
+        }
+    };
+}
+pub(crate) use branches;
+
 impl<'a> Branches<'a> {
     pub(crate) fn known(self) -> Known<'a> {
         known!(self)

@@ -2,7 +2,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::{Branches, OVERRIDES_MAX, tell_no_more_overrides};
+use crate::branches::{Branches, OVERRIDES_MAX, branches, tell_no_more_overrides};
 use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, Uuid};
@@ -12,13 +12,7 @@ use crate::yielding::marked_as_automatic;
 impl Group {
     /// What follows from the overrides in this log and those of the peers.
     pub(crate) fn branches(&self) -> Branches<'_> {
-        Branches {
-            context: &self.context,
-            log: &self.log,
-            peers: &self.peers,
-            component: &self.component,
-            forced_views: &self.forced_views,
-        }
+        branches!(self)
     }
 
     /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there

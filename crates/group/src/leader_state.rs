@@ -1,8 +1,8 @@
 //! What only the leader of a ballot has.
 
+use crate::changes::Changes;
 use crate::entry::Entry;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
-use crate::membership::Changes;
 use crate::moving::Moving;
 use crate::numbers::Numbers;
 use crate::replication::Replication;

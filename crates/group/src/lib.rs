@@ -19,6 +19,7 @@ mod acks;
 mod blank;
 mod branches;
 mod bulk;
+mod changes;
 mod checkpoint;
 mod codec;
 mod commit;

@@ -1,0 +1,329 @@
+//! Membership changes wished for; the next proposal takes them all.
+//!
+//! Comes in: who wants to be admitted, to leave, or to have another weight. Goes out: the next configuration. Holds: one is under
+//! way at a time; a change keeps the majority of the one before (rule 10); who is admitted has no vote before it has joined
+//! (rule 3).
+
+use std::collections::BTreeMap;
+
+use trireme_mutants::{Mutant, planted};
+
+use crate::branches::Branches;
+use crate::configuration::{Configuration, Member};
+use crate::ids::{Incarnation, TimeMs};
+use crate::known::Known;
+use crate::limits::MEMBERS_MAX;
+use crate::message::Join;
+use crate::peer::Peer;
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Changes {
+    admit: BTreeMap<Incarnation, Member>,
+    leave: Vec<Incarnation>,
+    weights: BTreeMap<Incarnation, u8>,
+    /// A member, or this leader, declared non-primary in the view with this number: everybody gets
+    /// one with a greater number.
+    reform: Option<u64>,
+}
+
+/// What becomes of the wishes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Proposal {
+    /// This is proposed.
+    View(Configuration),
+    /// Nothing: nobody would have a vote.
+    NoVoteLeft,
+}
+
+impl Changes {
+    /// A process asks for admission. Err: why it is refused.
+    pub(crate) fn ask_admission(
+        &mut self,
+        known: Known,
+        from: Incarnation,
+        join: Join,
+    ) -> Result<(), String> {
+        self.admissible(known, &join)?;
+        let latest = known.log.latest();
+        if latest.member(from).is_none() {
+            self.admit.insert(from, join.member);
+            return Ok(());
+        }
+        // Numbers of another branch mean nothing here.
+        let is_of_branch = join.overrides == known.log.committed().overrides;
+        if is_of_branch && join.known_number >= latest.number {
+            self.reform(join.known_number);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self, member: Incarnation) {
+        if !self.leave.contains(&member) {
+            self.leave.push(member);
+        }
+    }
+
+    pub(crate) fn weigh(&mut self, member: Incarnation, weight: u8) {
+        self.weights.insert(member, weight);
+    }
+
+    /// Everybody is to get a view with a greater number than this.
+    pub(crate) fn reform(&mut self, left: u64) {
+        self.reform = self.reform.max(Some(left));
+    }
+
+    /// Rules 11 and 14: another history, a fork and a copied data directory are refused.
+    fn admissible(&self, known: Known, join: &Join) -> Result<(), String> {
+        let (history, overrides) = (
+            known.log.committed().history,
+            &known.log.committed().overrides,
+        );
+        if !join.history.is_nil() && join.history != history {
+            return Err(format!(
+                "this node goes on with the history {}, the cluster's is {history}: if it belongs here, move grastate.dat and \
+                 the trireme-*.log files away to join by a state snapshot, which drops this node's own data",
+                join.history
+            ));
+        }
+        if !overrides.starts_with(&join.overrides) {
+            let mut only_there = join.overrides.iter().filter(|id| !overrides.contains(id));
+            let forks = only_there.next().copied().unwrap_or_default();
+            return Err(format!(
+                "this node's history was forked by an override ({forks}) that the cluster does not know; move \
+                 grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
+                 node's own commits"
+            ));
+        }
+        if known.log.latest().members.len() + self.admit.len() >= MEMBERS_MAX {
+            return Err(format!(
+                "the cluster has {MEMBERS_MAX} members, which is as many as it may have"
+            ));
+        }
+        let twin = known.log.latest().members.iter().find(|m| {
+            m.replica == join.member.replica
+                && m.incarnation != join.member.incarnation
+                && known.peers.is_up(m.incarnation)
+        });
+        if let Some(twin) = twin {
+            return Err(format!(
+                "member {} ({}) runs with the same replica id {}: this is a copied data directory; remove its \
+                 trireme state files and grastate.dat",
+                twin.name, twin.address, twin.replica
+            ));
+        }
+        if join.member.replica == known.my_replica() {
+            return Err(format!(
+                "replica id {} is this node's own: a copied data directory",
+                join.member.replica
+            ));
+        }
+        Ok(())
+    }
+
+    /// One configuration with all that is wished for and due, if none is under way. `since`: silence before that says nothing.
+    /// `me`: this member, a voter if it has forgotten nothing.
+    pub(crate) fn propose(
+        &mut self,
+        branches: Branches,
+        since: TimeMs,
+        me: Member,
+    ) -> Option<Proposal> {
+        let (known, log) = (branches.known(), branches.log);
+        if log.uncommitted().next().is_some() && !planted(Mutant::TwoPendingViews) {
+            return None;
+        }
+        let current = match planted(Mutant::TwoPendingViews) {
+            true => log.latest().clone(),
+            false => log.committed().configuration.clone(),
+        };
+        let mut wishes = std::mem::take(self);
+        // Who had no history when it asked may have joined another cluster since.
+        wishes.admit.retain(|joiner, _| !known.is_foreign(*joiner));
+        let mut changes = wishes.clone();
+        if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
+            // Elected for its log before its restarted process was admitted.
+            changes.admit.insert(me.incarnation, me);
+        }
+        let mut next = changes.applied(&current, branches, since);
+        next.ensure_vote(known.my_replica());
+        if next.total_weight() == 0 {
+            return Some(Proposal::NoVoteLeft);
+        }
+        if next == current || next.members.iter().all(|m| m.incarnation != known.me()) {
+            return None;
+        }
+        let timeout_ms = known.context.config().suspect_timeout_ms;
+        if known.hears_majority(timeout_ms, &next) && can_elect(known, &next) {
+            return Some(Proposal::View(next));
+        }
+        // Nobody could commit it: a restarted process that is admitted has no vote at first. When
+        // the others have been silent for long enough they are left out, and it is.
+        *self = wishes;
+        None
+    }
+
+    /// The configuration after this one.
+    fn applied(self, current: &Configuration, branches: Branches, since: TimeMs) -> Configuration {
+        let mut next = Configuration {
+            override_id: None,
+            fork_after: 0,
+            ..current.clone()
+        };
+        leave_out_the_dead(branches, since, &mut next);
+        next.members
+            .retain(|m| !self.leave.contains(&m.incarnation));
+        for (incarnation, member) in self.admit {
+            next.members.retain(|m| m.replica != member.replica);
+            if current.member(incarnation).is_none() {
+                // Who lost nothing that it acknowledged keeps the vote of its seat (rules 3, 14).
+                let seat = current.replica(member.replica);
+                let voter = member.voter && seat.is_some_and(|seat| seat.voter);
+                next.members.push(Member {
+                    weight: 0,
+                    voter,
+                    ..member
+                });
+            }
+        }
+        for member in &mut next.members {
+            if let Some(weight) = self.weights.get(&member.incarnation) {
+                member.full_weight = *weight;
+            }
+            // A vote is given to who sits there already: who is admitted now has yet to join.
+            let sits = current.member(member.incarnation).is_some();
+            let joined = branches.component.has_joined(member.incarnation);
+            member.voter |= sits && joined || planted(Mutant::JoinerVotesAtOnce);
+            member.weight = if member.voter { member.full_weight } else { 0 };
+        }
+        next.sort();
+        let outlived = self.reform.is_some_and(|left| current.number <= left);
+        if !next.same_members(current) || outlived {
+            next.number += 1;
+        }
+        next
+    }
+}
+
+/// True if a leader could be elected under this configuration although restarted processes, which
+/// may have forgotten what they acknowledged, sit in it with the vote of the one before (rule 4):
+/// they have to come in first.
+fn can_elect(known: Known, configuration: &Configuration) -> bool {
+    let is_intact = |m: &Member| is_here(known, m) || successors(known, m).next().is_none();
+    configuration.is_half(configuration.weight_of(is_intact))
+}
+
+/// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
+fn is_here(known: Known, seat: &Member) -> bool {
+    let timeout_ms = known.context.config().office_timeout_ms;
+    let heard = |peer: &Peer| peer.up && known.now() < peer.heard_at + timeout_ms;
+    seat.incarnation == known.me() || known.peers.get(seat.incarnation).is_some_and(heard)
+}
+
+/// Processes that have taken the place of the seat's, and are connected.
+fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'a Peer> {
+    let connected = known.peers.connected();
+    let another =
+        connected.filter(|(name, peer)| peer.replica == seat.replica && *name != seat.incarnation);
+    another.map(|(_, peer)| peer)
+}
+
+/// Leaves out members that are proven dead or silent for too long, as long as the remainder
+/// keeps the majority (rule 10).
+fn leave_out_the_dead(branches: Branches, since: TimeMs, next: &mut Configuration) {
+    let (known, now) = (branches.known(), branches.context.now());
+    let timeout_ms = known.context.config().suspect_timeout_ms;
+    let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
+    let gone = |m: &Member| match known.peers.get(m.incarnation) {
+        // A seat whose process has restarted is taken by the new one, if that lives.
+        _ if m.replica == known.my_replica() || successors(known, m).any(speaks) => false,
+        Some(peer) if peer.dead || branches.has_gone_on_alone(m) => true,
+        Some(peer) => now >= peer.heard_at.max(since) + timeout_ms,
+        None => now >= since + timeout_ms,
+    };
+    if next.is_majority(next.weight_of(|m| !gone(m))) {
+        next.members.retain(|m| !gone(m));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::component::Component;
+    use crate::config::Config;
+    use crate::context::Context;
+    use crate::forced_views::ForcedViews;
+    use crate::ids::{ReplicaId, Uuid};
+    use crate::log::Log;
+    use crate::message::Status;
+    use crate::peers::Peers;
+
+    const HISTORY: Uuid = Uuid([9; 16]);
+
+    fn member(n: u8) -> Member {
+        Member {
+            replica: ReplicaId(Uuid([n; 16])),
+            incarnation: Incarnation(Uuid([n; 16])),
+            full_weight: 1,
+            ..Member::default()
+        }
+    }
+
+    /// Member 1 leads alone; member 2 is connected. The view after these changes.
+    fn after(changes: &mut Changes, view: Vec<Member>, joined: &[u8]) -> Option<Configuration> {
+        let context = Context::new(Config::new(member(1)), 0);
+        let (mut log, mut peers) = (Log::default(), Peers::default());
+        let configuration = Configuration {
+            members: view,
+            ..Configuration::default()
+        };
+        log.found(HISTORY, Vec::new(), configuration);
+        peers.connect(member(2).replica, member(2).incarnation, 0);
+        peers.said(member(2).incarnation, &Status::default());
+        let mut component = Component::default();
+        component.set_joined(joined.iter().map(|n| member(*n).incarnation).collect());
+        let branches = Branches {
+            context: &context,
+            log: &log,
+            peers: &peers,
+            component: &component,
+            forced_views: &ForcedViews::default(),
+        };
+        match changes.propose(branches, 0, member(1))? {
+            Proposal::View(next) => Some(next),
+            Proposal::NoVoteLeft => panic!("member 1 has a vote"),
+        }
+    }
+
+    fn voter(n: u8) -> Member {
+        Member {
+            weight: 1,
+            voter: true,
+            ..member(n)
+        }
+    }
+
+    #[test]
+    fn who_is_admitted_has_no_vote_before_it_has_joined() {
+        let mut changes = Changes::default();
+        changes.admit.insert(member(2).incarnation, member(2));
+        let admitted = after(&mut changes, vec![voter(1)], &[2]).expect("a new view");
+        assert_eq!(admitted.members, [voter(1), member(2)]);
+        assert_eq!(admitted.number, 1);
+        let joined = after(&mut Changes::default(), admitted.members, &[2]);
+        let joined = joined.expect("another weight");
+        assert_eq!(joined.members, [voter(1), voter(2)]);
+        assert_eq!(joined.number, 0, "no new view");
+    }
+
+    #[test]
+    fn nothing_is_proposed_without_a_wish() {
+        let mut changes = Changes::default();
+        assert_eq!(after(&mut changes, vec![voter(1)], &[]), None);
+        changes.reform(0);
+        let reformed = after(&mut changes, vec![voter(1)], &[]);
+        assert_eq!(reformed.map(|view| view.number), Some(1));
+        changes.leave(member(2).incarnation);
+        let left = after(&mut changes, vec![voter(1), voter(2)], &[]);
+        assert_eq!(left.map(|view| view.members), Some(vec![voter(1)]));
+    }
+}
