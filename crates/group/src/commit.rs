@@ -177,8 +177,7 @@ impl Group {
     /// This member is in a committed configuration: primary, unless it is one from before it
     /// declared itself non-primary, or it has left without the cluster's word.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
-        // Entries above this view under the process's earlier names are void (rule 9).
-        self.withdrawn_before.clear();
+        self.submissions.seated();
         if self.component.admit(configuration.number) {
             self.majority.heard(self.context.now());
             self.resend_own(0);

@@ -386,7 +386,7 @@ impl Group {
             .first()
             .filter(|first| **first <= self.log.tail().left())
         {
-            self.read_left_from = Some(*first);
+            self.log.want_from(*first);
             self.role.stand(candidacy);
             return;
         }

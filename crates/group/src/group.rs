@@ -1,7 +1,5 @@
 //! The state machine's state, and what all of its parts share. Where its events come in: dispatch.
 
-use std::collections::BTreeSet;
-
 use trireme_mutants::{Mutant, planted};
 
 use crate::acks::Acks;
@@ -17,7 +15,7 @@ use crate::event::{Action, Recovered};
 use crate::fetching::Fetching;
 use crate::forced_views::ForcedViews;
 use crate::founding::Founding;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
+use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::known::{Known, known};
 use crate::log::Log;
 use crate::majority::Majority;
@@ -48,8 +46,6 @@ pub struct Group {
     pub(crate) founding: Founding,
     pub(crate) acks: Acks,
     pub(crate) submissions: Submissions,
-    /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
-    pub(crate) withdrawn_before: BTreeSet<SubmissionId>,
     /// Own payloads that the others are to hold before they are submitted.
     pub(crate) spreading: Spreading,
     /// Such payloads of the others.
@@ -57,8 +53,6 @@ pub struct Group {
     pub(crate) serving: Serving,
     pub(crate) reads: Reads,
     pub(crate) heartbeat_at: TimeMs,
-    /// From here on the log has to be read before the office can be taken.
-    pub(crate) read_left_from: Option<Position>,
     pub(crate) counters: Counters,
     pub(crate) complaints: Complaints,
     pub(crate) out: Vec<Action>,
@@ -92,14 +86,12 @@ impl Group {
             peers: Peers::default(),
             founding: Founding::new(now),
             acks: Acks::default(),
-            submissions: Submissions::default(),
-            withdrawn_before: recovered.lasting.withdrawn.clone(),
+            submissions: Submissions::new(recovered.lasting.withdrawn.clone()),
             spreading: Spreading::default(),
             fetching: Fetching::default(),
             serving: Serving::default(),
             reads: Reads::default(),
             heartbeat_at: now,
-            read_left_from: None,
             counters: Counters::default(),
             complaints: Complaints::default(),
             out: Vec::new(),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::codec::MAX_LIST;
 use crate::group::Group;
 use crate::ids::{Ballot, SubmissionId};
 
@@ -19,18 +18,9 @@ pub struct Lasting {
 impl Group {
     /// The facts of this connection that the next one of this process needs.
     pub fn lasting(&self) -> Lasting {
-        let me = self.me();
-        let own = self.submissions.own.iter();
-        let certain = own.filter(|(_, own)| own.certain);
-        let certain = certain.map(|(number, _)| SubmissionId {
-            incarnation: me,
-            number: *number,
-        });
-        let before = self.withdrawn_before.iter().copied();
-        let withdrawn: BTreeSet<_> = before.chain(certain).collect();
         Lasting {
             promised: self.vote.promised(),
-            withdrawn: withdrawn.into_iter().take(MAX_LIST).collect(),
+            withdrawn: self.submissions.certain_withdrawals(self.me()),
         }
     }
 }

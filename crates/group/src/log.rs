@@ -23,6 +23,8 @@ pub(crate) struct Log {
     /// Position of the configuration in force.
     configured_at: Position,
     durable: Position,
+    /// Payloads from here on, which are in the log on disk only, have to be read before this member can lead.
+    wanted_from: Option<Position>,
 }
 
 /// An entry that was committed.
@@ -217,6 +219,15 @@ impl Log {
         );
         self.durable = self.durable.min(after);
         self.tail.truncate(after)
+    }
+
+    /// Payloads from here on, which are in the log on disk only, are to be read back.
+    pub(crate) fn want_from(&mut self, position: Position) {
+        self.wanted_from = Some(position);
+    }
+
+    pub(crate) fn take_wanted(&mut self) -> Option<Position> {
+        self.wanted_from.take()
     }
 
     /// Payloads that were in the log on disk only, read back. False: they are something else.

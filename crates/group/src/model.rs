@@ -49,8 +49,8 @@ impl Group {
             let repeated = leaving.handed_at.iter_mut().chain(&mut leaving.asked_at);
             repeated.for_each(|at| aged(at, HANDOVER_MS));
         }
-        for own in self.submissions.own.values_mut() {
-            aged(&mut own.sent_at, RESEND_AFTER_MS);
+        for at in self.submissions.sent_at() {
+            aged(at, RESEND_AFTER_MS);
         }
         if let Some(at) = self.reads.asked_at() {
             aged(at, reads::RETRY_MS);

@@ -41,7 +41,7 @@ impl Group {
     /// What is voided, and all that stands above it, is appended again: payloads of it that are in the log only are read
     /// first.
     pub(crate) fn read_left(&mut self, log: &dyn LogReader) {
-        let Some(from) = self.read_left_from.take() else {
+        let Some(from) = self.log.take_wanted() else {
             return;
         };
         if !self.role.is_candidate() {
@@ -52,7 +52,7 @@ impl Group {
             let Ok(run) =
                 log.read_run(next, left, self.context.config().thresholds.read_left_bytes)
             else {
-                return self.read_left_from = Some(from); // it is tried again
+                return self.log.want_from(from); // it is tried again
             };
             let Some(last) = run.last() else {
                 return; // it cannot be read: the attempt fails

@@ -1,30 +1,41 @@
 //! Submissions on their way: own ones until they are delivered, everybody's until they are ordered.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use trireme_mutants::{Mutant, planted};
 
 use crate::codec::MAX_LIST;
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel};
 
+/// So many own submissions are sent again at a time.
+const RESEND_BATCH: usize = 256;
 /// Digests of payloads that are remembered.
 const DIGESTS_MAX: usize = 16;
 
 /// A submission of this member.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Own {
+struct Own {
     /// None: withdrawn, its number is to be used up by a void (rule 9).
-    pub payload: Option<Bytes>,
+    payload: Option<Bytes>,
     /// The others have fetched it, all but its head, or do so: it is not sent as a whole.
-    pub parcel: Option<(Parcel, Bytes)>,
-    pub sent_at: TimeMs,
+    parcel: Option<(Parcel, Bytes)>,
+    sent_at: TimeMs,
     /// Its client was told for certain that it has failed (rule 7).
-    pub certain: bool,
+    certain: bool,
+}
+
+/// A submission to be sent to the leader again; the leader keeps its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resent {
+    pub number: u64,
+    pub payload: Option<Bytes>,
+    pub message: Message,
 }
 
 impl Own {
-    pub fn message(&self, number: u64) -> Message {
+    fn message(&self, number: u64) -> Message {
         match &self.parcel {
             Some((parcel, head)) if self.payload.is_some() => Message::SubmitParcel {
                 number,
@@ -83,8 +94,10 @@ impl Queue {
 /// Submissions not yet delivered.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Submissions {
-    pub last_number: u64,
-    pub own: BTreeMap<u64, Own>,
+    last_number: u64,
+    own: BTreeMap<u64, Own>,
+    /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
+    withdrawn_before: BTreeSet<SubmissionId>,
     /// Payloads by origin and number, from their origins, not in the own log yet.
     pending: BTreeMap<Incarnation, Queue>,
     /// CRC-32C of large payloads, lest they be read once more.
@@ -92,6 +105,134 @@ pub(crate) struct Submissions {
 }
 
 impl Submissions {
+    pub fn new(withdrawn_before: BTreeSet<SubmissionId>) -> Submissions {
+        Submissions {
+            withdrawn_before,
+            ..Submissions::default()
+        }
+    }
+
+    /// This member's next submission; without a payload it is withdrawn from the start. Gives what the others are to hear.
+    pub fn submit(
+        &mut self,
+        number: u64,
+        payload: Option<Bytes>,
+        parcel: Option<(Parcel, Bytes)>,
+        now: TimeMs,
+    ) -> Message {
+        assert_eq!(
+            number,
+            self.last_number + 1,
+            "submissions are numbered without gaps"
+        );
+        self.last_number = number;
+        let own = Own {
+            payload,
+            parcel,
+            sent_at: now,
+            certain: false,
+        };
+        let message = own.message(number);
+        self.own.insert(number, own);
+        message
+    }
+
+    /// What the leader may not have, of the numbers above `in_log`, sent so long ago. Of what was withdrawn only the last, whose
+    /// void covers all: voided one by one, an early one could be while the leader orders a later one that it has.
+    pub fn resend(&mut self, in_log: u64, older_than_ms: TimeMs, now: TimeMs) -> Vec<Resent> {
+        let void = self.failed().last();
+        let lives = |number: u64, own: &Own| {
+            own.payload.is_some() || Some(number) == void || planted(Mutant::VoidedOneByOne)
+        };
+        let most = match older_than_ms {
+            0 => usize::MAX,
+            _ => RESEND_BATCH,
+        };
+        let due = self
+            .own
+            .iter_mut()
+            .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
+            .filter(|(number, own)| lives(**number, own));
+        let due = due.take(most).map(|(number, own)| {
+            own.sent_at = now;
+            Resent {
+                number: *number,
+                payload: own.payload.clone(),
+                message: own.message(*number),
+            }
+        });
+        due.collect()
+    }
+
+    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered here one by one. Of those above
+    /// it nothing is known for certain any more: they may have been ordered on another branch of the history (rule 11), or so
+    /// long ago that their number was forgotten ([`crate::Numbers`]). A void of the last uses up the numbers of all, or
+    /// the next submission would wait for them. Gives those whose clients wait.
+    pub fn cover(&mut self, number: u64, now: TimeMs) -> Vec<u64> {
+        let later = self.own.split_off(&(number + 1));
+        let covered = std::mem::replace(&mut self.own, later);
+        let later = self.own.iter_mut();
+        let live = later.filter_map(|(number, own)| Some((*number, own.payload.take()?)));
+        let covered = covered.into_iter();
+        let covered = covered.filter_map(|(number, own)| Some((number, own.payload?)));
+        let failed: Vec<u64> = covered.chain(live).map(|(number, _)| number).collect();
+        if number < self.last_number {
+            let void = Own {
+                payload: None,
+                parcel: None,
+                sent_at: now,
+                certain: false,
+            };
+            self.own.entry(self.last_number).or_insert(void);
+        }
+        failed
+    }
+
+    /// No majority: what can be known of each own submission that lives, and whether it failed for certain. `needed`: nothing was
+    /// committed without this member; `in_order`: the last number that may have been ordered.
+    pub fn withdraw(&mut self, needed: bool, in_order: u64) -> Vec<(u64, bool)> {
+        let mut withdrawn = Vec::new();
+        for (number, own) in &mut self.own {
+            if own.payload.take().is_some() {
+                own.certain = needed && *number > in_order;
+                withdrawn.push((*number, own.certain));
+            }
+        }
+        withdrawn
+    }
+
+    /// A view seats this process: entries above it under the earlier names are void (rule 9).
+    pub fn seated(&mut self) {
+        self.withdrawn_before.clear();
+    }
+
+    /// The withdrawals that a promise lists: those of earlier connections, then those of this one.
+    pub fn withdrawals(&self, me: Incarnation) -> Vec<SubmissionId> {
+        let mut all: Vec<_> = self.withdrawn_before.iter().copied().collect();
+        let own = self.withdrawn(me);
+        let room = MAX_LIST.saturating_sub(all.len());
+        all.extend_from_slice(&own[own.len().saturating_sub(room)..]);
+        all
+    }
+
+    /// Those of which clients were told for certain, here and in earlier connections.
+    pub fn certain_withdrawals(&self, me: Incarnation) -> BTreeSet<SubmissionId> {
+        let certain = self.own.iter().filter(|(_, own)| own.certain);
+        let certain = certain.map(|(number, _)| SubmissionId {
+            incarnation: me,
+            number: *number,
+        });
+        let before = self.withdrawn_before.iter().copied();
+        let all: BTreeSet<_> = before.chain(certain).collect();
+        all.into_iter().take(MAX_LIST).collect()
+    }
+
+    /// Ages of stamps, for the model check.
+    #[cfg(feature = "model")]
+    pub fn sent_at(&mut self) -> impl Iterator<Item = &mut TimeMs> {
+        self.own.values_mut().map(|own| &mut own.sent_at)
+    }
+
     /// Payload of a submission that an order record refers to.
     pub fn payload(&self, me: Incarnation, id: SubmissionId) -> Option<&Bytes> {
         if id.incarnation == me {
@@ -199,14 +340,14 @@ impl Submissions {
 
     /// Numbers of own submissions that were reported as failed: the oldest, down to the first that lives. One
     /// behind that is told of when its turn comes, since a void covers what is before it.
-    pub fn failed(&self) -> impl Iterator<Item = u64> {
+    fn failed(&self) -> impl Iterator<Item = u64> {
         let failed = self.own.iter().take_while(|(_, own)| own.payload.is_none());
         failed.map(|(number, _)| *number)
     }
 
     /// Own submissions that were reported as failed, for a promise: the newest, of more than a message holds. Older ones are
     /// but the numbers of what was delivered on another branch (`fail_covered`).
-    pub fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
+    fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
         let id = |number| SubmissionId {
             incarnation: me,
             number,
@@ -244,6 +385,36 @@ mod tests {
         assert!(submissions.take_next(ORIGIN, 3).is_some());
         assert_eq!(come(&mut submissions, 8, &quarter), [5, 6, 7, 8]);
         assert_eq!(come(&mut submissions, 10, &None), [10]);
+    }
+
+    #[test]
+    fn of_what_was_withdrawn_only_the_last_is_sent_again() {
+        let mut submissions = Submissions::default();
+        for number in 1..=3 {
+            submissions.submit(number, Some(Bytes::from_static(b"x")), None, 5);
+        }
+        assert_eq!(
+            submissions.withdraw(true, 1),
+            [(1, false), (2, true), (3, true)]
+        );
+        submissions.submit(4, Some(Bytes::from_static(b"x")), None, 5);
+        let resent = submissions.resend(0, 0, 6).into_iter();
+        let resent: Vec<_> = resent.map(|r| (r.number, r.payload.is_some())).collect();
+        assert_eq!(resent, [(3, false), (4, true)]);
+        let certain = submissions.certain_withdrawals(ORIGIN).into_iter();
+        assert_eq!(certain.map(|id| id.number).collect::<Vec<_>>(), [2, 3]);
+    }
+
+    #[test]
+    fn what_a_checkpoint_covers_fails_and_a_void_uses_up_the_rest() {
+        let mut submissions = Submissions::default();
+        for number in 1..=3 {
+            submissions.submit(number, Some(Bytes::from_static(b"x")), None, 5);
+        }
+        assert_eq!(submissions.cover(1, 6), [1, 2, 3]);
+        let resent = submissions.resend(1, 0, 6);
+        assert_eq!(resent.len(), 1);
+        assert_eq!((resent[0].number, &resent[0].payload), (3, &None));
     }
 
     #[test]

@@ -3,19 +3,16 @@
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
 
-use crate::codec::MAX_LIST;
 use crate::event::{Action, Fate};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, SubmissionId, TimeMs};
 use crate::message::Parcel;
-use crate::submissions::Own;
+use crate::submissions::Resent;
 
 /// An origin that runs further ahead of the order than this is not believed.
 const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 /// Own submissions unordered for this long are sent to the sequencer again.
 pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
-/// How many at a time.
-const RESEND_BATCH: usize = 256;
 
 impl Group {
     /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
@@ -33,26 +30,14 @@ impl Group {
         parcel: Option<(Parcel, Bytes)>,
     ) {
         self.context.advance(now);
-        assert_eq!(
-            number,
-            self.submissions.last_number + 1,
-            "submissions are numbered without gaps"
-        );
-        self.submissions.last_number = number;
         let id = SubmissionId {
             incarnation: self.me(),
             number,
         };
         let payload = payload.filter(|_| self.component.is_primary());
-        let own = Own {
-            payload: payload.clone(),
-            parcel,
-            sent_at: self.context.now(),
-            certain: false,
-        };
-        let message = own.message(number);
-        let is_parcel = own.parcel.is_some();
-        self.submissions.own.insert(number, own);
+        let is_parcel = parcel.is_some();
+        let now = self.context.now();
+        let message = (self.submissions).submit(number, payload.clone(), parcel, now);
         let Some(payload) = payload else {
             self.out.push(Action::Failed {
                 id,
@@ -105,38 +90,22 @@ impl Group {
     /// all: voided one by one, an early one could be while the sequencer orders a later one that it has.
     pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
         let me = self.me();
-        let now = self.context.now();
         let in_log = self.tail_number(me);
-        let void = self.submissions.failed().last();
-        let lives = |number: u64, own: &Own| {
-            own.payload.is_some() || Some(number) == void || planted(Mutant::VoidedOneByOne)
-        };
-        let due: Vec<(u64, Own)> = self
-            .submissions
-            .own
-            .iter_mut()
-            .filter(|(number, own)| **number > in_log && now - own.sent_at >= older_than_ms)
-            .filter(|(number, own)| lives(**number, own))
-            .take(if older_than_ms == 0 {
-                usize::MAX
-            } else {
-                RESEND_BATCH
-            })
-            .map(|(number, own)| {
-                own.sent_at = now;
-                (*number, own.clone())
-            })
-            .collect();
+        let now = self.context.now();
+        let due = self.submissions.resend(in_log, older_than_ms, now);
         if due.is_empty() {
             return;
         }
         if self.role.is_leader() {
-            for (number, own) in due {
-                self.submissions.keep(me, number, own.payload);
+            for Resent {
+                number, payload, ..
+            } in due
+            {
+                self.submissions.keep(me, number, payload);
             }
         } else if let Some(sequencer) = self.sequencer() {
-            for (number, own) in due {
-                self.send(sequencer, own.message(number));
+            for Resent { message, .. } in due {
+                self.send(sequencer, message);
             }
         }
     }
@@ -163,46 +132,20 @@ impl Group {
             .fold(committed, u64::max)
     }
 
-    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered here one by one. Of those above
-    /// it nothing is known for certain any more: they may have been ordered on another branch of the history (rule 11), or so
-    /// long ago that their number was forgotten ([`crate::Numbers`]). A void of the last uses up the numbers of all, or
-    /// the next submission would wait for them.
+    /// Own submissions up to `number` lie below a checkpoint: nothing is known for certain of those that wait.
     pub(crate) fn fail_covered(&mut self, number: u64) {
-        let later = self.submissions.own.split_off(&(number + 1));
-        let covered = std::mem::replace(&mut self.submissions.own, later);
-        let later = self.submissions.own.iter_mut();
-        let live = later.filter_map(|(number, own)| Some((*number, own.payload.take()?)));
-        let covered = covered.into_iter();
-        let covered = covered.filter_map(|(number, own)| Some((number, own.payload?)));
-        let failed: Vec<u64> = covered.chain(live).map(|(number, _)| number).collect();
-        for number in failed {
-            let id = SubmissionId {
-                incarnation: self.me(),
-                number,
-            };
-            let fate = Fate::Unknown;
-            self.out.push(Action::Failed { id, fate });
-        }
-        let last = self.submissions.last_number;
-        if number < last {
-            let void = Own {
-                payload: None,
-                parcel: None,
-                sent_at: self.context.now(),
-                certain: false,
-            };
-            self.submissions.own.entry(last).or_insert(void);
+        for number in self.submissions.cover(number, self.context.now()) {
+            self.submission_failed(number, Fate::Unknown);
         }
         self.resend_own(0);
     }
 
-    /// The withdrawals that a promise lists: those of earlier connections, then those of this one.
-    pub(crate) fn withdrawals(&self) -> Vec<SubmissionId> {
-        let mut all: Vec<_> = self.withdrawn_before.iter().copied().collect();
-        let own = self.submissions.withdrawn(self.me());
-        let room = MAX_LIST.saturating_sub(all.len());
-        all.extend_from_slice(&own[own.len().saturating_sub(room)..]);
-        all
+    fn submission_failed(&mut self, number: u64, fate: Fate) {
+        let id = SubmissionId {
+            incarnation: self.me(),
+            number,
+        };
+        self.out.push(Action::Failed { id, fate });
     }
 
     /// No majority: every waiting client learns what can be known (rule 7).
@@ -225,22 +168,13 @@ impl Group {
             !configuration.is_majority(configuration.total_weight() - own)
         });
         let mut withdrawn = false;
-        for (number, own) in &mut self.submissions.own {
-            if own.payload.take().is_some() {
-                let definite = needed && *number > in_order;
-                withdrawn |= definite;
-                own.certain = definite;
-                let fate = if definite {
-                    Fate::Withdrawn
-                } else {
-                    Fate::Unknown
-                };
-                let id = SubmissionId {
-                    incarnation: me,
-                    number: *number,
-                };
-                self.out.push(Action::Failed { id, fate });
-            }
+        for (number, is_certain) in self.submissions.withdraw(needed, in_order) {
+            withdrawn |= is_certain;
+            let fate = match is_certain {
+                true => Fate::Withdrawn,
+                false => Fate::Unknown,
+            };
+            self.submission_failed(number, fate);
         }
         self.submissions.retain_origins(|origin| origin != me);
         self.give_up_spreading();

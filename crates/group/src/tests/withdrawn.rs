@@ -174,7 +174,10 @@ fn what_was_withdrawn_stays_out_under_the_next_names() {
         assert_eq!(ordered(&cores), [(1, false)], "{recovers}");
         assert_eq!(cores.delivered(0), 0);
         let last = &cores.nodes[3].group;
-        assert!(last.withdrawals().is_empty(), "a view seats it");
+        assert!(
+            last.submissions.withdrawals(last.me()).is_empty(),
+            "a view seats it"
+        );
         // A process that has died meanwhile does not tell of it.
         let cores = connected_again(recovers, false);
         assert_eq!(ordered(&cores), [(1, true)], "{recovers}");
