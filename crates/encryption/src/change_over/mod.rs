@@ -144,19 +144,29 @@ pub fn change_over(
         .filter(|phase| *phase <= change.until);
     for phase in phases {
         let states = observe_all(&mut servers, change)?;
-        for (server, state) in servers.iter_mut().zip(&states) {
+        let mut order: Vec<usize> = (0..states.len()).collect();
+        // The links of the others are made anew first, so that the leader always has one to a majority.
+        order.sort_by_key(|&i| states[i].is_leader);
+        for i in order {
+            let state = &states[i];
             let Some(options) = plan::options(phase, state, &change.files) else {
                 continue;
             };
             tell(&format!("{}: {} ({options})", state.name, phase.meaning()));
-            let set = server.set_options(&options);
+            let set = servers[i].set_options(&options);
             set.map_err(|source| ChangeOverError::Refused {
                 name: state.name.clone(),
                 options,
                 source,
             })?;
             has_changed = true;
-            settle(server, phase, state, change.patience)?;
+            settle(&mut servers[i], phase, state, change.patience)?;
+            if phase == Phase::RefusePlaintext {
+                // Its links have been made anew: the next node's are not before all nodes have heard of each other by them.
+                for server in &mut servers {
+                    server.reach_others()?;
+                }
+            }
         }
     }
     Ok(has_changed)

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub history: String,
     pub size: usize,
     pub is_synced: bool,
+    /// `wsrep_trireme_is_leader`.
+    pub is_leader: bool,
     pub plaintext_links: usize,
     /// `socket.ssl`.
     pub dials_tls: bool,

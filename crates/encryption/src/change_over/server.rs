@@ -61,6 +61,16 @@ impl Server {
         let statement = format!("SET GLOBAL wsrep_provider_options = '{quoted}'");
         self.database.rows(&statement, 0).map(drop)
     }
+
+    /// Returns when this node has heard through the leader of all that was committed before.
+    pub fn reach_others(&mut self) -> Result<(), ChangeOverError> {
+        let read = self.database.rows("SET SESSION wsrep_sync_wait = 1", 0);
+        let read = read.and_then(|_| self.database.rows("SELECT 1", 1));
+        read.map(drop).map_err(|source| ChangeOverError::Sql {
+            server: self.endpoint.clone(),
+            source,
+        })
+    }
 }
 
 fn read(sample: &Sample) -> Result<State, String> {
@@ -86,6 +96,7 @@ fn read(sample: &Sample) -> Result<State, String> {
         size: number("wsrep_cluster_size"),
         is_synced: status("wsrep_cluster_status") == "Primary"
             && status("wsrep_local_state_comment") == "Synced",
+        is_leader: status("wsrep_trireme_is_leader") == "1",
         plaintext_links: number("wsrep_trireme_plaintext_links"),
         dials_tls: yes("socket.ssl"),
         accepts_both: yes("socket.dynamic"),
@@ -123,12 +134,13 @@ mod tests {
             ("wsrep_cluster_status", "Primary"),
             ("wsrep_local_state_comment", "Synced"),
             ("wsrep_cluster_size", "3"),
+            ("wsrep_trireme_is_leader", "1"),
             ("wsrep_trireme_plaintext_links", "2"),
         ]);
         let options = "gcache.size = 1G; socket.dynamic = YES; socket.ssl_cert = /a\\;b; socket.ssl_key = /k; ";
         let variables = pairs(&[("wsrep_provider_options", options)]);
         let state = read(&Sample::new(status, variables)).unwrap();
-        assert!(state.is_synced && state.accepts_both && state.has_files);
+        assert!(state.is_leader && state.is_synced && state.accepts_both && state.has_files);
         assert!(!state.dials_tls && !state.is_required && !state.has_secret);
         assert_eq!((state.size, state.plaintext_links), (3, 2));
     }
