@@ -15,7 +15,7 @@ OUT ?= trireme-bench-$(shell date -u +%Y-%m-%dT%H%M%SZ)
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb test-deb demo test test-all conformance soak crash bench sim sim-soak mutants model coverage lint fuzz clean
+.PHONY: help build deb test-deb demo test test-all conformance soak bad-days crash bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -55,6 +55,11 @@ soak:  ## mixed load on three nodes for MINUTES=10: crashes, errors, memory, ide
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
 	$(BIN)/trireme soak --minutes $(MINUTES) --max-growth-mib-per-minute 1 $(ARGS)
+
+bad-days:  ## a node killed, a full, slow or lost disk, a cut, a clock off, a long ALTER ...: each is named and ended as docs/runbooks.md says
+	@scripts/packages.sh demo
+	@$(MAKE) --no-print-directory build
+	TRIREME_REAL=1 TRIREME_PROVIDER=$(abspath $(BIN))/libtrireme.so cargo test --release --package trireme-cli --test real_cluster -- --test-threads=1 real::bad_days $(ARGS)
 
 crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (ARGS="--schedules 10 --seed 7")
 	@scripts/packages.sh demo

@@ -8,6 +8,7 @@ mod real {
     mod agent;
     mod apart;
     mod arbitrator;
+    mod bad_days;
     mod blackout;
     mod crash;
     mod ddl_blackout;

@@ -9,11 +9,11 @@ use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
 /// A small file system; unmounted when dropped.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// None, with a line that says so: this user may not mount.
-    fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
+    pub fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
         fs::create_dir_all(at).expect("a directory can be made");
         let options = format!("size={size},mode=0777");
         let mount = Command::new("mount")
@@ -29,7 +29,8 @@ impl SmallDisk {
         }
     }
 
-    fn grow(&self, size: &str) {
+    /// Makes it larger.
+    pub fn grow(&self, size: &str) {
         let options = format!("remount,size={size}");
         let status = Command::new("mount")
             .args(["-o", &options])
