@@ -85,8 +85,14 @@ impl Group {
         (self.serving.is_waited_for()).then_some(self.context.now() + 1)
     }
 
-    /// Answered at the end of the batch, when the log can be read.
+    /// Answered at the end of the batch, when the log can be read. Whoever is in no view, and no view's replica, gets
+    /// nothing.
     pub(crate) fn fetch_asked(&mut self, from: Incarnation, source: Source, offset: u32, len: u32) {
+        let replica = self.peers.replica_of(from);
+        let seated = replica.filter(|replica| self.log.has_seat(*replica));
+        if seated.is_none_or(|replica| self.known().has_twin(replica, from)) {
+            return;
+        }
         self.serving.ask(Request {
             from,
             source,

@@ -214,6 +214,7 @@ mutants! {
         gap_not_told: GapNotTold in "trireme-transport" "meshing" "a_full_queue_overflows_once_and_drains",
         second_link_taken: SecondLinkTaken in "trireme-transport" "strangers" "a_second_connection_is_refused_while_the_first_stands",
         links_unbounded: LinksUnbounded in "trireme-transport" "strangers" "a_node_takes_so_many_peers_and_no_more",
+        strangers_frames_long: StrangersFramesLong in "trireme-transport" "members" "a_stranger_sends_short_frames_only",
         newcomers_not_told: NewcomersNotTold in "trireme-transport" "strangers" "members_are_told_of_each_other",
         plain_taken_under_tls: PlainTakenUnderTls in "trireme-transport" "tls" "plaintext_and_tls_tell_each_other_apart",
         verdict_not_awaited: VerdictNotAwaited in "trireme-transport" "tls" "a_stranger_with_a_certificate_is_named_on_both_sides",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use trireme_engine::Channel;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, Uuid};
 use trireme_transport::{Frame, Mesh, MeshEvent, PeerId, SendOutcome};
 
 use crate::limiter::LineLimiter;
@@ -23,6 +23,8 @@ pub struct Line {
     /// Peers that sent what cannot be read: nothing more is taken from them on these connections, which are about to
     /// end.
     pub(crate) dropped: BTreeSet<PeerId>,
+    /// The view whose members the mesh knows: its number, and the override that it is of; none: it knows none.
+    pub(crate) seen_view: Option<(u64, Option<Uuid>)>,
     /// An operator lets this node's data be replaced by that of another cluster.
     pub lets_data_go: bool,
     /// Addresses that this node called, where a node with the data of another cluster answered.
@@ -41,6 +43,7 @@ impl Line {
             events: Vec::new(),
             limiter: LineLimiter::default(),
             dropped: BTreeSet::new(),
+            seen_view: None,
             lets_data_go: false,
             strangers: BTreeSet::new(),
         }

@@ -2,7 +2,7 @@
 //! follows is carried out.
 
 use trireme_engine::{Engine, Outside};
-use trireme_group::{Event, Incarnation, ReplicaId, Standing, Uuid};
+use trireme_group::{Configuration, Event, Incarnation, ReplicaId, Standing, Uuid};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
 use trireme_tls::fingerprint;
@@ -45,6 +45,7 @@ pub trait Station {
         if let Some(line) = self.line() {
             line.events = events; // keeps its room
         }
+        tell_members(self);
         tell_left_out(self, now);
         tell_listed(self, now);
         self.parts().0.tick(now);
@@ -81,6 +82,25 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
     let members = members.into_iter().map(incarnation_id).collect();
     let event = Event::Listed { members, missing };
     station.parts().0.group(now, event);
+}
+
+/// In a primary component it is known who the members are: nobody else has their room.
+fn tell_members<S: Station + ?Sized>(station: &mut S) {
+    let seen = primary_view(station).map(|view| (view.number, view.override_id));
+    let Some(line) = station.line() else { return };
+    if std::mem::replace(&mut line.seen_view, seen) == seen {
+        return;
+    }
+    let replicas = |view: &Configuration| view.members.iter().map(|m| m.replica.0.0).collect();
+    let members = primary_view(station).map(replicas);
+    if let Some(line) = station.line() {
+        line.mesh.set_members(members);
+    }
+}
+
+fn primary_view<S: Station + ?Sized>(station: &mut S) -> Option<&Configuration> {
+    let group = &station.parts().0.link()?.group;
+    (group.standing() == Standing::Primary).then(|| group.configuration())
 }
 
 /// A line that a peer causes: few of a kind are written, however many there are.

@@ -47,6 +47,22 @@ pub(crate) struct SnapshotChunk {
 }
 
 impl Direct {
+    /// True for what only members may ask of each other. Answers are of whoever was asked.
+    pub(crate) fn is_of_members(&self) -> bool {
+        match self {
+            Direct::SnapshotRequest { .. }
+            | Direct::IstPull { .. }
+            | Direct::IstPullPart { .. }
+            | Direct::FlowStop
+            | Direct::FlowContinue
+            | Direct::FlowPace { .. } => true,
+            Direct::SnapshotChunk(_)
+            | Direct::SnapshotRefused { .. }
+            | Direct::IstChunk { .. }
+            | Direct::IstPart(_) => false,
+        }
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![VERSION];
         match self {

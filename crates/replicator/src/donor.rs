@@ -33,6 +33,13 @@ impl Replicator {
                 return;
             }
         };
+        if message.is_of_members() && !self.is_member(from) {
+            // A joiner that this node does not know of yet asks another one, or again.
+            if let Direct::SnapshotRequest { round, .. } = message {
+                self.send(from, &Direct::SnapshotRefused { round });
+            }
+            return;
+        }
         match message {
             Direct::SnapshotRequest { round, at_least } => {
                 self.serve_snapshot(from, round, at_least)
@@ -59,6 +66,11 @@ impl Replicator {
             }
             Direct::FlowContinue => self.flow_control.continued(from),
         }
+    }
+
+    fn is_member(&self, peer: Incarnation) -> bool {
+        let control = self.context.control();
+        control.is_some_and(|control| control.configuration.member(peer).is_some())
     }
 
     /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.

@@ -4,13 +4,14 @@ use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::connection::{Connection, State};
+use crate::connection::Connection;
+use crate::handshaker::{Place, Rank, displaced};
 use crate::mesh::Mesh;
 use crate::poller::Accepted;
 use crate::stream::Stream;
 use crate::{DownReason, Refusal, RefusalCode, RejectReason, socket};
 
-/// Callers that have not finished the handshake; a further one displaces the oldest.
+/// Callers that have not finished the handshake; who gives way to a further one, `displaced` says.
 const MAX_CALLERS: usize = 64;
 
 impl Mesh {
@@ -35,13 +36,16 @@ impl Mesh {
     /// Registers a connection that a peer has opened. None: out of descriptors, or of memory for epoll; the caller will
     /// call again.
     pub(crate) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
-        let callers = self
-            .connections
-            .iter()
-            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
-        let callers: Vec<usize> = callers.map(|(token, _)| *token).collect();
-        if callers.len() >= MAX_CALLERS && !planted(Mutant::SilentCallersKept) {
-            self.drop_connection(callers[0], DownReason::Local);
+        let newcomer = self.rank(connection.remote.ip().to_canonical());
+        let (tokens, ranks): (Vec<usize>, Vec<Rank>) = self
+            .callers()
+            .map(|(token, ip)| (token, self.rank(ip)))
+            .unzip();
+        match displaced(&ranks, MAX_CALLERS, newcomer) {
+            _ if planted(Mutant::SilentCallersKept) => {}
+            Place::Free => {}
+            Place::Instead(at) => self.drop_connection(tokens[at], DownReason::Local),
+            Place::Taken => return None,
         }
         self.add_connection(connection).ok()
     }
@@ -53,9 +57,14 @@ impl Mesh {
             return self.reject(&ip.to_string(), RejectReason::NotAllowed, not_allowed(ip));
         }
         socket::tune(&accepted.stream, self.user_timeout_ms);
-        let is_known = self.met.contains(&ip) || self.book.has_ip(ip);
+        let is_known = self.rank(ip).is_known;
         let task = self.task(accepted.stream, accepted.remote, None, is_known);
         self.prove(task);
+    }
+
+    fn rank(&self, ip: IpAddr) -> Rank {
+        let is_known = self.met.contains(&ip) || self.book.has_ip(ip);
+        Rank { ip, is_known }
     }
 }
 

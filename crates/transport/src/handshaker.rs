@@ -21,6 +21,7 @@ use mio::net::TcpStream;
 use crate::stream::Stream;
 use crate::{HostPort, RejectReason, Security, Waker};
 use lobby::Lobby;
+pub(crate) use lobby::{Place, Rank, displaced};
 use worker::{WAKER, Worker};
 
 /// A socket to prove.

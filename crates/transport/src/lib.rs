@@ -53,6 +53,7 @@ mod handshake;
 mod handshaker;
 mod identities;
 mod links;
+mod members;
 mod mesh;
 mod poller;
 mod proving;

@@ -25,8 +25,6 @@ const LASTING_MS: u64 = 1_000;
 const CLOSING_MS: u64 = 1_000;
 /// Addresses of members that are remembered.
 const MAX_MET: usize = 256;
-/// Peers of one node: far more than a cluster has, and few enough for the descriptors of a server.
-const MAX_LINKS: usize = 128;
 
 impl Mesh {
     pub(crate) fn handle_frame(
@@ -104,18 +102,16 @@ impl Mesh {
                 return Ok(());
             }
         };
-        let is_linked = self.links.contains_key(&hello.identity.incarnation);
-        if self.links.len() >= MAX_LINKS && !is_linked && !planted(Mutant::LinksUnbounded) {
-            let text =
-                format!("it is connected with {MAX_LINKS} others already, which is all it takes");
-            let code = RefusalCode::Application;
-            self.refuse(token, Refusal { code, text });
-            return Ok(());
+        let remote_ip = connection.remote.ip().to_canonical();
+        if !self.links.contains_key(&hello.identity.incarnation) {
+            if let Err(refusal) = self.make_room(&hello.identity.replica, remote_ip) {
+                self.refuse(token, refusal);
+                return Ok(());
+            }
         }
         let Some(connection) = self.connections.get_mut(&token) else {
             return Ok(());
         };
-        let remote_ip = connection.remote.ip().to_canonical();
         let mut address = HostPort::parse(&hello.identity.listen_addr, None)
             .map_err(|_| FrameError::Malformed("the advertised address is none"))?;
         if address.is_unspecified() {
@@ -229,7 +225,6 @@ impl Mesh {
         connection.state = State::Up;
         connection.deadline_ms = None;
         connection.up_since_ms = self.now_ms;
-        connection.decoder.set_max_frame_bytes(self.max_frame_bytes);
         if let Some(target) = &connection.target {
             self.book.established(target);
         }
@@ -248,6 +243,7 @@ impl Mesh {
             self.met.insert(info.remote_ip);
         }
         self.links.insert(id, token);
+        self.limit_frames(token);
         self.events.push(MeshEvent::PeerUp { info, same_replica });
         self.write(token);
         for other in others {

@@ -39,6 +39,8 @@ pub struct Mesh {
     pub(crate) security: Security,
     /// Started when the first connection is to be encrypted.
     pub(crate) handshaker: Option<Handshaker>,
+    /// The members' replicas, as far as the layer above knows them.
+    pub(crate) members: Option<BTreeSet<[u8; 16]>>,
     /// Where members have been connected from.
     pub(crate) met: BTreeSet<IpAddr>,
     /// The address to call from.
@@ -107,6 +109,7 @@ impl Mesh {
             user_timeout_ms: config.user_timeout_ms,
             security: config.security,
             handshaker: None,
+            members: None,
             met: BTreeSet::new(),
             source_ip: Some(local.ip()).filter(|ip| !ip.is_unspecified()),
             local_addr: local.into(),

@@ -461,3 +461,23 @@ fn who_asks_for_much_is_answered_bit_by_bit() {
     cores.pass_when_due(&[0, 1], 1);
     assert_eq!(parts_to(&cores, 1), 10);
 }
+
+#[test]
+fn who_is_in_no_view_is_given_nothing() {
+    let mut cores = cores(2);
+    cores.lost = |message| matches!(message, Message::Fetch { .. });
+    let stranger = cores.start(super::cores::member(7), Default::default());
+    let payload = Bytes::from(vec![1; 1 << 20]);
+    let digest = crc32c::crc32c(&payload);
+    let now = cores.now;
+    cores.nodes[0].group.spread(now, 1, payload, 0, digest);
+    let fetch = Message::Fetch {
+        source: Source::Offered { parcel: 1 },
+        offset: 0,
+        len: 1 << 20,
+    };
+    cores.say(stranger, 0, fetch.clone());
+    assert_eq!(parts_to(&cores, stranger), 0);
+    cores.say(1, 0, fetch);
+    assert_eq!(parts_to(&cores, 1), 1);
+}

@@ -10,6 +10,7 @@ mod errors;
 mod secret;
 mod server;
 mod single;
+mod stranger;
 mod told;
 mod transaction;
 

@@ -12,10 +12,10 @@ use trireme_wsrep_abi::WsrepStatus;
 use crate::server::{Server, logged};
 use crate::transaction::Transaction;
 
-const OLD: &str = "the old secret of this cluster, 32+";
+pub const OLD: &str = "the old secret of this cluster, 32+";
 const NEW: &str = "the new secret of this cluster, 32+";
 
-fn write(file: &Path, lines: &[&str]) {
+pub fn write(file: &Path, lines: &[&str]) {
     // As an operator does it: a reader never sees half of it.
     let next = file.with_extension("next");
     fs::write(&next, lines.join("\n")).unwrap();

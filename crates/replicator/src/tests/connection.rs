@@ -131,7 +131,7 @@ fn a_node_without_a_log_has_no_entries() {
     let mut out = Vec::new();
     let (from, bytes) = (incarnation(1), Direct::IstPull { from: 1 }.encode());
     let event = Event::Direct { from, bytes };
-    Cluster::of(1).nodes[0]
+    Cluster::of(2).nodes[0]
         .replicator
         .handle(0, event, &NoHistory, &mut out);
     let records = Vec::new();
