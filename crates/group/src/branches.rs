@@ -3,6 +3,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::component::Component;
+use crate::configuration::Member;
 use crate::context::Context;
 use crate::forced_views::ForcedViews;
 use crate::ids::Incarnation;
@@ -54,6 +55,19 @@ pub(crate) use branches;
 impl<'a> Branches<'a> {
     pub(crate) fn known(self) -> Known<'a> {
         known!(self)
+    }
+
+    /// This member's place in the newest configuration; that of the process before, if it was
+    /// restarted and its log says so.
+    pub(crate) fn own_seat(self) -> Option<&'a Member> {
+        let latest = self.log.latest();
+        let former = || {
+            self.component
+                .is_resumed()
+                .then(|| latest.replica(self.context.my_replica()))
+                .flatten()
+        };
+        latest.member(self.context.me()).or_else(former)
     }
 
     /// True if this component was overruled by an override that it has not taken over yet: it

@@ -6,6 +6,7 @@ use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::log_reader::LogReader;
 use crate::message::Message;
+use crate::validation::{Validation, outline};
 
 impl Group {
     /// Takes an event. Call [`Group::flush`] after a batch of events.
@@ -83,7 +84,7 @@ impl Group {
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
-        if !self.plausible(from, &message) {
+        if !self.accepts(from, &message) {
             return self.complain(from, &message);
         }
         if self.known().is_foreign(from) {
@@ -146,6 +147,30 @@ impl Group {
                 parcel,
                 head,
             } => self.take_parcel(from, number, parcel, head),
+        }
+    }
+
+    /// False: no correct member sends this.
+    pub(crate) fn accepts(&self, from: Incarnation, message: &Message) -> bool {
+        let validation = Validation {
+            known: self.known(),
+            vote: &self.vote,
+            matching: &self.matching,
+        };
+        validation.accepts(from, message)
+    }
+
+    /// Says that a peer has sent what no correct member sends, seldom enough.
+    fn complain(&mut self, of: Incarnation, message: &Message) {
+        if self.peers.get(of).is_none() {
+            return; // nobody who is connected
+        }
+        let text = || {
+            let what = outline(message);
+            format!("ignored a message of {of} that no correct member sends: {what}")
+        };
+        if let Some(text) = self.complaints.line(of, self.context.now(), text) {
+            self.out.push(Action::Note { text });
         }
     }
 }

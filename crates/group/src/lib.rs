@@ -70,7 +70,6 @@ mod own_log;
 mod peer;
 mod peers;
 mod placement;
-mod plausible;
 mod promises;
 mod reading;
 mod reads;
@@ -92,6 +91,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod validation;
 mod vote;
 mod yielding;
 

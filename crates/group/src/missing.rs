@@ -2,9 +2,8 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::branches::Branches;
 use crate::configuration::{Configuration, Member};
-use crate::event::Action;
-use crate::group::Group;
 use crate::ids::{Position, ReplicaId};
 use crate::message::Standing;
 use crate::peer::Peer;
@@ -20,23 +19,11 @@ pub struct Missing {
     pub text: String,
 }
 
-impl Group {
-    /// A process without a majority says whom it waits for, and how an operator can go on without them (rule 18).
-    pub(crate) fn tell_who_is_missing(&mut self) {
-        if !self.majority.is_reminder_due(self.context.now()) {
-            return;
-        }
-        let Some(Missing { text, .. }) = self.missing() else {
-            return;
-        };
-        self.majority.remind_later(self.context.now());
-        self.out.push(Action::Note { text });
-    }
-
-    /// Whom this process waits for; None: not for a majority.
-    pub fn missing(&self) -> Option<Missing> {
+impl<'a> Branches<'a> {
+    /// Whom a process without a majority waits for, and how an operator can go on without them (rule 18). None: it does not.
+    pub(crate) fn who_is_missing(self, is_amnesiac: bool) -> Option<Missing> {
         let lacking = self.lacks_majority();
-        let waits = lacking.is_some() || self.branches().is_overridden();
+        let waits = lacking.is_some() || self.is_overridden();
         let survivor_waits =
             self.component.is_non_primary() && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.component.is_resumed() && !survivor_waits {
@@ -62,9 +49,7 @@ impl Group {
         );
         let connected = |m: &&&Member| {
             let mut peers = self.peers.connected();
-            peers.any(|(peer, p)| {
-                p.replica == m.replica && !self.branches().has_gone_elsewhere(peer)
-            })
+            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(peer))
         };
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
@@ -94,7 +79,7 @@ impl Group {
         }
         if let Some(branch) = self.tell_the_other_branch() {
             text += &branch;
-        } else if self.vote.is_amnesiac() {
+        } else if is_amnesiac {
             text += &self.tell_what_may_be_missing();
         } else if lacking.is_some() {
             text += &self.tell_the_way_out();
@@ -108,7 +93,7 @@ impl Group {
     }
 
     /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
-    fn lacks_majority(&self) -> Option<&Configuration> {
+    fn lacks_majority(self) -> Option<&'a Configuration> {
         let later = self.log.uncommitted();
         let later = later.map(|(_, configuration)| configuration);
         let mut all = std::iter::once(&self.log.committed().configuration).chain(later);
@@ -119,42 +104,42 @@ impl Group {
         all.rfind(lacks)
     }
 
-    fn has_voice(&self, replica: ReplicaId) -> bool {
+    fn has_voice(self, replica: ReplicaId) -> bool {
         let voice = || {
             self.known()
                 .voice(replica)
-                .filter(|voice| !self.branches().has_gone_elsewhere(*voice))
+                .filter(|voice| !self.has_gone_elsewhere(*voice))
         };
-        replica == self.my_replica() || voice().is_some()
+        replica == self.context.my_replica() || voice().is_some()
     }
 
     /// Members of the last view that are here, on this branch, and where their logs end.
-    fn ends(&self) -> impl DoubleEndedIterator<Item = (Position, &Member)> {
-        self.log.latest().members.iter().filter_map(|member| {
-            if member.replica == self.my_replica() {
+    fn ends(self) -> impl DoubleEndedIterator<Item = (Position, &'a Member)> {
+        self.log.latest().members.iter().filter_map(move |member| {
+            if member.replica == self.context.my_replica() {
                 return Some((self.log.tail().end(), member));
             }
             let mut peers = self.peers.connected();
             let (incarnation, peer) = peers.find(|(_, p)| p.replica == member.replica)?;
             let end = peer.status.as_ref()?.end;
-            (!self.branches().has_gone_elsewhere(incarnation)).then_some((end, member))
+            (!self.has_gone_elsewhere(incarnation)).then_some((end, member))
         })
     }
 
     /// Whom an operator has to make primary, of those that are here: it has a database and the longest log.
-    fn furthest(&self) -> Option<&str> {
+    fn furthest(self) -> Option<&'a str> {
         let able = self.ends().filter(|(_, m)| m.weight > 0 && !m.arbitrator);
         let furthest = able.rev().max_by_key(|(end, _)| *end);
         furthest.map(|(_, member)| member.name.as_str())
     }
 
     /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
-    fn tell_the_other_branch(&self) -> Option<String> {
+    fn tell_the_other_branch(self) -> Option<String> {
         let here = self.furthest().unwrap_or("this node");
         if self
             .peers
             .all()
-            .any(|(peer, _)| self.branches().has_gone_elsewhere(peer))
+            .any(|(peer, _)| self.has_gone_elsewhere(peer))
         {
             return Some(format!(
                 "; others here have become primary without an override that this node knows of (pc.bootstrap), and give way to \
@@ -163,12 +148,12 @@ impl Group {
                 bootstrap(here)
             ));
         }
-        if !self.branches().is_overridden() || !self.component.is_non_primary() {
+        if !self.is_overridden() || !self.component.is_non_primary() {
             return None;
         }
         let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);
-        for (incarnation, peer, status) in self.branches().overriders() {
-            let name = self.branches().name_of(incarnation, peer.replica);
+        for (incarnation, peer, status) in self.overriders() {
+            let name = self.name_of(incarnation, peer.replica);
             furthest = furthest.max(Some((status.end, name.clone())));
             primary |= status.standing == Standing::Primary;
             names.push(name);
@@ -198,7 +183,7 @@ impl Group {
     }
 
     /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
-    fn tell_the_way_out(&self) -> String {
+    fn tell_the_way_out(self) -> String {
         let own = self.log.committed();
         let mut statuses = self.peers.statuses();
         if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
@@ -220,7 +205,7 @@ impl Group {
 
     /// Where half of the votes or more may have forgotten entries, the cluster goes on by itself as soon as all voters are here (rule
     /// 4); who is missing, and what an operator can do if that does not help.
-    fn tell_what_may_be_missing(&self) -> String {
+    fn tell_what_may_be_missing(self) -> String {
         let list: Vec<_> = (self.ends())
             .map(|(end, member)| format!("{} at {end}", member.name))
             .collect();

@@ -16,7 +16,7 @@ impl Group {
     }
 
     pub(crate) fn force(&mut self, override_id: Uuid) {
-        if self.own_seat().is_none() {
+        if self.branches().own_seat().is_none() {
             let text =
                 "not made primary: the last view known is without this node, which joins by itself";
             self.out.push(Action::Note { text: text.into() });

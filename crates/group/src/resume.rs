@@ -1,7 +1,7 @@
 //! A process that starts with the log of an earlier one on its data directory: under a new
 //! incarnation, in the seat of its replica (rules 4, 6, 14).
 
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::event::RecoveredLog;
 use crate::group::Group;
@@ -22,19 +22,6 @@ impl Group {
         // this log has.
         let number = self.log.committed().configuration.number;
         self.component.left_in(number);
-    }
-
-    /// This member's place in the newest configuration; that of the process before, if it was
-    /// restarted and its log says so.
-    pub(crate) fn own_seat(&self) -> Option<&Member> {
-        let latest = self.log.latest();
-        let former = || {
-            self.component
-                .is_resumed()
-                .then(|| latest.replica(self.my_replica()))
-                .flatten()
-        };
-        latest.member(self.me()).or_else(former)
     }
 
     /// The seat that a restarted process has found in its log is gone.

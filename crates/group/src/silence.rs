@@ -22,12 +22,12 @@ impl Group {
             && !self.branches().is_overridden()
             && !self.component.is_leaving()
             && !self.may_be_a_copy()
-            && self.own_seat().is_some_and(|m| m.weight > 0)
+            && self.branches().own_seat().is_some_and(|m| m.weight > 0)
     }
 
     /// Candidates try one after another, in this order; who is missed is not among them.
     pub(crate) fn rank(&self) -> TimeMs {
-        let (own, holder) = (self.own_seat(), self.vote.promised().replica);
+        let (own, holder) = (self.branches().own_seat(), self.vote.promised().replica);
         let members = &self.log.latest().members;
         let before = members
             .iter()

@@ -7,6 +7,7 @@ use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::message::{Message, Standing, Status};
+use crate::missing::Missing;
 use crate::peer::Peer;
 
 impl Group {
@@ -162,6 +163,24 @@ impl Group {
         self.election_timer.shift_heard(awake);
         self.majority.shift_heard(awake);
         self.peers.shift_heard(awake);
+    }
+
+    /// A process without a majority says whom it waits for, now and then.
+    fn tell_who_is_missing(&mut self) {
+        let now = self.context.now();
+        if !self.majority.is_reminder_due(now) {
+            return;
+        }
+        if let Some(missing) = self.missing() {
+            self.majority.remind_later(now);
+            let text = missing.text;
+            self.out.push(Action::Note { text });
+        }
+    }
+
+    /// Whom this process waits for; None: not for a majority.
+    pub fn missing(&self) -> Option<Missing> {
+        self.branches().who_is_missing(self.vote.is_amnesiac())
     }
 
     /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being

@@ -53,5 +53,5 @@ pub fn lie_in_payloads(
 
 fn believes(to: &Group, me: &Group, lie: &Message) -> bool {
     let from = me.me();
-    to.peers.get(from).is_some() && to.plausible(from, lie)
+    to.peers.get(from).is_some() && to.accepts(from, lie)
 }

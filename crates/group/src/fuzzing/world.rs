@@ -218,7 +218,7 @@ impl World<'_> {
         let message = say(&mut liar);
         let from = self.nodes[self.liar].group.me();
         let recipient = &self.nodes[to].group;
-        let is_heard = recipient.peers.get(from).is_some() && recipient.plausible(from, &message);
+        let is_heard = recipient.peers.get(from).is_some() && recipient.accepts(from, &message);
         self.counts.lies += 1;
         self.counts.believed += u64::from(is_heard);
         self.event(to, Event::Message { from, message });

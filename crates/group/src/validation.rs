@@ -3,27 +3,36 @@
 
 use crate::branches::OVERRIDES_MAX;
 use crate::entry::Body;
-use crate::event::Action;
 use crate::fetching::PARCEL_NUMBER_MAX;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
-use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, SubmissionId};
+use crate::known::Known;
 use crate::limits::{Counting, MEMBERS_MAX, NUMBER_STEP_MAX};
+use crate::matching::Matching;
 use crate::message::{Append, Message, Parcel, Promise, Source, Status, Summary, WireBody};
 use crate::tail::SUMMARY_RUNS_MAX;
+use crate::vote::Vote;
 
 const COUNTING: Counting = Counting::OF_PEERS;
 /// Configurations in a promise at most: those that a log may hold above its commit point, and what its owner adds to them.
 const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::follower::PENDING_CONFIGURATIONS_MAX;
 
-impl Group {
-    /// False: no correct member sends this. Numbers are judged here and nowhere else, see [`Group::believes_number`].
-    pub(crate) fn plausible(&self, from: Incarnation, message: &Message) -> bool {
+/// What messages are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Validation<'a> {
+    pub known: Known<'a>,
+    pub vote: &'a Vote,
+    pub matching: &'a Matching,
+}
+
+impl Validation<'_> {
+    /// False: no correct member sends this. Numbers are judged here and nowhere else, see [`Validation::believes_number`].
+    pub(crate) fn accepts(self, from: Incarnation, message: &Message) -> bool {
         let ballot = |ballot: &Ballot| self.believes_number(ballot.number);
         // A process that claims this node's replica id has no say in its votes (rule 14).
         let other = || {
-            let replica = self.peers.replica_of(from);
-            replica != Some(self.my_replica())
+            let replica = self.known.peers.replica_of(from);
+            replica != Some(self.known.my_replica())
         };
         match message {
             Message::Status(status) => ballot(&status.ballot) && is_status(status),
@@ -87,21 +96,21 @@ impl Group {
     /// The one rule for ballot numbers of peers, whatever message brings them: a correct member is ahead of this one by the
     /// elections that this one has missed. What was only heard does not count, so that every further step upwards costs a
     /// promise that this member has written to its disk first, and nobody can talk it up to the end of all numbers.
-    fn believes_number(&self, number: u64) -> bool {
+    fn believes_number(self, number: u64) -> bool {
         COUNTING.reaches(number)
             && number <= self.vote.persisted().number.saturating_add(NUMBER_STEP_MAX)
     }
 
     /// True if the log has no more overrides with these entries than a history may have.
-    fn has_room_for_overrides(&self, append: &Append) -> bool {
-        let committed = self.log.committed().position;
+    fn has_room_for_overrides(self, append: &Append) -> bool {
+        let committed = self.known.log.committed().position;
         let entries = append.entries.iter().filter(|e| e.position > committed);
         let added = entries.filter(|e| is_override(&e.body)).count();
         if added == 0 {
             return true;
         }
         let upto = append.prev_position;
-        let logged = self.log.tail().configurations(committed);
+        let logged = self.known.log.tail().configurations(committed);
         let logged = logged.filter(|(at, c)| *at <= upto && c.override_id.is_some());
         let incoming = self
             .matching
@@ -109,26 +118,12 @@ impl Group {
             .iter()
             .filter(|e| e.position <= upto);
         let known = logged.count() + incoming.filter(|e| is_override(&e.body)).count();
-        self.log.committed().overrides.len() + known + added <= OVERRIDES_MAX
-    }
-
-    /// Says that a peer has sent what no correct member sends, seldom enough.
-    pub(crate) fn complain(&mut self, of: Incarnation, message: &Message) {
-        if self.peers.get(of).is_none() {
-            return; // nobody who is connected
-        }
-        let text = || {
-            let what = outline(message);
-            format!("ignored a message of {of} that no correct member sends: {what}")
-        };
-        if let Some(text) = self.complaints.line(of, self.context.now(), text) {
-            self.out.push(Action::Note { text });
-        }
+        self.known.log.committed().overrides.len() + known + added <= OVERRIDES_MAX
     }
 }
 
 /// The kind of a message and what may be wrong in it. Never all of its contents: they may be gigabytes.
-fn outline(message: &Message) -> String {
+pub(crate) fn outline(message: &Message) -> String {
     match message {
         Message::Status(status) => format!(
             "a heartbeat of ballot {}, with its log's end at {}, {} overrides and {} links",
@@ -287,7 +282,9 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::configuration::Member;
+    use crate::event::Action;
     use crate::event::{Event, Recovered};
+    use crate::group::Group;
     use crate::ids::Position;
     use crate::ids::{ReplicaId, Uuid};
     use crate::message::WireEntry;
