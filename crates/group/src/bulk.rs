@@ -60,7 +60,7 @@ impl Group {
                 }),
                 BulkOutput::Unstage(parcel) => self.out.push(Action::Unstage { parcel }),
                 BulkOutput::MaySubmit(parcel) => self.out.push(Action::Spread { parcel }),
-                BulkOutput::Fetched => self.counters.parcels += 1,
+                BulkOutput::Fetched => self.out.count(|c| c.parcels += 1),
                 BulkOutput::Ready {
                     parcel,
                     id,
@@ -77,7 +77,7 @@ impl Group {
                     digest,
                     payload,
                 } => {
-                    self.counters.logged += 1;
+                    self.out.count(|c| c.logged += 1);
                     self.staged(parcel, id, 0, digest);
                     (self.submissions).keep(id.incarnation, id.number, Some(payload));
                 }
@@ -178,7 +178,8 @@ impl Group {
     pub(crate) fn forget_parcels_beside(&mut self, members: Vec<Incarnation>) {
         let outputs = self.fetching.keep_origins(&members);
         self.carry_out_bulk(outputs);
-        let fetched = self.counters.parcels + self.counters.logged > 0;
+        let counters = self.out.counters();
+        let fetched = counters.parcels + counters.logged > 0;
         if fetched || self.spreading.has_spread() {
             self.out.push(Action::KeepStaged { origins: members });
         }

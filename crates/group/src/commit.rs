@@ -117,21 +117,11 @@ impl Group {
         }
         match committed.delivers {
             Delivers::Nothing => {}
-            Delivers::FromLog => self.deliver_from_log(position),
+            Delivers::FromLog => self.out.deliver_from_log(position),
             Delivers::This(delivery) => self.out.push(Action::Deliver { position, delivery }),
         }
         if let Some((before, now)) = committed.changed {
             self.configured(&before, &now);
-        }
-    }
-
-    fn deliver_from_log(&mut self, position: Position) {
-        match self.out.last_mut() {
-            Some(Action::DeliverFromLog { last, .. }) if *last + 1 == position => *last = position,
-            _ => self.out.push(Action::DeliverFromLog {
-                first: position,
-                last: position,
-            }),
         }
     }
 

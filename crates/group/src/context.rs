@@ -8,11 +8,17 @@ use crate::ids::{Incarnation, ReplicaId, TimeMs};
 pub(crate) struct Context {
     now: TimeMs,
     config: Config,
+    /// The last heartbeat.
+    heartbeat_at: TimeMs,
 }
 
 impl Context {
     pub(crate) fn new(config: Config, now: TimeMs) -> Context {
-        Context { now, config }
+        Context {
+            now,
+            config,
+            heartbeat_at: now,
+        }
     }
 
     pub(crate) fn now(&self) -> TimeMs {
@@ -28,6 +34,25 @@ impl Context {
     #[cfg(feature = "model")]
     pub(crate) fn set_now(&mut self, now: TimeMs) {
         self.now = now;
+    }
+
+    pub(crate) fn heartbeat_due_at(&self) -> TimeMs {
+        self.heartbeat_at + self.config.heartbeat_ms
+    }
+
+    /// True if a heartbeat is due, which counts as sent then.
+    pub(crate) fn beats(&mut self) -> bool {
+        let is_due = self.now >= self.heartbeat_due_at();
+        if is_due {
+            self.heartbeat_at = self.now;
+        }
+        is_due
+    }
+
+    /// For the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn heartbeat_at(&mut self) -> &mut TimeMs {
+        &mut self.heartbeat_at
     }
 
     pub(crate) fn config(&self) -> &Config {

@@ -11,7 +11,7 @@ use crate::validation::{Validation, outline};
 impl Group {
     /// Takes an event. Call [`Group::flush`] after a batch of events.
     pub fn handle(&mut self, now: TimeMs, event: Event) {
-        let late_ms = now.saturating_sub(self.heartbeat_at + self.context.config().heartbeat_ms);
+        let late_ms = now.saturating_sub(self.context.heartbeat_due_at());
         self.context.advance(now);
         match event {
             Event::Bootstrap {
@@ -67,12 +67,12 @@ impl Group {
         self.acknowledge();
         self.pursue_reads();
         self.trim();
-        out.append(&mut self.out);
+        self.out.drain_into(out);
     }
 
     /// When [`Event::Tick`] is due at the latest.
     pub fn next_deadline(&self) -> TimeMs {
-        let mut deadline = self.heartbeat_at + self.context.config().heartbeat_ms;
+        let mut deadline = self.context.heartbeat_due_at();
         if let Some(at) = self.matching.pulls_at().filter(|_| !self.awaits_large()) {
             deadline = deadline.min(at.max(self.context.now() + 1));
         }
@@ -169,8 +169,6 @@ impl Group {
             let what = outline(message);
             format!("ignored a message of {of} that no correct member sends: {what}")
         };
-        if let Some(text) = self.complaints.line(of, self.context.now(), text) {
-            self.out.push(Action::Note { text });
-        }
+        self.out.complain(of, self.context.now(), text);
     }
 }

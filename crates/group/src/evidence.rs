@@ -294,11 +294,9 @@ impl Group {
             self.context.now(),
         );
         anew.vote.carry_over(&self.vote);
-        anew.heartbeat_at = self.heartbeat_at;
-        anew.counters = self.counters;
+        anew.context = self.context.clone();
         anew.component.left_in(self.log.latest().number);
         std::mem::swap(&mut anew.peers, &mut self.peers);
-        std::mem::swap(&mut anew.complaints, &mut self.complaints);
         std::mem::swap(&mut anew.out, &mut self.out);
         *self = anew;
     }

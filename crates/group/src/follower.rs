@@ -59,7 +59,7 @@ impl Group {
         if !self.matching.may_ask(self.context.now()) {
             return;
         }
-        self.counters.summaries_sent += 1;
+        self.out.count(|c| c.summaries_sent += 1);
         let message = Message::Summary {
             ballot: self.vote.promised(),
             summary: self.log.summary(),
@@ -292,7 +292,7 @@ impl Group {
                 return self.refuse_forked(from, checkpoint.position);
             }
         }
-        self.counters.installs += 1;
+        self.out.count(|c| c.installs += 1);
         self.forced_views.log_replaced();
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.vote.begin_log_anew(intact_at);

@@ -112,7 +112,7 @@ impl Group {
         if !excluded || !self.forced_views.is_split_due(self.context.now()) {
             return;
         }
-        self.counters.splits += 1;
+        self.out.count(|c| c.splits += 1);
         let text = self.branches().describe_split();
         self.out.push(Action::Alarm { text });
     }

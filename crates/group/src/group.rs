@@ -4,7 +4,6 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::acks::Acks;
 use crate::checkpoint::Checkpoint;
-use crate::complaints::Complaints;
 use crate::component::Component;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
@@ -21,6 +20,7 @@ use crate::log::Log;
 use crate::majority::Majority;
 use crate::matching::Matching;
 use crate::message::{Message, Standing};
+use crate::outbox::Outbox;
 use crate::peers::Peers;
 use crate::reads::Reads;
 use crate::role::Role;
@@ -52,10 +52,7 @@ pub struct Group {
     pub(crate) fetching: Fetching,
     pub(crate) serving: Serving,
     pub(crate) reads: Reads,
-    pub(crate) heartbeat_at: TimeMs,
-    pub(crate) counters: Counters,
-    pub(crate) complaints: Complaints,
-    pub(crate) out: Vec<Action>,
+    pub(crate) out: Outbox,
 }
 
 impl Group {
@@ -91,10 +88,7 @@ impl Group {
             fetching: Fetching::default(),
             serving: Serving::default(),
             reads: Reads::default(),
-            heartbeat_at: now,
-            counters: Counters::default(),
-            complaints: Complaints::default(),
-            out: Vec::new(),
+            out: Outbox::default(),
         }
     }
 
@@ -211,7 +205,7 @@ impl Group {
 
     /// Counts since the start.
     pub fn counters(&self) -> Counters {
-        self.counters
+        self.out.counters()
     }
 
     /// The options that may change at run time.

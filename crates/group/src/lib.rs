@@ -65,6 +65,7 @@ mod model;
 mod moving;
 mod numbers;
 mod ordering;
+mod outbox;
 mod overriding;
 mod own_log;
 mod peer;

@@ -27,10 +27,8 @@ impl Group {
         self.election_timer.shift_heard(|at| aged(at, missed_ms));
         self.majority.shift_heard(|at| aged(at, suspect_ms));
         // Its age also tells whether this process has overslept.
-        aged(
-            &mut self.heartbeat_at,
-            self.context.config().heartbeat_ms + suspect_ms,
-        );
+        let beat_ms = self.context.config().heartbeat_ms + suspect_ms;
+        aged(self.context.heartbeat_at(), beat_ms);
         let (join_sent_at, leaving) = self.component.stamps();
         aged(join_sent_at, 3 * self.context.config().heartbeat_ms);
         self.matching.rebase(now, aged);
@@ -56,6 +54,6 @@ impl Group {
             aged(at, reads::RETRY_MS);
         }
         self.context.set_now(now);
-        std::mem::take(&mut self.counters)
+        self.out.take_counters()
     }
 }

@@ -294,7 +294,7 @@ impl Group {
             kept: kept + 1,
             ..Moving::resting_until(self.context.now() + rest_ms)
         };
-        self.counters.offices_kept += 1;
+        self.out.count(|c| c.offices_kept += 1);
         let text = "the sequencer's office stays here: its successor did not take it in time";
         self.out.push(Action::Note { text: text.into() });
     }
@@ -312,7 +312,8 @@ impl Group {
     pub(crate) fn relieved(&mut self, ballot: Ballot) {
         if let Some(office) = self.role.leader() {
             let elsewhere = ballot.replica != self.my_replica();
-            self.counters.offices_handed += u64::from(office.is_closing() && elsewhere);
+            self.out
+                .count(|c| c.offices_handed += u64::from(office.is_closing() && elsewhere));
         }
     }
 }

@@ -19,7 +19,7 @@ impl Group {
             self.my_replica(),
             "an office belongs to its ballot's replica"
         );
-        self.counters.offices_taken += 1;
+        self.out.count(|c| c.offices_taken += 1);
         let rest_until = self.rest_until();
         self.election_timer.leads();
         self.matching.leads();
@@ -48,7 +48,7 @@ impl Group {
                 (Body::BallotStart, _) => {}
                 _ if is_covered => {}
                 (Body::Submission { .. }, Some(id)) => {
-                    self.counters.voided += 1;
+                    self.out.count(|c| c.voided += 1);
                     self.put(Body::Void { id });
                 }
                 (body, _) => self.put(body),

@@ -22,7 +22,7 @@ impl Group {
         );
         let dropped = self.log.truncate(after);
         if !dropped.is_empty() {
-            self.counters.truncations += 1;
+            self.out.count(|c| c.truncations += 1);
             self.component.left_at_most_in(self.log.latest().number);
             self.out.push(Action::Truncate { after });
         }

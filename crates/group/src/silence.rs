@@ -48,7 +48,7 @@ impl Group {
         };
         let recent_ms = self.context.config().office_timeout_ms;
         if office.was_needless(replica, now, recent_ms) {
-            self.counters.offices_needless += 1;
+            self.out.count(|c| c.offices_needless += 1);
         }
     }
 }

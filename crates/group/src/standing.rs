@@ -82,6 +82,11 @@ impl Group {
                 return;
             }
         }
+        self.leader_speaks(from, &status, news);
+    }
+
+    /// A heartbeat of somebody that leads a component that this process is in, or may come into.
+    fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
         if status.ballot < self.vote.promised() {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
@@ -134,8 +139,7 @@ impl Group {
         if late_ms > 2 * self.context.config().heartbeat_ms {
             self.overslept(late_ms);
         }
-        if self.context.now() >= self.heartbeat_at + self.context.config().heartbeat_ms {
-            self.heartbeat_at = self.context.now();
+        if self.context.beats() {
             self.reconsider_office();
             self.election_timer.forget_silence();
             self.announce();

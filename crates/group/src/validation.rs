@@ -369,9 +369,11 @@ mod tests {
 
     /// What the node says of it if this comes from the peer.
     fn told(group: &mut Group, now: u64, from: Incarnation, message: Message) -> Vec<String> {
-        group.out.clear();
+        group.out.drain_into(&mut Vec::new());
         group.handle(now, Event::Message { from, message });
-        let notes = group.out.drain(..).filter_map(|action| match action {
+        let mut out = Vec::new();
+        group.out.drain_into(&mut out);
+        let notes = out.into_iter().filter_map(|action| match action {
             Action::Note { text } => Some(text),
             _ => None,
         });

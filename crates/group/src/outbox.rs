@@ -1,0 +1,87 @@
+//! What the group has to say: actions, in order, until the end of the batch; counts; complaints about peers, seldom enough.
+
+use crate::complaints::Complaints;
+use crate::counters::Counters;
+use crate::event::Action;
+use crate::ids::{Incarnation, Position, TimeMs};
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Outbox {
+    actions: Vec<Action>,
+    counters: Counters,
+    complaints: Complaints,
+}
+
+impl Outbox {
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub(crate) fn push(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    pub(crate) fn extend(&mut self, actions: impl IntoIterator<Item = Action>) {
+        self.actions.extend(actions);
+    }
+
+    /// Something an operator may want to know.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.actions.push(Action::Note { text });
+    }
+
+    /// The entry at this position is delivered, whose payload is in the log only: a run of them is one action.
+    pub(crate) fn deliver_from_log(&mut self, position: Position) {
+        match self.actions.last_mut() {
+            Some(Action::DeliverFromLog { last, .. }) if *last + 1 == position => *last = position,
+            _ => self.actions.push(Action::DeliverFromLog {
+                first: position,
+                last: position,
+            }),
+        }
+    }
+
+    /// Something that is counted.
+    pub(crate) fn count(&mut self, count: impl FnOnce(&mut Counters)) {
+        count(&mut self.counters);
+    }
+
+    /// A peer has said what no correct member says.
+    pub(crate) fn complain(&mut self, of: Incarnation, now: TimeMs, text: impl FnOnce() -> String) {
+        if let Some(text) = self.complaints.line(of, now, text) {
+            self.note(text);
+        }
+    }
+
+    /// Gives everything out.
+    pub(crate) fn drain_into(&mut self, out: &mut Vec<Action>) {
+        out.append(&mut self.actions);
+    }
+
+    /// The counts, which begin anew: for the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn take_counters(&mut self) -> Counters {
+        std::mem::take(&mut self.counters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_in_the_log_only_is_one_delivery() {
+        let mut outbox = Outbox::default();
+        for position in [4, 5, 7] {
+            outbox.deliver_from_log(position);
+        }
+        let mut out = Vec::new();
+        outbox.drain_into(&mut out);
+        let runs = out.iter().map(|action| match action {
+            Action::DeliverFromLog { first, last } => (*first, *last),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(runs.collect::<Vec<_>>(), [(4, 5), (7, 7)]);
+    }
+}
