@@ -11,9 +11,9 @@ use crate::log::{Committed, Delivers};
 impl Group {
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         self.record_ack(from, ballot, position);
-        if let Some(office) = self.role.leader_mut() {
+        if let Some(leader) = self.role.leader_mut() {
             if ballot == self.vote.promised() {
-                office.replication.acknowledged(from, position);
+                leader.replication.acknowledged(from, position);
             }
         }
     }
@@ -72,9 +72,9 @@ impl Group {
         {
             self.commit_to(position);
         }
-        if let Some(office) = self.role.leader() {
+        if let Some(leader) = self.role.leader() {
             // Its log is the group's now, whatever it once forgot.
-            if self.log.committed().position >= office.start() {
+            if self.log.committed().position >= leader.start() {
                 self.vote.is_intact();
             }
         }
@@ -144,8 +144,8 @@ impl Group {
             }
             self.admitted(now);
         }
-        if let Some(office) = self.role.leader_mut() {
-            office.replication.configured(now);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.replication.configured(now);
             // As the primary that it is by now: who has this view, too, would leave it again.
             self.announce();
         }

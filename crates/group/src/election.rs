@@ -404,8 +404,8 @@ impl Group {
             false => None,
         });
         self.election_timer.elected();
-        if let Some(office) = self.role.leader_mut() {
-            office.took_over_from(candidacy.missed);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.took_over_from(candidacy.missed);
         }
         for (replica, ..) in promises.all() {
             self.was_alive(replica);

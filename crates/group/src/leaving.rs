@@ -70,11 +70,11 @@ impl Group {
     /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
     /// whoever has most of it.
     fn pass_office_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return; // its caller has just seen it
         };
-        office.close(true);
-        let office = &*office;
+        leader.close(true);
+        let leader = &*leader;
         let end = self.log.tail().end();
         let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
         let willing = |m: &Incarnation| {
@@ -82,7 +82,7 @@ impl Group {
             status.is_none_or(|status| status.outlook.wish != Wish::Never)
         };
         let standing = |m: &Incarnation| {
-            let acked = office.replication.acked(*m);
+            let acked = leader.replication.acked(*m);
             (acked == end, willing(m), acked, *m)
         };
         let best = candidates.map(standing).max();
@@ -103,7 +103,7 @@ impl Group {
 
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
-        if let Some(office) = self.role.leader() {
+        if let Some(leader) = self.role.leader() {
             // It took over a log that ends with its own removal: the office goes to a member, or to
             // the process that has restarted on its data directory.
             let members = &self.log.committed().configuration;
@@ -111,7 +111,7 @@ impl Group {
             let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
             let best = voters
                 .map(|(incarnation, _)| incarnation)
-                .max_by_key(|incarnation| office.replication.acked(*incarnation));
+                .max_by_key(|incarnation| leader.replication.acked(*incarnation));
             self.role.follow();
             self.matching.part();
             if let Some(successor) = best {

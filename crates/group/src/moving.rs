@@ -127,13 +127,13 @@ impl Group {
             return;
         }
         let (now, end) = (self.context.now(), self.log.tail().end());
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return;
         };
-        let step_ms = office
+        let step_ms = leader
             .moving
             .beat(now, end, self.context.config().heartbeat_ms);
-        let handing = office.moving.handing.as_ref();
+        let handing = leader.moving.handing.as_ref();
         if let Some((to, since)) = handing.map(|handing| (handing.to, handing.since)) {
             let patience_ms = HANDOVER_MS + self.round_trip_ms(to);
             if now >= since + patience_ms && !self.component.is_leaving() {
@@ -145,10 +145,10 @@ impl Group {
         let Some((own, best)) = self.better_seat() else {
             return;
         };
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return;
         };
-        let moving = &mut office.moving;
+        let moving = &mut leader.moving;
         let count = |ms: &mut TimeMs, holds: bool| match holds {
             true => *ms = (*ms + step_ms).min(BETTER_MS),
             false => *ms = ms.saturating_sub(step_ms),
@@ -175,23 +175,23 @@ impl Group {
                 offered: false,
                 why,
             });
-            office.close(true);
+            leader.close(true);
         }
     }
 
     /// This seat, and the best of those that may have the office.
     fn better_seat(&self) -> Option<(Seat, Seat)> {
-        let office = self.role.leader()?;
+        let leader = self.role.leader()?;
         let settled = self.component.is_primary()
             && !self.component.is_leaving()
             && self.log.uncommitted().next().is_none()
-            && self.log.committed().position >= office.start()
+            && self.log.committed().position >= leader.start()
             && self.may_order();
         if !settled {
             return None;
         }
         let members = &self.log.committed().configuration.members;
-        let map = self.map(office);
+        let map = self.map(leader);
         let seat = |index: usize, wish| Seat {
             member: members[index].incarnation,
             wish,
@@ -199,7 +199,7 @@ impl Group {
         };
         let own = members.iter().position(|m| m.incarnation == self.me())?;
         let others = (0..members.len()).filter(|index| *index != own);
-        let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, office)?)));
+        let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, leader)?)));
         let best = able.max_by(|a, b| a.wish.cmp(&b.wish).then(b.cost_us.cmp(&a.cost_us)))?;
         let wish = match self.context.config().stuck {
             true => Wish::Never,
@@ -209,7 +209,7 @@ impl Group {
     }
 
     /// What the member wishes, if the office may be given to it.
-    fn may_succeed(&self, index: usize, office: &LeaderState) -> Option<Wish> {
+    fn may_succeed(&self, index: usize, leader: &LeaderState) -> Option<Wish> {
         let member = &self.log.committed().configuration.members[index];
         let peer = self.peers.get(member.incarnation).filter(|peer| peer.up)?;
         let status = peer.status.as_ref()?;
@@ -219,8 +219,8 @@ impl Group {
         }
         let round_trip_ms = self.round_trip_ms(member.incarnation);
         let lag = lag_heartbeats(round_trip_ms, self.context.config().heartbeat_ms);
-        let due = office.moving.ends.get(lag - 1);
-        let behind = due.is_none_or(|end| office.replication.acked(member.incarnation) < *end);
+        let due = leader.moving.ends.get(lag - 1);
+        let behind = due.is_none_or(|end| leader.replication.acked(member.incarnation) < *end);
         let present = self.context.now() < peer.heard_at + self.context.config().office_timeout_ms
             && status.standing == Standing::Primary
             && status.ballot == self.vote.promised();
@@ -236,10 +236,10 @@ impl Group {
     }
 
     /// Members in their order, and what they say of the ways between them.
-    fn map(&self, office: &LeaderState) -> Map {
+    fn map(&self, leader: &LeaderState) -> Map {
         let members = &self.log.committed().configuration.members;
         let sites = members.iter().map(|member| {
-            let from_there = office.moving.origins.get(&member.incarnation);
+            let from_there = leader.moving.origins.get(&member.incarnation);
             Site {
                 weight: u64::from(member.weight),
                 share: from_there.copied().unwrap_or(0) + ONE,
@@ -267,15 +267,15 @@ impl Group {
     /// With every batch, behind the last of the log: the successor is asked to take the office.
     pub(crate) fn offer_office(&mut self) {
         let end = self.log.tail().end();
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return;
         };
-        let Some(handing) = office.moving.handing.as_ref().filter(|h| !h.offered) else {
+        let Some(handing) = leader.moving.handing.as_ref().filter(|h| !h.offered) else {
             return;
         };
         let (to, why) = (handing.to, handing.why.clone());
-        if office.replication.has_sent_all(to, end) {
-            if let Some(handing) = &mut office.moving.handing {
+        if leader.replication.has_sent_all(to, end) {
+            if let Some(handing) = &mut leader.moving.handing {
                 (handing.offered, handing.since) = (true, self.context.now());
             }
             self.hand_over_to(to, &why);
@@ -284,13 +284,13 @@ impl Group {
 
     /// The successor did not come forward: the office goes on here, in the same ballot.
     fn keep_office(&mut self) {
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return; // its caller holds the office
         };
-        office.close(false);
-        let kept = office.moving.kept;
+        leader.close(false);
+        let kept = leader.moving.kept;
         let rest_ms = (REST_KEPT_MS << kept.min(8)).min(REST_MS);
-        office.moving = Moving {
+        leader.moving = Moving {
             kept: kept + 1,
             ..Moving::resting_until(self.context.now() + rest_ms)
         };
@@ -310,10 +310,10 @@ impl Group {
 
     /// Another ballot is promised: whoever was handing its office over is rid of it.
     pub(crate) fn relieved(&mut self, ballot: Ballot) {
-        if let Some(office) = self.role.leader() {
+        if let Some(leader) = self.role.leader() {
             let elsewhere = ballot.replica != self.my_replica();
             self.out
-                .count(|c| c.offices_handed += u64::from(office.is_closing() && elsewhere));
+                .count(|c| c.offices_handed += u64::from(leader.is_closing() && elsewhere));
         }
     }
 }

@@ -63,10 +63,10 @@ impl Group {
 
     /// True if this office has ordered or voided that number.
     fn is_counted(&self, id: SubmissionId) -> bool {
-        let Some(office) = self.role.leader() else {
+        let Some(leader) = self.role.leader() else {
             return false; // its caller holds the office
         };
-        office.has_counted(id)
+        leader.has_counted(id)
     }
 
     /// Appends an entry of the own ballot.
@@ -76,19 +76,19 @@ impl Group {
             ballot: self.vote.promised(),
             body,
         };
-        if let Some(office) = self.role.leader_mut() {
-            office.count(&entry);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.count(&entry);
         }
         self.append(entry);
     }
 
     /// True while this sequencer hears a majority: what it orders now it can also commit (rule 7).
     pub(crate) fn may_order(&self) -> bool {
-        let Some(office) = self.role.leader() else {
+        let Some(leader) = self.role.leader() else {
             return false;
         };
         let heard_ms = self.context.config().office_timeout_ms;
-        !office.is_closing()
+        !leader.is_closing()
             && !self.branches().is_overridden()
             && self
                 .log
@@ -118,17 +118,17 @@ impl Group {
                 self.order_submissions_of(replica, incarnation);
             }
         }
-        if let Some(office) = self.role.leader_mut() {
-            office.replication.ordered_from(fresh);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.replication.ordered_from(fresh);
         }
     }
 
     fn order_submissions_of(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         loop {
-            let Some(office) = self.role.leader() else {
+            let Some(leader) = self.role.leader() else {
                 return; // its caller holds the office
             };
-            let Some(last) = office.last_number(replica, incarnation) else {
+            let Some(last) = leader.last_number(replica, incarnation) else {
                 return;
             };
             let Some((number, payload)) = self.submissions.take_next(incarnation, last) else {
@@ -138,9 +138,9 @@ impl Group {
                 incarnation,
                 number,
             };
-            if let Some(office) = self.role.leader_mut() {
+            if let Some(leader) = self.role.leader_mut() {
                 if self.context.config().measures {
-                    office.moving.came_from(incarnation);
+                    leader.moving.came_from(incarnation);
                 }
             }
             self.put(match payload {
@@ -161,10 +161,10 @@ impl Group {
         self.put(Body::Configuration(configuration));
         for member in members {
             // New members have told already where their logs end.
-            let Some(office) = self.role.leader_mut() else {
+            let Some(leader) = self.role.leader_mut() else {
                 return; // its callers hold the office
             };
-            if let Some(summary) = office.replication.take_kept(member) {
+            if let Some(summary) = leader.replication.take_kept(member) {
                 self.start_feeding(member, &summary);
             }
         }

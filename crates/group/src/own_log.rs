@@ -33,7 +33,7 @@ impl Group {
     /// bounds.
     pub(crate) fn trim(&mut self) {
         let leader = self.role.leader();
-        let lacking = leader.and_then(|office| office.replication.least_acked());
+        let lacking = leader.and_then(|leader| leader.replication.least_acked());
         let tail_bytes = self.context.config().tail_bytes;
         self.log.trim(tail_bytes, lacking);
     }

@@ -58,15 +58,15 @@ impl Group {
             let has_seat = |replica| self.log.has_seat(replica);
             self.acks.gone(incarnation, has_seat);
         }
-        if let Some(office) = self.role.leader_mut() {
-            office.replication.forget(incarnation);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.replication.forget(incarnation);
         }
     }
 
     /// The stream to this peer broke off; it asks again for what it missed.
     pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
-        if let Some(office) = self.role.leader_mut() {
-            office.replication.forget(incarnation);
+        if let Some(leader) = self.role.leader_mut() {
+            leader.replication.forget(incarnation);
         }
         // A status after none makes the other side ask.
         let status = Message::Status(Status {

@@ -49,22 +49,22 @@ impl Group {
         let seated = self.log.has_seat(replica);
         let acked = (self.acks).of_process(replica, member, self.vote.promised());
         let own_ack = self.own_ack();
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return;
         };
         if !seated {
-            return office.replication.keep(member, summary);
+            return leader.replication.keep(member, summary);
         }
         let leading = leading!(self, own_ack);
-        let confirmed = (office.replication).start(leading, (member, replica), next, acked);
+        let confirmed = (leader.replication).start(leading, (member, replica), next, acked);
         self.send_to_members(confirmed);
     }
 
     /// Sends every member what it lacks, within its window.
     pub(crate) fn feed(&mut self, log: &dyn LogReader) {
         let own_ack = self.own_ack();
-        if let Some(office) = self.role.leader_mut() {
-            let sent = office.replication.pursue(leading!(self, own_ack), log);
+        if let Some(leader) = self.role.leader_mut() {
+            let sent = leader.replication.pursue(leading!(self, own_ack), log);
             self.send_to_members(sent);
         }
     }
@@ -78,8 +78,8 @@ impl Group {
     /// Tells members which of their entries the leader holds by now.
     pub(crate) fn tell_own_ack(&mut self) {
         let own_ack = self.own_ack();
-        if let Some(office) = self.role.leader_mut() {
-            let told = office.replication.tell_own_ack(leading!(self, own_ack));
+        if let Some(leader) = self.role.leader_mut() {
+            let told = leader.replication.tell_own_ack(leading!(self, own_ack));
             self.send_to_members([told]);
         }
     }

@@ -43,11 +43,11 @@ impl Group {
     /// The replica answers an election: if its office was taken by that, it was taken needlessly.
     pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
         let now = self.context.now();
-        let Some(office) = self.role.leader_mut() else {
+        let Some(leader) = self.role.leader_mut() else {
             return;
         };
         let recent_ms = self.context.config().office_timeout_ms;
-        if office.was_needless(replica, now, recent_ms) {
+        if leader.was_needless(replica, now, recent_ms) {
             self.out.count(|c| c.offices_needless += 1);
         }
     }

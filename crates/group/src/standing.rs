@@ -197,9 +197,9 @@ impl Group {
             false => self.log.in_every_configuration(heard),
         };
         let is_back = self.is_majority_back();
-        if let Some(office) = self.role.leader_mut().filter(|_| heard) {
+        if let Some(leader) = self.role.leader_mut().filter(|_| heard) {
             if is_back {
-                office.begin_anew(self.context.now());
+                leader.begin_anew(self.context.now());
             }
             self.majority.heard(self.context.now());
             if self.component.is_non_primary() && self.may_order() {
