@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::index::{Findings, Index};
 use crate::window::{Record, Source, Window};
-use crate::{KeySet, Seqno};
+use crate::{KeySet, KeyType, Seqno};
 
 /// An ordered write-set, total-order-isolation action or rollback fragment, as certification sees it.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +191,12 @@ impl Certification {
     pub fn origin(&self, seqno: Seqno) -> Option<[u8; 16]> {
         let record = self.window.get(seqno).filter(|_| seqno > self.floor)?;
         record.writer()
+    }
+
+    /// The keys of the write-set of `seqno`, ascending; none for anything that entered no keys, nor below what is kept.
+    pub fn keys_of(&self, seqno: Seqno) -> impl Iterator<Item = (u64, KeyType)> + '_ {
+        let record = self.window.get(seqno).into_iter();
+        record.flat_map(|record| record.keys().iter())
     }
 
     /// Hashes the part of the state that is small: the numbers, and what was entered at the position. For checking

@@ -30,6 +30,11 @@ impl KeyType {
     /// table, a schema or the server conflict with the rows below it.
     pub(crate) const BRANCH: KeyType = KeyType::Reference;
 
+    /// True if a write-set that uses a key in this way fails for one that used it as `earlier`, and that it had not seen.
+    pub fn fails_for(self, earlier: KeyType) -> bool {
+        Relation::of(earlier, self) == Relation::Conflicts
+    }
+
     /// The type whose number is in the low two bits.
     pub(crate) fn from_low_bits(bits: u8) -> KeyType {
         Self::ALL[usize::from(bits & 3)]

@@ -5,6 +5,7 @@
 //! replication logic lives here: it is in the group and the replicator.
 
 mod border;
+mod conflict_log;
 mod connect;
 mod convert;
 mod core;
@@ -14,6 +15,7 @@ mod flusher;
 pub mod fuzzing;
 mod grastate;
 mod gtid_mode;
+mod key_log;
 mod leader_watch;
 mod logging;
 mod node;

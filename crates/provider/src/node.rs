@@ -3,22 +3,28 @@
 
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
+use trireme_node::state_file::ConflictLine;
 use trireme_node::{Latency, Station, unix_ms};
-use trireme_replicator::{Answer, Event, Gtid, Ticket, TrxId, Work};
+use trireme_replicator::{Answer, Event, Gtid, Loss, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
+use crate::conflict_log::{self, ConflictLog};
 use crate::core::Core;
 use crate::logging::Logger;
 use crate::options::Options;
 use crate::reactor::Reactor;
 use crate::reporter::Reporter;
+use crate::transaction::Transaction;
 use crate::waiting::Waiting;
+
+/// Of a winner's keys so many are looked at, to find the one that collided.
+const WINNER_KEYS_MAX: usize = 4_096;
 
 /// One provider instance. Threads of the server reach its core by the methods of [`Handover`].
 pub struct Node {
@@ -37,6 +43,10 @@ pub struct Node {
     pub reactor: Mutex<Option<Reactor>>,
     /// Transactions that have appended something and were not certified yet.
     pub executing: Mutex<HashSet<TrxId>>,
+    /// Own transactions that lost.
+    conflicts: Mutex<ConflictLog>,
+    /// `cert.log_conflicts`.
+    pub logs_conflicts: AtomicBool,
     /// How long certify() took for what was ordered.
     commit_time: Mutex<Latency>,
     /// `repl.max_ws_size`.
@@ -61,6 +71,8 @@ impl Node {
             asks_server: AtomicBool::new(false),
             reactor: Mutex::new(None),
             executing: Mutex::new(HashSet::new()),
+            conflicts: Mutex::default(),
+            logs_conflicts: AtomicBool::new(false),
             commit_time: Mutex::new(Latency::default()),
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
             server_running: AtomicBool::new(false),
@@ -78,6 +90,30 @@ impl Node {
             Station::pump(core);
             core.take_quick_flush(None)
         })
+    }
+
+    /// An own transaction has lost.
+    pub fn note_loss(&self, loss: Loss, transaction: &Transaction) {
+        let keys = loss.winner.as_ref().map(|winner| {
+            self.peek(|core| {
+                core.engine
+                    .replicator
+                    .keys_of(winner.seqno, WINNER_KEYS_MAX)
+            })
+        });
+        let key = keys.and_then(|keys| transaction.key_log().collides(&keys));
+        let line = conflict_log::line(unix_ms(), loss, key, transaction.conn());
+        if self.logs_conflicts.load(Ordering::Relaxed) {
+            self.logger.info(conflict_log::text(&line));
+        }
+        let mut conflicts = (self.conflicts.lock()).unwrap_or_else(PoisonError::into_inner);
+        conflicts.add(line);
+    }
+
+    /// The last own transactions that lost, the newest first.
+    pub fn conflicts(&self, most: usize) -> Vec<ConflictLine> {
+        let conflicts = (self.conflicts.lock()).unwrap_or_else(PoisonError::into_inner);
+        conflicts.newest(most)
     }
 
     /// A write-set was ordered; certify() took so long.

@@ -67,6 +67,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     tell_about_options(&options, logger);
     let engine = Engine::new(Replicator::new(NodeOptions::default()));
     let core = Core::new(engine, grastate, logger.clone());
+    let logs_conflicts = options.bool("cert.log_conflicts");
     let node = Node::new(core, settings, options, logger.clone());
     let limit = node
         .options
@@ -75,6 +76,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
         .int("repl.max_ws_size");
     node.max_ws_bytes
         .store(limit.max(0) as u64, Ordering::Relaxed);
+    node.logs_conflicts.store(logs_conflicts, Ordering::Relaxed);
     Ok(node)
 }
 
@@ -271,6 +273,8 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         .clone();
     match change.key {
         "debug" => node.logger.set_debug(options.bool("debug")),
+        "cert.log_conflicts" => (node.logs_conflicts)
+            .store(options.bool("cert.log_conflicts"), Ordering::Relaxed),
         "repl.max_ws_size" => {
             node.max_ws_bytes.store(
                 options.int("repl.max_ws_size").max(0) as u64,

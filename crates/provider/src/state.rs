@@ -4,8 +4,8 @@ use trireme_engine::Link;
 use trireme_group::{Member, Standing, Uuid, is_unvouched_override};
 use trireme_log::Durability;
 use trireme_node::state_file::{
-    CatchUp, Cluster, Conflicts, FlowControl, ForcedView, Leader, LogSizes, MemberLine, NodeNames,
-    Process, State, StateFile, Wait,
+    CONFLICTS_MAX, CatchUp, Cluster, Conflicts, FlowControl, ForcedView, Leader, LogSizes,
+    MemberLine, NodeNames, Process, State, StateFile, Wait,
 };
 use trireme_node::unix_ms;
 use trireme_replicator::Status;
@@ -33,6 +33,7 @@ impl StateOfNode {
         file.node.segment = segment.clamp(0, 255) as u8;
         file.node.weight = weight.clamp(0, 255) as u8;
         file.events = node.logger.events();
+        file.conflicts.recent = node.conflicts(CONFLICTS_MAX);
         if let Some(wait) = &mut file.waits_for {
             let before = self.wait.as_ref();
             let same = before.filter(|before| before.reason == wait.reason);

@@ -3,6 +3,8 @@
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{ConnId, Owner, Seqno, TrxId, WriteSetDraft};
 
+use crate::key_log::KeyLog;
+
 /// A handle is either an own transaction (allocated at its first key or data, freed by release())
 /// or a write-set that is being applied (on the stack of its recv() thread).
 pub enum Handle {
@@ -22,6 +24,10 @@ pub struct Transaction {
     id: TrxId,
     keys: KeySetBuilder,
     data: Vec<u8>,
+    /// The names of its keys, of all fragments.
+    key_log: KeyLog,
+    /// The server's connection, from certify() on.
+    conn: Option<ConnId>,
     /// Some of its data had no room: what there is must not be replicated.
     too_large: bool,
 }
@@ -32,12 +38,25 @@ impl Transaction {
             id,
             keys: KeySetBuilder::new(),
             data: Vec::new(),
+            key_log: KeyLog::default(),
+            conn: None,
             too_large: false,
         }
     }
 
     pub fn append_key(&mut self, parts: &[&[u8]], key_type: KeyType) {
         self.keys.append(parts, key_type);
+        self.key_log.add(parts, key_type);
+    }
+
+    /// The names of its keys.
+    pub fn key_log(&self) -> &KeyLog {
+        &self.key_log
+    }
+
+    /// The server's connection; None: it never came to certify().
+    pub fn conn(&self) -> Option<ConnId> {
+        self.conn
     }
 
     /// Err: by how many bytes it would exceed the limit. The server may commit all the same
@@ -64,6 +83,7 @@ impl Transaction {
 
     /// Everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
     pub fn take_draft(&mut self, flags: u32, conn: ConnId) -> WriteSetDraft {
+        self.conn = Some(conn);
         if self.keys.is_empty() {
             // Every write-set carries the server's own key, so that a server-wide one meets it.
             self.keys.append(&[], KeyType::Reference);

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, Position, Uuid};
 
+use crate::conflicts::Loss;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::work::Apply;
@@ -205,6 +206,8 @@ pub struct Answer {
     pub replay: Option<Box<Apply>>,
     /// For release: a fragment was released, and its transaction goes on under the same handle.
     pub lives_on: bool,
+    /// For release: how the transaction lost, if it did.
+    pub loss: Option<Box<Loss>>,
 }
 
 impl Answer {
@@ -221,6 +224,7 @@ impl Answer {
             depends_on,
             replay: None,
             lives_on: false,
+            loss: None,
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
+use trireme_group::{Incarnation, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
+use crate::conflicts::Winner;
 use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::flags;
 use crate::gtid::Gtid;
@@ -179,7 +181,22 @@ impl Replicator {
                 .out_of_order_left
                 .add(f64::from(u8::from(!in_order)));
         }
+        answer.loss = self.conflicts.released(id).map(Box::new);
         self.answer(ticket, answer);
+    }
+
+    /// The write-set of this seqno, against which an own transaction has lost.
+    pub(crate) fn winner(&self, seqno: Seqno) -> Option<Winner> {
+        let control = self.context.control().filter(|_| seqno > 0)?;
+        let member = || {
+            let incarnation = Incarnation(Uuid(control.certification.origin(seqno)?));
+            let member = control.configuration.member(incarnation)?;
+            Some((incarnation, member.name.clone()))
+        };
+        Some(Winner {
+            seqno,
+            member: member(),
+        })
     }
 
     /// abort_certification()
@@ -190,11 +207,14 @@ impl Replicator {
         victim: TrxId,
         executing: bool,
     ) {
+        let is_known = executing || self.transactions.get(victim).is_some();
         let abort = self
             .transactions
             .abort(victim, executing, bf_seqno, &mut self.order);
-        if abort.code == Code::Ok && !abort.is_sent {
-            self.conflicts.was_aborted();
+        if abort.code == Code::Ok {
+            let seqno = Some(abort.seqno).filter(|seqno| *seqno > 0);
+            let winner = self.winner(bf_seqno);
+            (self.conflicts).was_aborted(victim, seqno, winner, (abort.is_sent, is_known));
         }
         if abort.is_sent && !planted(Mutant::VictimStaysExempt) {
             // What this node sends from now on may have locked what the victim lets go of: it is no
@@ -244,7 +264,7 @@ impl Replicator {
     pub(crate) fn grant_replay(&mut self) {
         while let Some((ticket, ordered)) = self.transactions.next_replay(&self.order) {
             self.counters.local_replays += 1;
-            self.conflicts.is_replayed();
+            (self.conflicts).is_replayed(ordered.write_set.trx, ordered.seqno);
             let apply = self.apply_task(
                 self.context.me(),
                 &ordered.write_set,

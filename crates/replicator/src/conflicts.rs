@@ -1,6 +1,17 @@
 //! Own transactions that lost against another write-set.
 //!
-//! In come losses where they are decided; counts go out. They outlive connections.
+//! In come losses where they are decided; counts go out, and each loss once, when its transaction is released: its thread knows the
+//! names of its keys. What waits is bounded. All this outlives connections.
+
+use std::collections::BTreeMap;
+
+use trireme_certification::Seqno;
+use trireme_group::Incarnation;
+
+use crate::event::TrxId;
+
+/// So many losses wait for their transactions. Of more, those of the oldest transactions are forgotten.
+const WAITING_MAX: usize = 1_000;
 
 /// How own transactions lost, counted since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,9 +24,41 @@ pub struct ConflictCounts {
     pub replay: u64,
 }
 
+/// How a transaction lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictKind {
+    /// Its write-set failed certification.
+    Certification,
+    /// An applier took its locks.
+    BruteForceAbort,
+    /// Likewise, and its write-set is applied anew.
+    Replay,
+}
+
+/// Whom it lost against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Winner {
+    /// Of its write-set.
+    pub seqno: Seqno,
+    /// Its member and that one's name; None: not known, or no member any more.
+    pub member: Option<(Incarnation, String)>,
+}
+
+/// What is known of a loss.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// How it lost.
+    pub kind: ConflictKind,
+    /// Its own; None: it was not ordered.
+    pub seqno: Option<Seqno>,
+    /// None: a local statement, or one that the order does not know any more.
+    pub winner: Option<Winner>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Conflicts {
     counts: ConflictCounts,
+    waiting: BTreeMap<TrxId, Loss>,
 }
 
 impl Conflicts {
@@ -23,18 +66,83 @@ impl Conflicts {
         self.counts
     }
 
-    /// An own write-set failed certification.
+    /// An own action failed certification that has no transaction.
     pub(crate) fn failed_certification(&mut self) {
         self.counts.certification += 1;
     }
 
-    /// An own transaction was rolled back before its write-set was ordered.
-    pub(crate) fn was_aborted(&mut self) {
-        self.counts.brute_force_abort += 1;
+    /// The write-set of an own transaction failed certification.
+    pub(crate) fn lost_certification(&mut self, trx: TrxId, seqno: Seqno, winner: Option<Winner>) {
+        self.failed_certification();
+        self.wait(trx, ConflictKind::Certification, Some(seqno), winner);
+    }
+
+    /// An own transaction was rolled back. `is_sent`: its write-set is out, and is not counted before it is clear what becomes of
+    /// it. `is_known`: it will be released.
+    pub(crate) fn was_aborted(
+        &mut self,
+        trx: TrxId,
+        seqno: Option<Seqno>,
+        winner: Option<Winner>,
+        (is_sent, is_known): (bool, bool),
+    ) {
+        self.counts.brute_force_abort += u64::from(!is_sent);
+        if is_known {
+            self.wait(trx, ConflictKind::BruteForceAbort, seqno, winner);
+        }
     }
 
     /// An own transaction that was rolled back is applied anew.
-    pub(crate) fn is_replayed(&mut self) {
+    pub(crate) fn is_replayed(&mut self, trx: TrxId, seqno: Seqno) {
         self.counts.replay += 1;
+        if let Some(loss) = self.waiting.get_mut(&trx) {
+            (loss.kind, loss.seqno) = (ConflictKind::Replay, Some(seqno));
+        }
+    }
+
+    /// The transaction is released: how it lost, if it did.
+    pub(crate) fn released(&mut self, trx: TrxId) -> Option<Loss> {
+        match self.waiting.is_empty() {
+            true => None,
+            false => self.waiting.remove(&trx),
+        }
+    }
+
+    fn wait(
+        &mut self,
+        trx: TrxId,
+        kind: ConflictKind,
+        seqno: Option<Seqno>,
+        winner: Option<Winner>,
+    ) {
+        let loss = Loss {
+            kind,
+            seqno,
+            winner,
+        };
+        self.waiting.insert(trx, loss);
+        if self.waiting.len() > WAITING_MAX {
+            self.waiting.pop_first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_told_once_and_what_waits_is_bounded() {
+        let mut conflicts = Conflicts::default();
+        for trx in 0..2 * WAITING_MAX as u64 {
+            conflicts.was_aborted(trx, None, None, (false, true));
+        }
+        conflicts.was_aborted(9_999, None, None, (false, false));
+        assert_eq!(conflicts.waiting.len(), WAITING_MAX);
+        assert_eq!(conflicts.counts().brute_force_abort, 2_001);
+        assert_eq!(conflicts.released(0), None, "forgotten");
+        let loss = conflicts.released(1_999).expect("it waits");
+        assert_eq!(loss.kind, ConflictKind::BruteForceAbort);
+        assert_eq!(conflicts.released(1_999), None);
     }
 }

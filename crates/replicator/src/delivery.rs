@@ -196,7 +196,7 @@ impl Replicator {
         match self.own(id).filter(|_| !self.is_covered(seqno)) {
             Some(Sent::Trx(trx)) => {
                 self.order.add(seqno);
-                return self.own_trx_ordered(trx, ordered(write_set), failed);
+                return self.own_trx_ordered(trx, ordered(write_set), outcome.verdict);
             }
             Some(Sent::Toi(conn)) => {
                 self.order.add(seqno);
@@ -222,7 +222,15 @@ impl Replicator {
         self.push_apply(apply, position, write_set.len_bytes());
     }
 
-    fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, failed: bool) {
+    fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, verdict: Verdict) {
+        let failed = verdict != Verdict::Pass;
+        if failed {
+            let winner = match verdict {
+                Verdict::Conflict { with } => self.winner(with),
+                _ => None,
+            };
+            (self.conflicts).lost_certification(id, ordered.seqno, winner);
+        }
         let gtid = self.gtid_of(ordered.seqno);
         let trx = self
             .transactions
@@ -235,9 +243,6 @@ impl Replicator {
             )
         };
         self.counters.local_cert_failures += u64::from(failed);
-        if failed {
-            self.conflicts.failed_certification();
-        }
         if !trx.commits && (failed || aborted) {
             trx.phase = Phase::Certified { aborted: true };
             trx.ordered = Some(ordered);

@@ -86,7 +86,7 @@ mod works;
 mod writeset;
 
 pub use action::{Action, Answer, Code, Level};
-pub use conflicts::ConflictCounts;
+pub use conflicts::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use control_digest::ControlDigest;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};

@@ -1,7 +1,7 @@
 //! What can be seen of a node from outside.
 
 use bytes::Bytes;
-use trireme_certification::Seqno;
+use trireme_certification::{KeyType, Seqno};
 use trireme_group::{Incarnation, Position, Uuid};
 
 use crate::action::Level;
@@ -246,6 +246,13 @@ impl Replicator {
     fn control_in_use(&self) -> Option<&Control> {
         let has_left = matches!(self.stage, Stage::Closed | Stage::Final);
         self.context.control().filter(|_| !has_left)
+    }
+
+    /// The keys of the write-set of this seqno, so many at most: none if it failed, or is not known any more.
+    pub fn keys_of(&self, seqno: Seqno, most: usize) -> Vec<(u64, KeyType)> {
+        let control = self.context.control().into_iter();
+        let keys = control.flat_map(|control| control.certification.keys_of(seqno));
+        keys.take(most).collect()
     }
 
     /// Last seqno ordered, as far as this node has certified.

@@ -148,6 +148,7 @@ pub fn action(action: &Action) -> Option<Sketch> {
                 depends_on,
                 replay,
                 lives_on,
+                loss: _,
             } = answer;
             let replay = replay.as_ref().map(|a| (a.gtid.seqno, a.flags, &a.data));
             Sketch::of(1)

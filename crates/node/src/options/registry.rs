@@ -158,7 +158,7 @@ pub const SPECS: &[Spec] = &[
     start("cert.length_check", COUNT, Unshown("127"))
         .without_effect()
         .hidden(),
-    dynamic("cert.log_conflicts", Bool, Shown("no")).without_effect(),
+    dynamic("cert.log_conflicts", Bool, Shown("no")),
     start("cert.max_length", POSITIVE, Unshown("16384")).hidden(),
     dynamic("cert.optimistic_pa", Bool, Shown("yes")).without_effect(),
     dynamic("debug", Bool, Shown("no")),

@@ -253,20 +253,20 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
             let Some(handle) = handle.as_mut().filter(|handle| !handle.opaque.is_null()) else {
                 return WsrepStatus::OK;
             };
-            if matches!(
-                handle.opaque.cast::<Handle>().as_ref(),
-                Some(Handle::Applied(_))
-            ) {
+            let Some(Handle::Local(transaction)) = handle.opaque.cast::<Handle>().as_ref() else {
                 return WsrepStatus::OK;
-            }
+            };
             let trx = handle.trx_id;
-            let answer = node.call(|_, ticket| {
+            let mut answer = node.call(|_, ticket| {
                 node.executing
                     .lock()
                     .unwrap_or_else(|e| e.into_inner())
                     .remove(&trx);
                 Event::Release { ticket, trx }
             });
+            if let Some(loss) = answer.loss.take() {
+                node.note_loss(*loss, transaction);
+            }
             if !answer.lives_on {
                 drop(Box::from_raw(handle.opaque.cast::<Handle>()));
                 handle.opaque = std::ptr::null_mut();

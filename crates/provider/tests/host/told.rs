@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use trireme_node::state_file::{STATE_FILE, StateFile};
 use trireme_wsrep_abi::WsrepStatus;
 
-use crate::server::{Server, free_port};
+use crate::server::{Server, free_port, logged};
 use crate::transaction::Transaction;
 
 fn read(server: &Server) -> Option<StateFile> {
@@ -104,4 +104,60 @@ fn a_node_without_a_majority_names_those_that_are_missing_and_the_way_out() {
     told(&one, "that both are back", |file| {
         file.state.component == "primary" && file.waits_for.is_none()
     });
+}
+
+#[test]
+fn a_loser_names_the_row_and_the_winner() {
+    let winner = Server::start("winner", "").expect("init");
+    let loser = Server::start("loser", "cert.log_conflicts=yes").expect("init");
+    Server::found(&[&winner, &loser]);
+    loser.state().gate = Some("first".into());
+    // Both run at the same time: the second one cannot have seen the first, which waits to be applied.
+    let mut second = Transaction::new(&loser, "key", "second");
+    let mut third = Transaction::new(&loser, "key", "third");
+    assert!(Transaction::new(&winner, "key", "first").run());
+    loser.wait_for("the applier", |state| state.at_gate);
+    let first = winner.state().rows[0].0;
+    assert_eq!(second.certify(), WsrepStatus::TRX_FAIL);
+    let seqno = second.seqno();
+    // The applier meets a lock of the third, which still executes.
+    let id = third.handle.trx_id;
+    assert_eq!(Transaction::abort(&loser, first, id), (WsrepStatus::OK, -1));
+    loser.open_gate();
+    second.roll_back();
+    assert_eq!(third.certify(), WsrepStatus::CONN_FAIL);
+    third.roll_back();
+    let file = told(&loser, "both losses", |file| {
+        file.conflicts.recent.len() == 2
+    });
+    let counts = (
+        file.conflicts.certification,
+        file.conflicts.brute_force_abort,
+    );
+    assert_eq!((counts, file.conflicts.replay), ((1, 1), 0));
+    let [aborted, failed] = &file.conflicts.recent[..] else {
+        unreachable!("there are two")
+    };
+    assert_eq!(
+        (failed.kind.as_str(), failed.seqno),
+        ("certification", Some(seqno))
+    );
+    assert_eq!(
+        (aborted.kind.as_str(), aborted.seqno),
+        ("brute-force-abort", None)
+    );
+    for loss in [failed, aborted] {
+        // "key" in hexadecimal.
+        assert_eq!(
+            (loss.table.as_deref(), loss.key.as_deref()),
+            (Some("db.table"), Some("6b6579"))
+        );
+        assert_eq!(
+            (loss.winner.as_deref(), loss.winner_seqno),
+            (Some("winner"), Some(first))
+        );
+        assert!(loss.winner_member_id.is_some() && loss.connection == Some(7));
+    }
+    assert_eq!(logged("lost on db.table, key 6b6579: write-set").len(), 2);
+    assert_eq!(loser.status("trireme_conflicts_certification"), 1);
 }
