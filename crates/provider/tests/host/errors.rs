@@ -38,6 +38,35 @@ fn unknown_options_are_refused_and_change_nothing() {
     assert!(server.options().contains("gcs.fc_limit = 17; "));
 }
 
+/// A node that gives others an address beyond loopback, and encrypts nothing.
+#[test]
+fn plaintext_is_warned_of_once_per_start_and_can_be_refused() {
+    let port = free_port();
+    let options = format!("gmcast.listen_addr=tcp://0.0.0.0:{port};base_host=192.0.2.1");
+    let server = Server::start_on("exposed", port, &options).expect("init");
+    let nobody = format!(
+        "gcomm://127.0.0.1:{}?pc.wait_prim_timeout=PT0.2S",
+        free_port()
+    );
+    for _ in 0..2 {
+        assert_eq!(server.try_connect(&nobody), WsrepStatus::NODE_FAIL);
+    }
+    let warnings = logged(&format!(
+        "listens on 0.0.0.0:{port}, and is reached at 192.0.2.1"
+    ));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0].0, LogLevel::WARN);
+    let before = server.options();
+    let set = server.set_options("repl.require_encryption=yes");
+    assert_eq!(set, WsrepStatus::NODE_FAIL);
+    assert_eq!(server.options(), before);
+    const REFUSAL: &str = "repl.require_encryption=yes, but nothing encrypts";
+    assert_eq!(logged(REFUSAL).len(), 1);
+    let refused = Server::start("exposed", "repl.require_encryption=yes").err();
+    assert_eq!(refused, Some(WsrepStatus::NODE_FAIL));
+    assert_eq!(errors(REFUSAL).len(), 1);
+}
+
 #[test]
 fn a_failed_connect_can_be_followed_by_another() {
     let server = Server::start("errors", "").expect("init");
