@@ -40,7 +40,7 @@ pub enum Failure {
     #[error("the peer closed the connection")]
     Closed,
     /// The socket failed.
-    #[error("connection lost: {0}")]
+    #[error("{0}")]
     Io(String),
     /// Anything else that OpenSSL says.
     #[error("TLS failed: {0}")]

@@ -375,6 +375,45 @@ fn a_stranger_that_is_no_member_is_given_nothing() {
     play("", Duration::from_secs(4));
 }
 
+/// A member's process is known by its data directory, too. Without encryption its link can be taken for a moment, and no
+/// more: what it is refused with, and that the member is there again.
+#[test]
+fn who_names_a_members_process_and_has_another_data_directory_is_refused() {
+    let [a, b] = ["kept", "named"].map(|name| Server::start(name, "").expect("init"));
+    Server::found(&[&a, &b]);
+    let mut impostor = Hello::decode(&hello(9)).unwrap();
+    impostor.identity.incarnation = incarnation_of(&b);
+    thread::sleep(Duration::from_millis(1_100)); // later it is no crossing of calls
+    let mut stream = TcpStream::connect(("127.0.0.1", a.port)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    // The older data directory's process decides about the connection: it is told that there is none.
+    assert!(incarnation_of(&a) < incarnation_of(&b));
+    let greeting = [frame(1, &impostor.encode()), frame(2, &[0])].concat();
+    stream
+        .write_all(&[&PREAMBLE[..], &greeting].concat())
+        .unwrap();
+    let mut heard = Vec::new();
+    let _ = stream.read_to_end(&mut heard); // a reset is as good as an end
+    let heard = String::from_utf8_lossy(&heard).into_owned();
+    assert!(heard.contains("it says to be member"), "{heard}");
+    assert!(Transaction::new(&a, "k", "after").run());
+    b.wait_for("the row", |state| !state.rows.is_empty());
+    assert_eq!(a.state().views.last().map(|view| view.2), Some(2));
+}
+
+fn incarnation_of(server: &Server) -> [u8; 16] {
+    let said = logged(&format!("(127.0.0.1:{}, ", server.port));
+    let uuid = said[0]
+        .1
+        .split_once(&format!("{}, ", server.port))
+        .unwrap()
+        .1;
+    let digits: String = uuid[..36].split('-').collect();
+    std::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
+}
+
 /// cargo test -p trireme-provider --test host ten_minutes -- --ignored --nocapture
 #[test]
 #[ignore = "ten minutes"]
