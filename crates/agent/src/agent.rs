@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::http::{self, Response, Status};
 use crate::metrics;
 use crate::request::{Question, Request};
 use crate::sample::Sample;
+use crate::state_file::{self, StateFile};
 
 /// A reading serves all who ask within this time: the server is asked at most four times a second.
 const REUSE: Duration = Duration::from_millis(250);
@@ -43,7 +45,9 @@ pub struct Agent {
 
 impl Agent {
     /// Listens at `address` (host:port) and answers from then on, also while the server is down.
-    pub fn start(login: Login, address: &str) -> Result<Self, AgentError> {
+    ///
+    /// `dir` is the node's data directory: while SQL is closed, its state file tells what the node does.
+    pub fn start(login: Login, dir: Option<PathBuf>, address: &str) -> Result<Self, AgentError> {
         let listen = |source| AgentError::Listen {
             address: address.to_owned(),
             source,
@@ -53,6 +57,7 @@ impl Agent {
         let desk = Desk {
             readings: Mutex::new(Readings {
                 database: Database::new(login.clone(), SERVER_PATIENCE),
+                dir,
                 last: None,
             }),
             freshness: Freshness::start(login)?,
@@ -67,11 +72,37 @@ impl Agent {
     }
 }
 
-type Seen = Arc<Result<Sample, DatabaseError>>;
+/// What a reading has brought.
+struct Reading {
+    sample: Result<Sample, DatabaseError>,
+    /// The state file, if the server is silent and its node has written the file lately.
+    state: Option<StateFile>,
+}
+
+type Seen = Arc<Reading>;
 
 struct Readings {
     database: Database,
+    dir: Option<PathBuf>,
     last: Option<(Instant, Seen)>,
+}
+
+impl Readings {
+    fn read(&mut self) -> Reading {
+        let sample = self.database.sample();
+        let state = match &sample {
+            Err(DatabaseError::Silent { .. }) => self.dir.as_deref().and_then(living),
+            _ => None,
+        };
+        Reading { sample, state }
+    }
+}
+
+/// The state file of a node that lives.
+fn living(dir: &Path) -> Option<StateFile> {
+    let is_fresh = state_file::age_ms(dir).is_some_and(|age_ms| age_ms < state_file::STALE_MS);
+    let state = state_file::read(dir).ok().flatten();
+    state.filter(|state| is_fresh && state.state.component != "closed")
 }
 
 /// Answers requests from readings of the server.
@@ -82,8 +113,20 @@ struct Desk {
 
 impl Desk {
     fn answer(&self, request: Request) -> Response {
-        let seen = self.read();
-        let seen = seen.as_ref().as_ref();
+        let reading = self.read();
+        let seen = reading.sample.as_ref();
+        match (request.question, &reading.state) {
+            (Question::Live, Some(state)) => {
+                return verdict(&Verdict::yes(format!(
+                    "SQL is closed, and the node lives: {}",
+                    state.sentence()
+                )));
+            }
+            (Question::Ready | Question::Write | Question::Read(_), Some(state)) => {
+                return verdict(&Verdict::no(format!("SQL is closed: {}", state.sentence())));
+            }
+            _ => {}
+        }
         match request.question {
             Question::Live => verdict(&health::live(seen)),
             Question::Ready => verdict(&health::ready(seen)),
@@ -106,7 +149,7 @@ impl Desk {
             Question::Status => Response {
                 status: Status::Ok,
                 content_type: "application/json",
-                body: format!("{:#}\n", status(seen)),
+                body: format!("{:#}\n", status(&reading)),
             },
         }
     }
@@ -117,7 +160,7 @@ impl Desk {
         match &readings.last {
             Some((at, seen)) if at.elapsed() < REUSE => Arc::clone(seen),
             _ => {
-                let seen = Arc::new(readings.database.sample());
+                let seen = Arc::new(readings.read());
                 readings.last = Some((Instant::now(), Arc::clone(&seen)));
                 seen
             }
@@ -134,7 +177,8 @@ fn verdict(verdict: &Verdict) -> Response {
     Response::text(status, &verdict.to_string())
 }
 
-fn status(seen: Result<&Sample, &DatabaseError>) -> Value {
+fn status(reading: &Reading) -> Value {
+    let seen = reading.sample.as_ref();
     let check = |verdict: Verdict| json!({ "ok": verdict.ok, "reason": verdict.reason });
     json!({
         "version": 1,
@@ -143,6 +187,10 @@ fn status(seen: Result<&Sample, &DatabaseError>) -> Value {
             "ready": check(health::ready(seen)),
             "write": check(health::write(seen)),
         },
+        "waits_for": reading.state.as_ref().and_then(|state| state.waits_for.as_ref()).map(|waits| json!({
+            "reason": waits.reason,
+            "text": waits.text,
+        })),
         "error": seen.err().map(DatabaseError::to_string),
         "status": seen.ok().map(Sample::all_status),
         "variables": seen.ok().map(Sample::all_variables),
@@ -161,8 +209,10 @@ mod tests {
             user: "x".to_owned(),
             password: None,
         };
-        let seen = Database::new(login, SERVER_PATIENCE).sample();
-        let status = status(seen.as_ref());
+        let status = status(&Reading {
+            sample: Database::new(login, SERVER_PATIENCE).sample(),
+            state: None,
+        });
         assert_eq!(status["checks"]["live"]["ok"], false);
         let error = status["error"].as_str().unwrap();
         assert!(
@@ -170,5 +220,34 @@ mod tests {
             "{error}"
         );
         assert_eq!(status["status"], Value::Null);
+    }
+
+    #[test]
+    fn a_node_that_waits_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |component: &str| {
+            let text = format!(
+                r#"{{"format":"trireme state and events","version":1,"state":{{"component":"{component}"}},
+                "waits_for":{{"reason":"majority","text":"waiting for n2"}}}}"#
+            );
+            std::fs::write(dir.path().join(state_file::FILE_NAME), text).unwrap();
+        };
+        assert!(living(dir.path()).is_none());
+        write("non-primary");
+        assert_eq!(living(dir.path()).unwrap().sentence(), "waiting for n2");
+        write("closed");
+        assert!(living(dir.path()).is_none());
+        let login = Login {
+            endpoint: Endpoint::Socket("/nonexistent/socket".into()),
+            user: "x".to_owned(),
+            password: None,
+        };
+        write("non-primary");
+        let mut readings = Readings {
+            database: Database::new(login, SERVER_PATIENCE),
+            dir: Some(dir.path().to_owned()),
+            last: None,
+        };
+        assert_eq!(status(&readings.read())["waits_for"]["reason"], "majority");
     }
 }

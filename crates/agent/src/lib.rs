@@ -15,6 +15,7 @@ mod http;
 mod metrics;
 mod request;
 mod sample;
+pub mod state_file;
 
 pub use agent::{Agent, AgentError};
 pub use database::{Database, DatabaseError, Endpoint, Login};

@@ -23,6 +23,9 @@ pub struct AgentArgs {
     /// The server's Unix socket.
     #[arg(long, value_name = "PATH", default_value = "/run/mysqld/mysqld.sock")]
     socket: PathBuf,
+    /// The node's data directory: while SQL is closed, its state file tells what the node does.
+    #[arg(long, value_name = "DATADIR")]
+    dir: Option<PathBuf>,
     /// Where to answer HTTP, host:port. Whoever reaches it can read the status: choose a network you trust.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8077")]
     listen: String,
@@ -90,7 +93,7 @@ pub fn run(args: AgentArgs) -> Result<(), CommandError> {
         password: password(args.user.password_file.as_deref(), PASSWORD)?,
     };
     let server = login.endpoint.to_string();
-    let agent = Agent::start(login, &args.listen)?;
+    let agent = Agent::start(login, args.dir, &args.listen)?;
     eprintln!(
         "trireme agent: http://{} tells of the server at {server}",
         agent.address()

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::node::Node;
-use crate::state_file::{self, Conflict, StateFile};
 use crate::survey::Survey;
 use crate::text::{self, bounded, clipped, shown, utc};
+use trireme_agent::state_file::{self, Conflict, StateFile};
 
 /// Rows that are shown; a file has no more.
 const ROWS: usize = 32;
@@ -232,9 +232,9 @@ fn base_dir(node: &Node) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::node::testing::node;
-    use crate::state_file::{Conflicts, Peer};
     use crate::survey::Member;
     use trireme_agent::Endpoint;
+    use trireme_agent::state_file::{Conflicts, Peer};
 
     fn state(conflict: Conflict) -> StateFile {
         StateFile {

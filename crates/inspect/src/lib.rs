@@ -14,7 +14,6 @@ mod losses;
 mod members;
 mod node;
 mod refusal;
-mod state_file;
 mod status;
 mod survey;
 pub mod text;

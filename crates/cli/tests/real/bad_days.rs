@@ -160,7 +160,15 @@ fn a_disk_is_full() {
         "free-space",
         &["the disk is nearly full", "write-set log"],
     );
-    await_told(TOLD, &["No space left", "free space"], || why(&trial, 2));
+    await_told(
+        TOLD,
+        &[
+            "has left the cluster",
+            "No space left",
+            "systemctl restart mariadb",
+        ],
+        || why(&trial, 2),
+    );
     runbook("A disk is full", "systemctl restart mariadb");
     disk.grow("64m");
     trial.stop(2);

@@ -4,10 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use crate::local::{end_of, file_names, replica, small};
-use crate::state_file::{self, StateFile};
+use trireme_agent::state_file::{self, StateFile};
 
 /// The end of an error log that is read.
 const MAX_LOG_BYTES: u64 = 1 << 20;
@@ -85,7 +84,7 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         .map(Path::to_owned)
         .or_else(|| usual_error_log(dir, &names));
     Ok(Evidence {
-        state_age_ms: age_ms(&dir.join(state_file::FILE_NAME)),
+        state_age_ms: state_file::age_ms(dir).unwrap_or(0),
         server: server(dir, state.as_ref()),
         state,
         unreadable,
@@ -105,14 +104,6 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
             .map(|text| told(&text))
             .unwrap_or_default(),
     })
-}
-
-fn age_ms(file: &Path) -> u64 {
-    let modified = fs::metadata(file).and_then(|file| file.modified());
-    let age = modified
-        .ok()
-        .and_then(|at| SystemTime::now().duration_since(at).ok());
-    age.map_or(0, |age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Where servers write it if no one says where.

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Saved, Server, Told};
 use super::*;
-use crate::state_file::{Peer, StateFile, WaitsFor};
+use trireme_agent::state_file::{Peer, StateFile, WaitsFor};
 
 const NOW: u64 = 1_764_066_000_000;
 
@@ -86,7 +86,11 @@ fn each_reason_is_one_line() {
             "waited 42 s for a donor: as the node says",
             "Synced",
         ),
-        ("disk", "disk of n1 is slow", "iostat"),
+        (
+            "disk",
+            "disk of n1 is slow: a flush of the write-set log has not ended for 47 s",
+            "iostat",
+        ),
         ("refused", "refused by the cluster: as the node says", ""),
         (
             "failed",
@@ -116,6 +120,24 @@ fn a_node_that_waits_for_nothing_says_so() {
     );
     assert!(!report.waits);
     assert_eq!(report.reason, None);
+}
+
+#[test]
+fn a_node_that_has_left_says_why() {
+    let mut left = state(None);
+    left.state.component = "closed".to_owned();
+    left.events = ["error", "info"]
+        .map(|level| trireme_agent::state_file::Event {
+            level: level.to_owned(),
+            text: format!("{level}: No space left"),
+            ..Default::default()
+        })
+        .into();
+    assert_cause(
+        &running(left),
+        "n1 has left the cluster: error: No space left",
+        "systemctl restart mariadb",
+    );
 }
 
 #[test]
@@ -201,7 +223,7 @@ fn a_hostile_file_harms_no_terminal() {
     };
     waits.missing = vec![peer; 5_000];
     hostile.events = vec![
-        crate::state_file::Event {
+        trireme_agent::state_file::Event {
             text: evil.clone(),
             level: evil,
             at_unix_ms: u64::MAX,

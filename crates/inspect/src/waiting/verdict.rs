@@ -1,11 +1,11 @@
 //! The cause of a wait, in one line. Pure.
 
 use super::evidence::{Evidence, FULL_BYTES, Server};
-use crate::state_file::{StateFile, WaitsFor};
 use crate::text::{age, clipped};
+use trireme_agent::state_file::{STALE_MS, StateFile, WaitsFor};
 
-/// A running node writes its file once a second; one that is slow, at least so often.
-const STALE_MS: u64 = 70_000;
+/// So long a flush has lasted when the node begins to tell of it.
+const FLUSH_TOLD_S: f64 = 5.0;
 /// Longest text of a node in the line.
 const MAX_TEXT_CHARS: usize = 600;
 
@@ -64,7 +64,7 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
         ),
         (Some(state), _) => match &state.waits_for {
             Some(waits) => waiting(evidence, &name, state, waits),
-            None => idle(&name, state),
+            None => left(&name, state).unwrap_or_else(|| idle(&name, state)),
         },
         (None, Server::Down) => down(evidence, &name, None),
         (None, _) => from_log(evidence, &name),
@@ -146,7 +146,8 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &WaitsFor)
         "disk" => verdict_of(
             true,
             format!(
-                "the disk of {name} is slow: a flush of the write-set log has not ended for {since}"
+                "the disk of {name} is slow: a flush of the write-set log has not ended for {}",
+                age(waits_s(evidence, state, waits) + FLUSH_TOLD_S)
             ),
             "look at the disk (iostat -x, dmesg); the others go on without this node",
         ),
@@ -166,6 +167,26 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &WaitsFor)
             "",
         ),
     }
+}
+
+/// A node that has left does nothing more, though its server runs.
+fn left(name: &str, state: &StateFile) -> Option<Verdict> {
+    let has_left = matches!(state.state.component.as_str(), "closed" | "left");
+    let error = state
+        .events
+        .iter()
+        .rev()
+        .find(|event| event.level == "error")?;
+    has_left.then(|| {
+        verdict_of(
+            true,
+            format!(
+                "{name} has left the cluster: {}",
+                clipped(&error.text, MAX_TEXT_CHARS)
+            ),
+            "mend the cause, then: systemctl restart mariadb",
+        )
+    })
 }
 
 fn idle(name: &str, state: &StateFile) -> Verdict {

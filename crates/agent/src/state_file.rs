@@ -1,21 +1,26 @@
-//! Reads the state-and-event file of a node (docs/state-and-event-file.md). Pure, but for [`read`].
+//! Reads the state-and-event file of a node (docs/state-and-event-file.md). Pure, but for [`read`] and [`age_ms`].
+
+#![allow(missing_docs)] // members are described on the page of the format
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Deserialize;
 
 /// Its name, in `base_dir`.
-pub(crate) const FILE_NAME: &str = "trireme-state.json";
+pub const FILE_NAME: &str = "trireme-state.json";
 const FORMAT: &str = "trireme state and events";
 const VERSION: u64 = 1;
+/// A running node writes its file once a second; one that is slow, at least so often.
+pub const STALE_MS: u64 = 70_000;
 /// Four times what a writer writes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Why a file says nothing.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StateFileError {
+pub enum StateFileError {
     #[error("{} cannot be read: {source}; be root, or the server's user", .path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} is no state file: {reason}; the running node writes it anew within a minute", .path.display())]
@@ -27,95 +32,117 @@ pub(crate) enum StateFileError {
 /// Members that the reports use; others are skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct StateFile {
-    pub(crate) written_at_unix_ms: u64,
-    pub(crate) process: Process,
-    pub(crate) node: Peer,
-    pub(crate) state: State,
-    pub(crate) waits_for: Option<WaitsFor>,
-    pub(crate) progress: Option<Progress>,
-    pub(crate) members: Vec<Peer>,
-    pub(crate) forced_views: Vec<serde_json::Value>,
-    pub(crate) lost_from: Option<String>,
-    pub(crate) conflicts: Conflicts,
-    pub(crate) events: Vec<Event>,
+pub struct StateFile {
+    pub written_at_unix_ms: u64,
+    pub process: Process,
+    pub node: Peer,
+    pub state: State,
+    pub waits_for: Option<WaitsFor>,
+    pub progress: Option<Progress>,
+    pub members: Vec<Peer>,
+    pub forced_views: Vec<serde_json::Value>,
+    pub lost_from: Option<String>,
+    pub conflicts: Conflicts,
+    pub events: Vec<Event>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
+pub struct Process {
+    pub pid: u32,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Peer {
-    pub(crate) name: String,
-    pub(crate) address: String,
+pub struct Peer {
+    pub name: String,
+    pub address: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct State {
-    pub(crate) component: String,
-    pub(crate) node_state_comment: String,
-    pub(crate) server_running: bool,
-    pub(crate) last_committed: i64,
-    pub(crate) lag_seqnos: u64,
-    pub(crate) amnesiac: bool,
+pub struct State {
+    pub component: String,
+    pub node_state_comment: String,
+    pub server_running: bool,
+    pub last_committed: i64,
+    pub lag_seqnos: u64,
+    pub amnesiac: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct WaitsFor {
-    pub(crate) reason: String,
-    pub(crate) text: String,
-    pub(crate) since_unix_ms: u64,
-    pub(crate) missing: Vec<Peer>,
-    pub(crate) donor: Option<String>,
+pub struct WaitsFor {
+    pub reason: String,
+    pub text: String,
+    pub since_unix_ms: u64,
+    pub missing: Vec<Peer>,
+    pub donor: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Progress {
-    pub(crate) done: u64,
-    pub(crate) total: u64,
-    pub(crate) percent: f64,
-    pub(crate) left_s: Option<f64>,
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+    pub percent: f64,
+    pub left_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Conflicts {
-    pub(crate) certification: u64,
-    pub(crate) brute_force_abort: u64,
-    pub(crate) replay: u64,
-    pub(crate) recent: Vec<Conflict>,
+pub struct Conflicts {
+    pub certification: u64,
+    pub brute_force_abort: u64,
+    pub replay: u64,
+    pub recent: Vec<Conflict>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Conflict {
-    pub(crate) at_unix_ms: u64,
-    pub(crate) kind: String,
-    pub(crate) seqno: Option<i64>,
-    pub(crate) table: Option<String>,
-    pub(crate) key: Option<String>,
-    pub(crate) winner_seqno: Option<i64>,
-    pub(crate) winner: Option<String>,
-    pub(crate) connection: Option<u64>,
+pub struct Conflict {
+    pub at_unix_ms: u64,
+    pub kind: String,
+    pub seqno: Option<i64>,
+    pub table: Option<String>,
+    pub key: Option<String>,
+    pub winner_seqno: Option<i64>,
+    pub winner: Option<String>,
+    pub connection: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Event {
-    pub(crate) at_unix_ms: u64,
-    pub(crate) level: String,
-    pub(crate) text: String,
+pub struct Event {
+    pub at_unix_ms: u64,
+    pub level: String,
+    pub text: String,
+}
+
+/// How old the file is, by the file system's clock: the node's own may be wrong. `None`: there is none.
+pub fn age_ms(dir: &Path) -> Option<u64> {
+    let modified = std::fs::metadata(dir.join(FILE_NAME)).and_then(|file| file.modified());
+    let age = SystemTime::now()
+        .duration_since(modified.ok()?)
+        .unwrap_or_default();
+    Some(u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl StateFile {
+    /// What the node does, for people.
+    pub fn sentence(&self) -> String {
+        match &self.waits_for {
+            Some(waits) => waits.text.clone(),
+            None => format!(
+                "{}, {}",
+                self.state.component, self.state.node_state_comment
+            ),
+        }
+    }
 }
 
 /// The state file of a data directory; `None` if there is none: an older library writes none.
-pub(crate) fn read(dir: &Path) -> Result<Option<StateFile>, StateFileError> {
+pub fn read(dir: &Path) -> Result<Option<StateFile>, StateFileError> {
     let path = dir.join(FILE_NAME);
     let mut text = String::new();
     let read =
