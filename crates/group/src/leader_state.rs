@@ -3,9 +3,9 @@
 use crate::changes::Changes;
 use crate::entry::Entry;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
-use crate::moving::Moving;
 use crate::numbers::Numbers;
 use crate::replication::Replication;
+use crate::transfer::Transfer;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LeaderState {
@@ -23,7 +23,7 @@ pub(crate) struct LeaderState {
     /// Membership changes wished for.
     pub changes: Changes,
     /// Whether another member would lead better.
-    pub moving: Moving,
+    pub transfer: Transfer,
 }
 
 impl LeaderState {
@@ -42,7 +42,7 @@ impl LeaderState {
             missed: None,
             replication: Replication::new(),
             changes: Changes::default(),
-            moving: Moving::resting_until(rest_until),
+            transfer: Transfer::resting_until(rest_until),
         }
     }
 

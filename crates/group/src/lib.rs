@@ -5,13 +5,15 @@
 //! clock, thread, file or socket in here: time is an argument, the log is read through
 //! [`LogReader`]. The rules that the comments cite are those of `docs/protocol.md`.
 //!
-//! The walk of a submission: [`Group::submit`] disseminates it (submitting) -> the sequencer
-//! gives it a position and sends the order (office) -> members append it and acknowledge
-//! (follower) -> a majority of acknowledgements in one ballot commits it and it is delivered
-//! (commit). Where events come in, and what the end of a batch does: dispatch. Who the sequencer is: election (the
-//! candidate), elector (the others), promises (whose are enough); where it would sit better: moving. Who is a member:
-//! membership. A large payload is with a majority before it is submitted: spreading and serving (its origin), fetching
-//! (the others), logged (who comes too late).
+//! [`Group`] holds parts, each of which owns its state, and the routing between them (dispatch). What every part may read is
+//! `known` (context, log, peers).
+//!
+//! The walk of a submission: [`Group::submit`] disseminates it (submitting, submissions) -> the leader gives it a position
+//! (ordering) and sends the order (replication) -> members append it and acknowledge (follower, matching) -> a majority of
+//! acknowledgements in one ballot commits it and it is delivered (commit, log). Who leads: election_timer, election (the
+//! candidate), elector (the others), promises (whose are enough), role; who would lead better: transfer. Who is a member:
+//! membership, changes, component. A large payload is with a majority before it is submitted: spreading and serving (its
+//! origin), fetching (the others).
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +64,6 @@ mod message;
 mod missing;
 #[cfg(feature = "model")]
 mod model;
-mod moving;
 mod numbers;
 mod ordering;
 mod outbox;
@@ -92,6 +93,8 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod transfer;
+mod transferring;
 mod validation;
 mod vote;
 mod yielding;

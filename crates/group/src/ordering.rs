@@ -9,6 +9,7 @@ use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, SubmissionId};
 use crate::leader_state::LeaderState;
 use crate::message::Message;
+use crate::transfer::Transfer;
 
 impl Group {
     /// Takes the office of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
@@ -20,7 +21,8 @@ impl Group {
             "an office belongs to its ballot's replica"
         );
         self.out.count(|c| c.offices_taken += 1);
-        let rest_until = self.rest_until();
+        let offered = self.election_timer.was_offered(self.context.now());
+        let rest_until = Transfer::rest_until(self.known(), offered);
         self.election_timer.leads();
         self.matching.leads();
         let mut numbers = self.log.committed().numbers.clone();
@@ -140,7 +142,7 @@ impl Group {
             };
             if let Some(leader) = self.role.leader_mut() {
                 if self.context.config().measures {
-                    leader.moving.came_from(incarnation);
+                    leader.transfer.came_from(incarnation);
                 }
             }
             self.put(match payload {

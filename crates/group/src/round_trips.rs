@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
+use crate::known::Known;
 use crate::message::{Link, Outlook};
 
 /// Measurements of so long ago count, the latest ones at that.
@@ -65,12 +65,10 @@ impl RoundTrips {
     }
 }
 
-impl Group {
+impl Known<'_> {
     /// What a heartbeat says for the sake of the office's place.
-    pub(crate) fn own_outlook(&self) -> Outlook {
-        let able = self.context.config().able
-            && !self.context.config().stuck
-            && !self.component.is_going();
+    pub(crate) fn own_outlook(self, is_going: bool) -> Outlook {
+        let able = self.context.config().able && !self.context.config().stuck && !is_going;
         let mut outlook = Outlook {
             wish: self.context.config().wish,
             able,
@@ -79,22 +77,20 @@ impl Group {
         if !self.context.config().measures {
             return outlook;
         }
-        outlook.stamp_ms = self.context.now();
+        outlook.stamp_ms = self.now();
         let members = self.log.latest().members.iter();
         let peers = members.filter_map(|m| Some((m.incarnation, self.peers.get(m.incarnation)?)));
         outlook.links = peers
             .filter(|(_, peer)| peer.up)
             .map(|(incarnation, peer)| {
                 let trips = &peer.round_trips;
-                let stamp = trips
-                    .stamp
-                    .filter(|(_, at)| self.context.now() < at + STALE_MS);
-                let (echo_ms, came_at) = stamp.unwrap_or((0, self.context.now()));
+                let stamp = trips.stamp.filter(|(_, at)| self.now() < at + STALE_MS);
+                let (echo_ms, came_at) = stamp.unwrap_or((0, self.now()));
                 Link {
                     peer: incarnation,
                     echo_ms,
-                    held_ms: (self.context.now() - came_at) as u32,
-                    round_trip_us: trips.mean_us(self.context.now()).unwrap_or(Link::UNKNOWN),
+                    held_ms: (self.now() - came_at) as u32,
+                    round_trip_us: trips.mean_us(self.now()).unwrap_or(Link::UNKNOWN),
                 }
             })
             .collect();

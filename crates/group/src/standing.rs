@@ -28,7 +28,7 @@ impl Group {
             ack: self.own_ack(),
             end: self.log.tail().end(),
             commit: self.log.committed().position,
-            outlook: self.own_outlook(),
+            outlook: self.known().own_outlook(self.component.is_going()),
         }
     }
 
