@@ -361,6 +361,7 @@ impl Engine {
         match action {
             Action::Submit { number, payload } => {
                 self.group_dirty = true;
+                outside.submitted(number, &payload);
                 link.group.submit(now_ms, number, payload);
             }
             Action::Spread {
@@ -382,6 +383,7 @@ impl Engine {
                 head,
             } => {
                 self.group_dirty = true;
+                outside.submitted(number, &head);
                 link.group.submit_parcel(now_ms, number, parcel, head);
             }
             Action::SendTo { to, bytes } => outside.send(&[to], Channel::Replicator, bytes),

@@ -87,6 +87,15 @@ pub trait Outside {
     /// MarkUncorrupt.
     fn act(&mut self, action: replicator::Action);
 
+    // For whoever measures how long what takes; nothing is to be done.
+
+    /// An own submission was handed to the group.
+    fn submitted(&mut self, _number: u64, _payload: &Bytes) {}
+    /// What was appended is about to be written to the log.
+    fn log_write_begins(&mut self) {}
+    /// It is written; what waits for a flush is not flushed yet.
+    fn log_written(&mut self) {}
+
     // What the simulator's invariants want to see; nothing is to be done.
 
     /// An entry was appended to the log.

@@ -43,7 +43,10 @@ impl Engine {
         let Some(link) = &mut self.link else {
             return false;
         };
-        link.unwritten = false;
+        let writes = std::mem::take(&mut link.unwritten);
+        if writes {
+            outside.log_write_begins();
+        }
         let waits = link.unflushed.is_some();
         // One at a time: two would take each other's evidence, since a file's error is told once; what is
         // appended meanwhile shares the next.
@@ -72,6 +75,9 @@ impl Engine {
                 .and_then(|()| link.write_back(now_ms, outside))
                 .map(|()| None)
         };
+        if writes {
+            outside.log_written();
+        }
         match result {
             Ok(Some(position)) => {
                 self.group(now_ms, group::Event::Appended { position });

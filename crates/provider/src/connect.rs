@@ -323,6 +323,7 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
     node.with(|core| {
         core.progress = Progress::default();
         core.leaders = LeaderWatch::default();
+        core.commit_clock.start_over();
         core.line = Some(line);
         core.incarnation = start.config.me.incarnation.0;
         core.donor = donor.to_owned();

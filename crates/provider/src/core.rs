@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use trireme_engine::Engine;
 use trireme_group as group;
 use trireme_log::{FlushDone, FlushJob};
-use trireme_node::{Line, Progress, Station, now_ms};
+use trireme_node::{CommitClock, Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
 use crate::flusher::Pace;
@@ -33,6 +33,8 @@ pub struct Core {
     pub flusher: Option<Worker<FlushJob>>,
     /// While connected.
     pub stager: Option<Stager>,
+    /// Where the time of own commits goes.
+    pub commit_clock: CommitClock,
     /// A flush that the engine has asked for, and nobody has begun.
     pub flush_due: Option<FlushJob>,
     /// How long flushes take.
@@ -61,6 +63,7 @@ impl Core {
             line: None,
             flusher: None,
             stager: None,
+            commit_clock: CommitClock::default(),
             flush_due: None,
             flush_pace: Pace::default(),
             waiting: Waiting::default(),
@@ -88,6 +91,7 @@ impl Core {
     /// A flush of so many bytes of the log has ended.
     pub fn flushed(&mut self, done: FlushDone, bytes: u64, took: Duration) {
         self.flush_pace.note(Instant::now(), bytes, took);
+        self.commit_clock.log_flushed(took.as_nanos() as u64);
         self.engine.flushed(now_ms(), done);
     }
 
@@ -188,6 +192,8 @@ impl Station for Core {
             progress: &mut self.progress,
             grastate: &mut self.grastate,
             appliers_due: &mut self.appliers_due,
+            commit_clock: &mut self.commit_clock,
+            me: group::Incarnation(self.incarnation),
             logger: &self.logger,
         };
         (&mut self.engine, outlet)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
 use trireme_node::state_file::ConflictLine;
-use trireme_node::{Latency, Station, unix_ms};
+use trireme_node::{Latency, Stage, StageTimer, Station, monotonic_ns, unix_ms};
 use trireme_replicator::{Answer, Event, Gtid, Loss, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
@@ -47,6 +47,8 @@ pub struct Node {
     conflicts: Mutex<ConflictLog>,
     /// `cert.log_conflicts`.
     pub logs_conflicts: AtomicBool,
+    /// The stages that the server's threads go through without the node's lock.
+    stages: Mutex<StageTimer>,
     /// How long certify() took for what was ordered.
     commit_time: Mutex<Latency>,
     /// `repl.max_ws_size`.
@@ -73,6 +75,7 @@ impl Node {
             executing: Mutex::new(HashSet::new()),
             conflicts: Mutex::default(),
             logs_conflicts: AtomicBool::new(false),
+            stages: Mutex::default(),
             commit_time: Mutex::new(Latency::default()),
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
             server_running: AtomicBool::new(false),
@@ -116,6 +119,19 @@ impl Node {
         conflicts.newest(most)
     }
 
+    /// A stage began then, and is over.
+    pub fn note_stage(&self, stage: Stage, began_ns: u64) {
+        let took_ns = monotonic_ns().saturating_sub(began_ns);
+        let mut stages = (self.stages.lock()).unwrap_or_else(PoisonError::into_inner);
+        stages.add(stage, took_ns);
+    }
+
+    /// Calls `look` with all that was measured: under the node's lock, and without it.
+    pub fn with_stages<T>(&self, core: &Core, look: impl FnOnce(&[&StageTimer]) -> T) -> T {
+        let stages = (self.stages.lock()).unwrap_or_else(PoisonError::into_inner);
+        look(&[core.commit_clock.timer(), &stages])
+    }
+
     /// A write-set was ordered; certify() took so long.
     pub fn note_commit_time(&self, took: Duration) {
         let mut commit_time = (self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -130,6 +146,9 @@ impl Node {
     /// FLUSH STATUS.
     pub fn reset_commit_time(&self) {
         *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner) = Latency::default();
+        (self.stages.lock())
+            .unwrap_or_else(PoisonError::into_inner)
+            .reset();
     }
 
     /// Makes the connection's thread look at its deadlines again.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use trireme_engine::{Channel, NotKept, Outside, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
-use trireme_node::{Line, Progress};
+use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
 use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
@@ -25,6 +25,9 @@ pub struct Outlet<'a> {
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
     pub appliers_due: &'a mut usize,
+    pub commit_clock: &'a mut CommitClock,
+    /// Member id of this connection.
+    pub me: Incarnation,
     pub logger: &'a Logger,
 }
 
@@ -72,6 +75,41 @@ impl Outside for Outlet<'_> {
 
     fn alarm(&mut self, text: &str) {
         self.logger.error(text);
+    }
+
+    fn submitted(&mut self, number: u64, payload: &Bytes) {
+        if let Some(trx) = replicator::transaction_of(payload) {
+            (self.commit_clock).submitted(number, trx, monotonic_ns());
+        }
+    }
+
+    fn log_write_begins(&mut self) {
+        self.commit_clock.log_write_begins(monotonic_ns());
+    }
+
+    fn log_written(&mut self) {
+        self.commit_clock.log_written(monotonic_ns());
+    }
+
+    fn appended(&mut self, entry: &group::Entry) {
+        if let Some(id) = entry.submission().filter(|id| id.incarnation == self.me) {
+            self.commit_clock.appended(id.number, monotonic_ns());
+        }
+    }
+
+    fn delivered(&mut self, _position: group::Position, delivery: &group::Delivery) {
+        match delivery {
+            group::Delivery::Submission { id, .. } if id.incarnation == self.me => {
+                self.commit_clock.delivered(id.number, monotonic_ns());
+            }
+            _ => {}
+        }
+    }
+
+    fn took_in(&mut self, _node: &replicator::Replicator) {
+        if self.commit_clock.is_certifying() {
+            self.commit_clock.certified(monotonic_ns());
+        }
     }
 
     fn flush(&mut self, job: FlushJob) {

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use trireme_node::{Stage, monotonic_ns};
 use trireme_replicator::{Apply, Code, Event, Task, View, Work};
 use trireme_wsrep_abi::{
     self as abi, Buf, CbStatus, TrxMeta, ViewBuffer, ViewHeader, WsHandle, WsrepStatus,
@@ -89,8 +90,10 @@ pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut b
         Buf::new(&apply.data)
     };
     let meta: TrxMeta = meta_of(apply);
+    let began_ns = monotonic_ns();
     // SAFETY: all pointers are valid for the call; `ctx` is what the server gave to this thread.
     let status = unsafe { callback(ctx, &ws_handle, apply.flags, &data, &meta, exit_loop) };
+    node.note_stage(Stage::Apply, began_ns);
     status == CbStatus::SUCCESS
 }
 

@@ -7,7 +7,7 @@ use trireme_node::state_file::{
     CONFLICTS_MAX, CatchUp, Cluster, Conflicts, FlowControl, ForcedView, Leader, LogSizes,
     MemberLine, NodeNames, Process, State, StateFile, Wait,
 };
-use trireme_node::unix_ms;
+use trireme_node::{commit_times, unix_ms};
 use trireme_replicator::Status;
 
 use crate::core::Core;
@@ -94,6 +94,7 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
             replay: status.conflicts.replay,
             recent: Vec::new(),
         },
+        commit_us: node.with_stages(core, commit_times),
         ..StateFile::default()
     }
 }

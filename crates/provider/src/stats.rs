@@ -243,6 +243,38 @@ stats! {
         conflicts_brute_force_abort: u64 = c"trireme_conflicts_brute_force_abort",
         /// Own transactions that an applier rolled back, and that were applied anew.
         conflicts_replay: u64 = c"trireme_conflicts_replay",
+        /// Time of the stage, in microseconds.
+        commit_flow_control_p50_us: f64 = c"trireme_commit_flow_control_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_flow_control_p99_us: f64 = c"trireme_commit_flow_control_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_ordering_p50_us: f64 = c"trireme_commit_ordering_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_ordering_p99_us: f64 = c"trireme_commit_ordering_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_majority_p50_us: f64 = c"trireme_commit_majority_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_majority_p99_us: f64 = c"trireme_commit_majority_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_certification_p50_us: f64 = c"trireme_commit_certification_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_certification_p99_us: f64 = c"trireme_commit_certification_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_commit_order_p50_us: f64 = c"trireme_commit_commit_order_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_commit_order_p99_us: f64 = c"trireme_commit_commit_order_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_apply_p50_us: f64 = c"trireme_commit_apply_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_apply_p99_us: f64 = c"trireme_commit_apply_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_log_write_p50_us: f64 = c"trireme_commit_log_write_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_log_write_p99_us: f64 = c"trireme_commit_log_write_p99_us",
+        /// Time of the stage, in microseconds.
+        commit_log_flush_p50_us: f64 = c"trireme_commit_log_flush_p50_us",
+        /// Time of the stage, in microseconds.
+        commit_log_flush_p99_us: f64 = c"trireme_commit_log_flush_p99_us",
     }
 }
 
@@ -261,7 +293,7 @@ impl Stats {
     /// The variables as `stats_get` returns them: one malloc'ed block with the array and, behind it, the text values;
     /// names are static. NULL when memory is out. Free it with [`free_vars`].
     pub fn to_vars(&self) -> *mut StatsVar {
-        let mut vars = Vec::with_capacity(96);
+        let mut vars = Vec::with_capacity(112);
         self.node.append_to(&mut vars);
         if let Some(group) = &self.group {
             group.append_to(&mut vars);

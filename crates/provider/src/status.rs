@@ -3,7 +3,7 @@
 use trireme_engine::Link;
 use trireme_group::{Group, Member};
 use trireme_log::Durability;
-use trireme_node::now_ms;
+use trireme_node::{Stage, StageTimer, now_ms};
 use trireme_replicator::{LocalState, Status};
 
 use crate::core::Core;
@@ -47,7 +47,9 @@ pub fn collect(node: &Node) -> Stats {
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()
         });
-        let own = (core.engine.link()).map(|link| own_stats(core, link, &status));
+        let own = node.with_stages(core, |stages| {
+            (core.engine.link()).map(|link| own_stats(core, link, &status, stages))
+        });
         Stats {
             node: node_stats(status),
             group,
@@ -66,7 +68,12 @@ fn delayed(group: &Group, margin_ms: u64) -> String {
     late.map(entry).collect::<Vec<_>>().join(",")
 }
 
-fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
+fn own_stats(core: &Core, link: &Link, status: &Status, stages: &[&StageTimer]) -> OwnStats {
+    let of = |stage| {
+        let seen = stages.iter().map(|timer| timer.percentiles(stage));
+        seen.max_by_key(|seen| seen.count).unwrap_or_default()
+    };
+    let us = |ns: u64| ns as f64 / 1_000.0;
     let group = &link.group;
     let named = |member: &Member| {
         let names = [&member.name, &member.address];
@@ -100,6 +107,22 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
         conflicts_certification: status.conflicts.certification,
         conflicts_brute_force_abort: status.conflicts.brute_force_abort,
         conflicts_replay: status.conflicts.replay,
+        commit_flow_control_p50_us: us(of(Stage::FlowControl).p50_ns),
+        commit_flow_control_p99_us: us(of(Stage::FlowControl).p99_ns),
+        commit_ordering_p50_us: us(of(Stage::Ordering).p50_ns),
+        commit_ordering_p99_us: us(of(Stage::Ordering).p99_ns),
+        commit_majority_p50_us: us(of(Stage::Majority).p50_ns),
+        commit_majority_p99_us: us(of(Stage::Majority).p99_ns),
+        commit_certification_p50_us: us(of(Stage::Certification).p50_ns),
+        commit_certification_p99_us: us(of(Stage::Certification).p99_ns),
+        commit_commit_order_p50_us: us(of(Stage::CommitOrder).p50_ns),
+        commit_commit_order_p99_us: us(of(Stage::CommitOrder).p99_ns),
+        commit_apply_p50_us: us(of(Stage::Apply).p50_ns),
+        commit_apply_p99_us: us(of(Stage::Apply).p99_ns),
+        commit_log_write_p50_us: us(of(Stage::LogWrite).p50_ns),
+        commit_log_write_p99_us: us(of(Stage::LogWrite).p99_ns),
+        commit_log_flush_p50_us: us(of(Stage::LogFlush).p50_ns),
+        commit_log_flush_p99_us: us(of(Stage::LogFlush).p99_ns),
     }
 }
 

@@ -99,4 +99,4 @@ pub use status::{LocalState, NodeWait, QueueLength, Status};
 pub use thresholds::Thresholds;
 pub use trireme_certification::Seqno;
 pub use work::{Apply, Task, View, Work, WorkId};
-pub use writeset::{WriteSetDraft, flags};
+pub use writeset::{WriteSetDraft, flags, transaction_of};

@@ -35,6 +35,13 @@ pub(crate) const CONN_AT: usize = 30;
 pub(crate) const PREVIOUS_AT: usize = 38;
 pub(crate) const KEYS_AT: usize = 46;
 
+/// The transaction of a submission; None: it is no write-set.
+pub fn transaction_of(payload: &[u8]) -> Option<TrxId> {
+    let is_write_set = payload.get(1) == Some(&KIND_WRITE_SET);
+    let trx = payload.get(TRX_AT..CONN_AT).filter(|_| is_write_set)?;
+    Some(TrxId::from_le_bytes(trx.try_into().ok()?))
+}
+
 /// Beyond this size the checksum takes so long that it is made outside of every lock.
 const SUMMED_BYTES: usize = 1 << 20;
 

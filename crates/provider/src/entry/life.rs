@@ -164,7 +164,10 @@ pub unsafe extern "C" fn stats_reset(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table.
     unsafe {
         guard(wsrep, (), |node| {
-            node.with(|core| core.engine.replicator.reset_counters());
+            node.with(|core| {
+                core.engine.replicator.reset_counters();
+                core.commit_clock.reset();
+            });
             node.reset_commit_time();
         })
     }

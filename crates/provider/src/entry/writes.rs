@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use trireme_certification::KeyType;
 use trireme_mutants::{Mutant, planted};
+use trireme_node::{Stage, monotonic_ns};
 use trireme_replicator::{Event, Owner};
 use trireme_wsrep_abi::{
     self as abi, Buf, ConnId, DataType, Gtid, Key, Seqno, TrxId, TrxMeta, WsHandle, Wsrep,
@@ -170,9 +171,10 @@ pub unsafe extern "C" fn certify(
             let trx = ws_handle.trx_id;
             let draft = transaction.take_draft(flags, conn);
             let mut own_id = trireme_group::Uuid::NIL;
-            let began = Instant::now();
+            let (began, asked_ns) = (Instant::now(), monotonic_ns());
             let answer = node.call(|core, ticket| {
                 own_id = core.incarnation;
+                core.commit_clock.asked(trx, asked_ns);
                 node.executing
                     .lock()
                     .unwrap_or_else(|e| e.into_inner())
@@ -204,10 +206,10 @@ pub unsafe extern "C" fn commit_order_enter(
             let Some(owner) = owner(handle) else {
                 return WsrepStatus::OK;
             };
-            recv::status(
-                node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner })
-                    .code,
-            )
+            let began_ns = monotonic_ns();
+            let answer = node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner });
+            node.note_stage(Stage::CommitOrder, began_ns);
+            recv::status(answer.code)
         })
     }
 }

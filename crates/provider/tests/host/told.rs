@@ -53,6 +53,21 @@ fn a_node_that_serves_says_so_and_its_last_word_is_that_it_is_closed() {
     assert_eq!(file.log.expect("it has one").durability, "disk");
     assert_eq!(file.cluster.name, "host");
     assert_eq!(file.process.pid, std::process::id());
+    let times = file.commit_us.expect("a commit was measured");
+    let own = [
+        "certification",
+        "commit_order",
+        "flow_control",
+        "log_flush",
+        "log_write",
+        "majority",
+        "ordering",
+    ];
+    assert_eq!(times.keys().collect::<Vec<_>>(), own);
+    assert_eq!(
+        (times["ordering"].count, times["certification"].count),
+        (1, 1)
+    );
     server.disconnect();
     server.free();
     let last = read(&server).expect("the last one stays");
