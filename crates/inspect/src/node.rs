@@ -7,6 +7,15 @@ use trireme_agent::Sample;
 /// `wsrep_provider_name` of ours.
 pub(crate) const TRIREME: &str = "Trireme";
 
+/// What a commit goes through on its own node, one after the other, as the status variables name it.
+pub(crate) const STAGES: [&str; 5] = [
+    "flow_control",
+    "ordering",
+    "majority",
+    "certification",
+    "commit_order",
+];
+
 /// A node's own words, with the readings that several reports need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
@@ -74,6 +83,20 @@ impl Node {
 
     pub(crate) fn weight(&self) -> Option<u64> {
         self.option("pc.weight").parse().ok()
+    }
+
+    /// Microseconds of a stage of commits: `p50` or `p99`. `None` without a sample.
+    pub(crate) fn stage_us(&self, stage: &str, percentile: &str) -> Option<f64> {
+        let name = format!("wsrep_trireme_commit_{stage}_{percentile}_us");
+        self.number(&name).filter(|us| *us > 0.0)
+    }
+
+    /// The sum over all stages: an estimate of the whole. `None` if the library does not tell, or nothing was committed.
+    pub(crate) fn commit_us(&self, percentile: &str) -> Option<f64> {
+        let stages = STAGES
+            .iter()
+            .filter_map(|stage| self.stage_us(stage, percentile));
+        Some(stages.sum()).filter(|us| *us > 0.0)
     }
 
     /// A duration option (`PT30S`, `P1D`, or seconds) in seconds.

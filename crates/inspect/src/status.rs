@@ -247,8 +247,8 @@ fn row(member: &Member, leader: &str, newest: i64) -> Row {
         lag_seqnos: node.whole("wsrep_trireme_lag_seqnos").or(behind),
         lag_ms: node.number("wsrep_trireme_lag_ms"),
         apply_queue: node.whole("wsrep_local_recv_queue"),
-        commit_p50_us: node.number("wsrep_trireme_commit_p50_us"),
-        commit_p99_us: node.number("wsrep_trireme_commit_p99_us"),
+        commit_p50_us: node.commit_us("p50"),
+        commit_p99_us: node.commit_us("p99"),
         durability: Some(bounded(node.option("repl.durability"))),
         weight: node.weight(),
         library: Some(bounded(node.status("wsrep_provider_version"))),
@@ -444,8 +444,9 @@ mod tests {
     fn what_the_provider_tells_is_shown() {
         let told = [
             ("wsrep_trireme_lag_seqnos", "5"),
-            ("wsrep_trireme_commit_p50_us", "312"),
-            ("wsrep_trireme_commit_p99_us", "12400"),
+            ("wsrep_trireme_commit_ordering_p50_us", "300"),
+            ("wsrep_trireme_commit_majority_p50_us", "12"),
+            ("wsrep_trireme_commit_majority_p99_us", "12400"),
             ("wsrep_trireme_is_leader", "1"),
             ("wsrep_trireme_term", "7"),
             ("wsrep_local_cached_downto", "401"),

@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
-use crate::node::Node;
+use crate::node::{Node, STAGES};
 
 /// A share of the time in which writers stood, or of commits that lost, that is worth a word.
 const PAUSED_SHARE: f64 = 0.1;
@@ -99,45 +99,38 @@ pub(crate) fn clocks(facts: &Facts) -> Finding {
 
 pub(crate) fn slow_commits(facts: &Facts) -> Finding {
     const SLOW_US: f64 = 200_000.0;
-    let told = facts
-        .nodes
-        .iter()
-        .any(|seen| seen.node.number("wsrep_trireme_commit_p99_us").is_some());
-    if !told {
-        return Finding::unknown("the library tells no commit times");
+    let told = |node: &Node| node.commit_us("p99");
+    if facts.nodes.iter().all(|seen| told(&seen.node).is_none()) {
+        return Finding::unknown(
+            "no commit since the start, or a library that tells no commit times",
+        );
     }
+    let slow = |node: &Node| {
+        let total = told(node).filter(|us| *us > SLOW_US)?;
+        let of = |stage: &str| node.stage_us(stage, "p99").unwrap_or(0.0);
+        let worst = STAGES.into_iter().max_by(|a, b| of(a).total_cmp(&of(b)))?;
+        Some(format!(
+            "{} {:.0} ms, most in {worst}",
+            node.name(),
+            total / 1000.0
+        ))
+    };
     let slow: Vec<String> = facts
         .nodes
         .iter()
-        .map(|seen| &seen.node)
-        .filter_map(|node| {
-            let p99 = node
-                .number("wsrep_trireme_commit_p99_us")
-                .filter(|us| *us > SLOW_US)?;
-            let stages = [
-                "fc_wait",
-                "order",
-                "log",
-                "majority",
-                "certify",
-                "commit_order",
-            ];
-            let of = |stage: &&&str| {
-                node.number(&format!("wsrep_trireme_{stage}_p99_us"))
-                    .unwrap_or(0.0)
-            };
-            let worst = stages.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
-            let worst = worst
-                .filter(|stage| of(stage) > 0.0)
-                .map_or(String::new(), |stage| format!(", most in {stage}"));
-            Some(format!("{} {:.0} ms{worst}", node.name(), p99 / 1000.0))
-        })
+        .filter_map(|seen| slow(&seen.node))
         .collect();
     match slow.is_empty() {
-        true => Finding::ok("99 of 100 commits take less than 200 ms"),
+        true => {
+            Finding::ok("the 99th percentiles of a commit's stages are less than 200 ms together")
+        }
         false => Finding::warning(
-            format!("1 of 100 commits takes longer than 200 ms: {}", list(&slow)),
-            "log: a slow disk; majority: a slow network or disk at the others; fc_wait: a slow member",
+            format!(
+                "slow commits (sum of the stages' 99th percentiles): {}",
+                list(&slow)
+            ),
+            "ordering: the network to the leader; majority: network or disks of the others; flow_control: a slow member; \
+             commit_order: large transactions",
         ),
     }
 }
