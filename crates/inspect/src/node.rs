@@ -91,8 +91,10 @@ impl Node {
         self.number(&name).filter(|us| *us > 0.0)
     }
 
-    /// The sum over all stages: an estimate of the whole. `None` if the library does not tell, or nothing was committed.
+    /// The sum over all stages: an estimate of the whole. `None` if the library does not tell, or no client has committed here: what
+    /// a node applies for others has some of the stages, too.
     pub(crate) fn commit_us(&self, percentile: &str) -> Option<f64> {
+        self.stage_us("ordering", percentile)?;
         let stages = STAGES
             .iter()
             .filter_map(|stage| self.stage_us(stage, percentile));
@@ -258,6 +260,15 @@ pub(crate) mod testing {
         assert_eq!(bytes("7"), Some(7));
         assert_eq!(bytes(""), None);
         assert_eq!(bytes("99999999999999999999T"), None);
+    }
+
+    #[test]
+    fn a_node_that_only_applies_has_no_commit_time() {
+        let applies = node(
+            "node1",
+            &[("wsrep_trireme_commit_commit_order_p50_us", "40")],
+        );
+        assert_eq!(applies.commit_us("p50"), None);
     }
 
     #[test]

@@ -446,7 +446,7 @@ mod tests {
             ("wsrep_trireme_lag_seqnos", "5"),
             ("wsrep_trireme_commit_ordering_p50_us", "300"),
             ("wsrep_trireme_commit_majority_p50_us", "12"),
-            ("wsrep_trireme_commit_majority_p99_us", "12400"),
+            ("wsrep_trireme_commit_ordering_p99_us", "12400"),
             ("wsrep_trireme_is_leader", "1"),
             ("wsrep_trireme_term", "7"),
             ("wsrep_local_cached_downto", "401"),

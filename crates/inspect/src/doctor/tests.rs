@@ -26,7 +26,7 @@ const HEALTHY: Changes = &[
     ("@log_bin", "ON"),
     ("@log_slave_updates", "ON"),
     ("threads_connected", "10"),
-    ("wsrep_trireme_commit_majority_p99_us", "5000"),
+    ("wsrep_trireme_commit_ordering_p99_us", "5000"),
     ("wsrep_local_commits", "1000"),
     ("wsrep_replicated_bytes", "1000000"),
     ("wsrep_received_bytes", "1000000"),
