@@ -60,7 +60,7 @@ impl Engine {
             action,
             Action::Deliver { .. } | Action::DeliverFromLog { .. }
         );
-        if delivers && !self.write_before_delivery() {
+        if delivers && !self.write_before_delivery(outside) {
             return;
         }
         let Some(link) = &mut self.link else { return };

@@ -183,7 +183,7 @@ impl Engine {
 
     /// What this node counts as its own vote for an entry is written before anything comes of the
     /// entry (rule 4): before it is sent, by [`Engine::pump`], and before it is delivered.
-    pub(crate) fn write_before_delivery(&mut self) -> bool {
+    pub(crate) fn write_before_delivery(&mut self, outside: &mut dyn Outside) -> bool {
         let Some(link) = &mut self.link else {
             return true;
         };
@@ -191,7 +191,9 @@ impl Engine {
             return true; // what waits for a flush is not counted before
         }
         link.unwritten = false;
+        outside.log_write_begins();
         let result = link.storage.write_out();
+        outside.log_written();
         self.must_write(result);
         self.failed.is_none()
     }

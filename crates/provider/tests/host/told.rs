@@ -173,6 +173,9 @@ fn a_loser_names_the_row_and_the_winner() {
         );
         assert!(loss.winner_member_id.is_some() && loss.connection == Some(7));
     }
+    // The log is written before a commit is told of, in this mode without a flush of its own.
+    let writes = file.commit_us.expect("commits were measured")["log_write"].count;
+    assert!(writes > 2, "{writes}");
     assert_eq!(logged("lost on db.table, key 6b6579: write-set").len(), 2);
     assert_eq!(loser.status("trireme_conflicts_certification"), 1);
 }
