@@ -148,6 +148,35 @@ fn the_doctor_sees_what_is_made_real() {
 }
 
 #[test]
+fn a_conflict_is_told_with_its_winner() {
+    let Some(trial) = Trial::start(2, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return;
+    }
+    trial.exec(0, "INSERT INTO d.t VALUES (1, 0)");
+    let is_there = || trial.value(1, "SELECT COUNT(*) FROM d.t") == "1";
+    assert!(await_true(SOON, is_there));
+    let mut loser = trial.client(0);
+    loser.exec("BEGIN").expect("a transaction");
+    loser
+        .exec("UPDATE d.t SET v = 1 WHERE id = 1")
+        .expect("a row");
+    trial.exec(1, "UPDATE d.t SET v = 2 WHERE id = 1");
+    assert!(await_true(SOON, || trial.value(0, "SELECT v FROM d.t") == "2"));
+    let error = loser.exec("COMMIT").expect_err("the row is another's");
+    assert!(error.is_conflict(), "{error}");
+    let mut text = String::new();
+    let is_told = await_true(SOON, || {
+        text = told(&trial, 0, &["conflicts"]);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        flat.contains("brute-force-abort in d.t, key") && flat.contains("against node2")
+    });
+    assert!(is_told, "{text}");
+}
+
+#[test]
 fn who_may_not_ask_is_told_what_to_do() {
     let Some(trial) = Trial::start(1, "") else {
         return;
