@@ -162,7 +162,7 @@ pub const SPECS: &[Spec] = &[
     start("cert.max_length", POSITIVE, Unshown("16384")).hidden(),
     dynamic("cert.optimistic_pa", Bool, Shown("yes")).without_effect(),
     dynamic("debug", Bool, Shown("no")),
-    dynamic("evs.auto_evict", BoolOrInt, Shown("0")).without_effect(),
+    connect("evs.auto_evict", BoolOrInt, Shown("0")).without_effect(),
     dynamic("evs.causal_keepalive_period", Duration, FromConnect("PT1S")).without_effect(),
     dynamic("evs.debug_log_mask", Str, FromConnect("0x1")).without_effect(),
     dynamic("evs.delay_margin", Duration, Shown("PT1S")),
