@@ -1,5 +1,7 @@
 //! What the log keeps, what it serves, and the removal of the rest (rule 12).
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::config::{Durability, MAX_SEGMENT_BYTES};
 use crate::counters::Counters;
 use crate::error::LogError;
@@ -61,7 +63,7 @@ impl Log {
         while let (Some(oldest), Some(second)) =
             (self.index.segments.front(), self.index.segments.get(1))
         {
-            let pinned = second.first_position > self.keep_from;
+            let pinned = second.first_position > self.keep_from && !planted(Mutant::PinnedPurged);
             let within_size = self.index.end() - second.start < self.config.size_bytes;
             if pinned || within_size {
                 break;

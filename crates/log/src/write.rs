@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::MAX_PAYLOAD_BYTES;
 use crate::config::Durability;
 use crate::disk::DiskFile;
@@ -143,7 +145,8 @@ impl Log {
         FlushJob {
             disk: self.disk.clone(),
             files,
-            directory: std::mem::take(&mut self.directory_changed),
+            directory: std::mem::take(&mut self.directory_changed)
+                && !planted(Mutant::NamesNotFlushed),
             upto: self.index.end(),
             bytes: self.unflushed_bytes(),
             token: self.token.clone(),

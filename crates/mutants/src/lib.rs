@@ -130,6 +130,10 @@ mutants! {
         deaths_elsewhere_count: DeathsElsewhereCount,
         withdrawals_forgotten: WithdrawalsForgotten,
     }
+    log {
+        pinned_purged: PinnedPurged,
+        names_not_flushed: NamesNotFlushed,
+    }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,
         floor_not_heeded: FloorNotHeeded,

@@ -1,0 +1,6 @@
+//! A flush leaves out the directory, where a new segment has its name.
+//!
+//! A power loss takes a whole segment that was flushed and acknowledged.
+
+pub(crate) const MISTAKE: &str =
+    "a flush leaves out the directory, where a new segment has its name";
