@@ -49,6 +49,10 @@ impl Group {
         self.send(incarnation, status);
         self.tell_expectation(vec![incarnation]);
         self.offer_anew(incarnation);
+        if self.sequencer() == Some(incarnation) {
+            // What went with the old connection, of which nobody says that it is lost.
+            self.resend_own(0);
+        }
     }
 
     pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {

@@ -200,6 +200,16 @@ impl Cores {
         self.nodes[node].group.handle(self.now, event);
     }
 
+    /// The connection of these two breaks off and is made anew, before anybody is missed.
+    pub fn reconnect(&mut self, one: usize, other: usize) {
+        for (node, peer) in [(one, other), (other, one)] {
+            let incarnation = self.incarnation(peer);
+            self.event(node, Event::PeerDown { incarnation });
+            self.connected(node, peer);
+        }
+        self.settle();
+    }
+
     /// kill -9, or power loss: the others see the connection break.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].alive = false;

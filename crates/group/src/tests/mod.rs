@@ -11,6 +11,7 @@ mod large;
 mod left;
 mod office;
 mod reads;
+mod reconnecting;
 mod restarts;
 mod staging;
 mod strangers;
