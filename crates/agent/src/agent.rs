@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use trireme_node::state_file::StateFile;
 
 use crate::database::{Database, DatabaseError, Login};
 use crate::freshness::Freshness;
@@ -15,7 +16,7 @@ use crate::http::{self, Response, Status};
 use crate::metrics;
 use crate::request::{Question, Request};
 use crate::sample::Sample;
-use crate::state_file::{self, StateFile};
+use crate::state_file::{self, sentence};
 
 /// A reading serves all who ask within this time: the server is asked at most four times a second.
 const REUSE: Duration = Duration::from_millis(250);
@@ -119,11 +120,11 @@ impl Desk {
             (Question::Live, Some(state)) => {
                 return verdict(&Verdict::yes(format!(
                     "SQL is closed, and the node lives: {}",
-                    state.sentence()
+                    sentence(state)
                 )));
             }
             (Question::Ready | Question::Write | Question::Read(_), Some(state)) => {
-                return verdict(&Verdict::no(format!("SQL is closed: {}", state.sentence())));
+                return verdict(&Verdict::no(format!("SQL is closed: {}", sentence(state))));
             }
             _ => {}
         }
@@ -201,6 +202,7 @@ fn status(reading: &Reading) -> Value {
 mod tests {
     use super::*;
     use crate::database::Endpoint;
+    use trireme_node::state_file::STATE_FILE;
 
     #[test]
     fn without_a_server_the_status_says_so() {
@@ -230,11 +232,11 @@ mod tests {
                 r#"{{"format":"trireme state and events","version":1,"state":{{"component":"{component}"}},
                 "waits_for":{{"reason":"majority","text":"waiting for n2"}}}}"#
             );
-            std::fs::write(dir.path().join(state_file::FILE_NAME), text).unwrap();
+            std::fs::write(dir.path().join(STATE_FILE), text).unwrap();
         };
         assert!(living(dir.path()).is_none());
         write("non-primary");
-        assert_eq!(living(dir.path()).unwrap().sentence(), "waiting for n2");
+        assert_eq!(sentence(&living(dir.path()).unwrap()), "waiting for n2");
         write("closed");
         assert!(living(dir.path()).is_none());
         let login = Login {

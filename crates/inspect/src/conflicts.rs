@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::node::Node;
 use crate::survey::Survey;
 use crate::text::{self, bounded, clipped, shown, utc};
-use trireme_agent::state_file::{self, Conflict, StateFile};
+use trireme_agent::state_file;
+use trireme_node::state_file::{ConflictLine, StateFile};
 
 /// Rows that are shown; a file has no more.
 const ROWS: usize = 32;
@@ -190,7 +191,7 @@ impl Row {
 }
 
 fn recent(state: &StateFile) -> Vec<Row> {
-    let row = |conflict: &Conflict| Row {
+    let row = |conflict: &ConflictLine| Row {
         at: utc(conflict.at_unix_ms),
         kind: bounded(&conflict.kind),
         table: conflict.table.as_deref().map(bounded),
@@ -234,13 +235,13 @@ mod tests {
     use crate::node::testing::node;
     use crate::survey::Member;
     use trireme_agent::Endpoint;
-    use trireme_agent::state_file::{Conflicts, Peer};
+    use trireme_node::state_file::{Conflicts, NodeNames};
 
-    fn state(conflict: Conflict) -> StateFile {
+    fn state(conflict: ConflictLine) -> StateFile {
         StateFile {
-            node: Peer {
+            node: NodeNames {
                 name: "n1".to_owned(),
-                address: String::new(),
+                ..NodeNames::default()
             },
             conflicts: Conflicts {
                 certification: 3,
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_conflict_is_a_sentence() {
-        let report = ConflictsReport::of_state(&state(Conflict {
+        let report = ConflictsReport::of_state(&state(ConflictLine {
             at_unix_ms: 1_764_065_950_000,
             kind: "certification".to_owned(),
             table: Some("shop.orders".to_owned()),
@@ -261,7 +262,7 @@ mod tests {
             winner: Some("n2".to_owned()),
             winner_seqno: Some(90_199),
             connection: Some(12),
-            seqno: None,
+            ..ConflictLine::default()
         }));
         let text = report.text();
         assert!(
@@ -298,12 +299,12 @@ mod tests {
     #[test]
     fn hostile_keys_harm_no_terminal_and_a_storm_is_bounded() {
         let evil = "\u{1b}[2J\n<b>".repeat(20_000);
-        let report = ConflictsReport::of_state(&state(Conflict {
+        let report = ConflictsReport::of_state(&state(ConflictLine {
             kind: evil.clone(),
             table: Some(evil.clone()),
             key: Some(evil.clone()),
             winner: Some(evil),
-            ..Conflict::default()
+            ..ConflictLine::default()
         }));
         let text = report.text();
         assert!(!text.contains('\u{1b}'), "{text}");

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::local::{end_of, file_names, replica, small};
-use trireme_agent::state_file::{self, StateFile};
+use trireme_agent::state_file;
+use trireme_node::state_file::StateFile;
 
 /// The end of an error log that is read.
 const MAX_LOG_BYTES: u64 = 1 << 20;

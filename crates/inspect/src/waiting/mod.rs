@@ -137,7 +137,7 @@ impl WaitingReport {
                 .zip(waits)
                 .map(|(state, waits)| verdict::waits_s(evidence, state, waits)),
             missing: waits.map_or(Vec::new(), |waits| {
-                let place = |peer: &trireme_agent::state_file::Peer| Place {
+                let place = |peer: &trireme_node::state_file::Peer| Place {
                     name: text::bounded(&peer.name),
                     address: text::bounded(&peer.address),
                 };

@@ -2,24 +2,25 @@
 
 use super::evidence::{Evidence, Saved, Server, Told};
 use super::*;
-use trireme_agent::state_file::{Peer, StateFile, WaitsFor};
+use trireme_node::state_file::{self, NodeNames, Peer, StateFile, Wait};
 
 const NOW: u64 = 1_764_066_000_000;
 
-fn state(waits: Option<WaitsFor>) -> StateFile {
+fn state(waits: Option<Wait>) -> StateFile {
     StateFile {
         written_at_unix_ms: NOW - 500,
-        node: Peer {
+        node: NodeNames {
             name: "n1".to_owned(),
             address: "192.0.2.1:4567".to_owned(),
+            ..NodeNames::default()
         },
         waits_for: waits,
         ..StateFile::default()
     }
 }
 
-fn waits(reason: &str) -> Option<WaitsFor> {
-    Some(WaitsFor {
+fn waits(reason: &str) -> Option<Wait> {
+    Some(Wait {
         reason: reason.to_owned(),
         text: "as the node says".to_owned(),
         since_unix_ms: NOW - 42_000,
@@ -28,6 +29,7 @@ fn waits(reason: &str) -> Option<WaitsFor> {
             address: "192.0.2.2:4567".to_owned(),
         }],
         donor: Some("n3".to_owned()),
+        ..Wait::default()
     })
 }
 
@@ -127,7 +129,7 @@ fn a_node_that_has_left_says_why() {
     let mut left = state(None);
     left.state.component = "closed".to_owned();
     left.events = ["error", "info"]
-        .map(|level| trireme_agent::state_file::Event {
+        .map(|level| state_file::Event {
             level: level.to_owned(),
             text: format!("{level}: No space left"),
             ..Default::default()
@@ -223,7 +225,7 @@ fn a_hostile_file_harms_no_terminal() {
     };
     waits.missing = vec![peer; 5_000];
     hostile.events = vec![
-        trireme_agent::state_file::Event {
+        state_file::Event {
             text: evil.clone(),
             level: evil,
             at_unix_ms: u64::MAX,

@@ -2,7 +2,8 @@
 
 use super::evidence::{Evidence, FULL_BYTES, Server};
 use crate::text::{age, clipped};
-use trireme_agent::state_file::{STALE_MS, StateFile, WaitsFor};
+use trireme_agent::state_file::STALE_MS;
+use trireme_node::state_file::{StateFile, Wait};
 
 /// So long a flush has lasted when the node begins to tell of it.
 const FLUSH_TOLD_S: f64 = 5.0;
@@ -80,12 +81,12 @@ fn is_stale(evidence: &Evidence) -> bool {
 }
 
 /// Since when it waits, by the node's clock up to the writing of the file, by the file system's from then on.
-pub(super) fn waits_s(evidence: &Evidence, state: &StateFile, waits: &WaitsFor) -> f64 {
+pub(super) fn waits_s(evidence: &Evidence, state: &StateFile, waits: &Wait) -> f64 {
     let before = state.written_at_unix_ms.saturating_sub(waits.since_unix_ms);
     before.saturating_add(evidence.state_age_ms) as f64 / 1000.0
 }
 
-fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &WaitsFor) -> Verdict {
+fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> Verdict {
     let since = age(waits_s(evidence, state, waits));
     let missing: Vec<String> = waits
         .missing
@@ -100,7 +101,7 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &WaitsFor)
     let told = clipped(&waits.text, MAX_TEXT_CHARS);
     let done = state.progress.as_ref().map_or(String::new(), |progress| {
         let left = progress.left_s.map_or(String::new(), |seconds| {
-            format!(", about {} left", age(seconds))
+            format!(", about {} left", age(seconds as f64))
         });
         format!(
             ": {} of {} write-sets ({:.0} %{left})",

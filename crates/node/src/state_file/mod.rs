@@ -269,20 +269,31 @@ pub enum ReadError {
     #[error(
         "it has version {0}, this program knows version {VERSION}: use the program of the same release as the library"
     )]
-    Version(u32),
+    Version(u64),
+}
+
+/// What is read before anything else: a later version may have other members.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: String,
+    version: Option<u64>,
 }
 
 impl StateFile {
-    /// The content of a file.
+    /// The content of a file. Members may be missing, `null` (which is the same) or new.
     pub fn decode(bytes: &[u8]) -> Result<StateFile, ReadError> {
-        let file: StateFile = serde_json::from_slice(bytes)?;
-        if file.format != FORMAT {
-            return Err(ReadError::Format(one_line(&file.format, NAME_BYTES_MAX)));
+        let mut value: serde_json::Value = serde_json::from_slice(bytes)?;
+        drop_nulls(&mut value);
+        let head = Head::deserialize(&value)?;
+        if head.format != FORMAT {
+            return Err(ReadError::Format(one_line(&head.format, NAME_BYTES_MAX)));
         }
-        if file.version > VERSION {
-            return Err(ReadError::Version(file.version));
+        match head.version {
+            None => Err(serde::de::Error::missing_field("version")).map_err(ReadError::Damaged),
+            Some(version) if version > VERSION.into() => Err(ReadError::Version(version)),
+            Some(_) => Ok(StateFile::deserialize(&value)?),
         }
-        Ok(file)
     }
 
     /// The bytes of the file: texts cleaned, lists and the whole bounded. What is oldest, or least needed, goes first.
@@ -344,5 +355,17 @@ impl StateFile {
         self.events
             .iter_mut()
             .for_each(|event| line(&mut event.text));
+    }
+}
+
+/// The depth is bounded by the parser.
+fn drop_nulls(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
