@@ -1,6 +1,7 @@
 //! Addresses as the server's variables name them. Pure.
 
 use trireme_agent::Endpoint;
+use trireme_node::url::HostPort;
 
 /// Port of MariaDB.
 const SQL_PORT: u16 = 3306;
@@ -38,31 +39,9 @@ pub(crate) fn joined(host: &str, port: u16) -> String {
 
 /// Host without brackets, and port.
 pub(crate) fn split(text: &str, default_port: u16) -> Option<(String, u16)> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest.split_once(']')?;
-            (host, rest.strip_prefix(':'))
-        }
-        None => match text.rsplit_once(':') {
-            // More colons than one, and no brackets: an address of IPv6 alone.
-            Some((host, _)) if host.contains(':') => (text, None),
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
-    };
-    let port = match port {
-        None | Some("") => default_port,
-        Some(port) => port.parse().ok()?,
-    };
-    (!host.is_empty()).then(|| (host.to_owned(), port))
-}
-
-/// Whether the host can be nobody else's than this machine.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    host == "localhost"
-        || host
-            .parse()
-            .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    let address: HostPort = text.parse().ok()?;
+    let port = address.port_or(default_port);
+    Some((address.host, port))
 }
 
 #[cfg(test)]
@@ -91,11 +70,5 @@ mod tests {
         );
         assert_eq!(named("gcomm://"), Vec::<String>::new());
         assert_eq!(named(""), Vec::<String>::new());
-    }
-
-    #[test]
-    fn loopback_is_known() {
-        assert!(is_loopback("127.0.1.1") && is_loopback("::1") && is_loopback("localhost"));
-        assert!(!is_loopback("192.0.2.1") && !is_loopback("db1"));
     }
 }

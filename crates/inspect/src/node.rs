@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trireme_agent::Sample;
+use trireme_node::options::{parse_duration, parse_int};
 
 /// `wsrep_provider_name` of ours.
 pub(crate) const TRIREME: &str = "Trireme";
@@ -55,6 +56,13 @@ impl Node {
     /// A provider option; empty if the provider does not show it.
     pub(crate) fn option(&self, name: &str) -> &str {
         self.options.get(name).map_or("", String::as_str)
+    }
+
+    /// All provider options that it shows.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -128,41 +136,14 @@ fn options(text: &str) -> BTreeMap<String, String> {
     options
 }
 
-/// A period of ISO 8601 in seconds, days and smaller parts only; or a number of seconds.
+/// A period, or a number of seconds.
 fn seconds(text: &str) -> Option<f64> {
-    let Some(rest) = text.strip_prefix('P') else {
-        return text.parse().ok();
-    };
-    let mut total = 0.0;
-    let mut number = String::new();
-    for c in rest.chars() {
-        let unit = match c {
-            'D' => 86_400.0,
-            'H' => 3600.0,
-            'M' => 60.0,
-            'S' => 1.0,
-            'T' => continue,
-            c => {
-                number.push(c);
-                continue;
-            }
-        };
-        total += number.parse::<f64>().ok()? * unit;
-        number.clear();
-    }
-    number.is_empty().then_some(total)
+    parse_duration(text).map(|period| period.as_secs_f64())
 }
 
 /// A number with a suffix of Galera's options (K, M, G, T) in bytes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
-    let (number, shift) = match text.char_indices().last()? {
-        (at, 'K' | 'k') => (&text[..at], 10),
-        (at, 'M' | 'm') => (&text[..at], 20),
-        (at, 'G' | 'g') => (&text[..at], 30),
-        (at, 'T' | 't') => (&text[..at], 40),
-        _ => (text, 0),
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+    u64::try_from(parse_int(text)?).ok()
 }
 
 #[cfg(test)]

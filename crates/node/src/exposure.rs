@@ -1,12 +1,11 @@
 //! Whether strangers may reach the plaintext of a node: the warning of its start.
 
-use std::net::IpAddr;
-
 use trireme_replicator::Level;
 use trireme_transport::Security;
 
 use crate::options::Options;
 use crate::setup::{self, SetupError};
+use crate::url::is_loopback;
 
 /// A node that speaks plaintext, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,15 +54,6 @@ impl std::fmt::Display for Exposure {
              socket.ssl_ca, or a shared secret (docs/security.md); repl.require_encryption=yes refuses plaintext",
             self.listens, self.advertised
         )
-    }
-}
-
-/// A host of `127.0.0.0/8`, `::1`, or the name of this machine for itself. Other names are not looked up.
-fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(ip) => ip.to_canonical().is_loopback(),
-        Err(_) => host.eq_ignore_ascii_case("localhost"),
     }
 }
 

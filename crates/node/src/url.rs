@@ -130,6 +130,15 @@ impl fmt::Display for HostPort {
     }
 }
 
+/// A host of `127.0.0.0/8`, `::1`, or the name of this machine for itself. Other names are not looked up.
+pub fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<std::net::IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
 /// A parsed `wsrep_cluster_address`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterUrl {
@@ -193,6 +202,12 @@ mod tests {
             host: host.to_string(),
             port,
         }
+    }
+
+    #[test]
+    fn loopback_is_known() {
+        assert!(is_loopback("127.0.1.1") && is_loopback("::1") && is_loopback("localhost"));
+        assert!(!is_loopback("192.0.2.1") && !is_loopback("db1"));
     }
 
     #[test]

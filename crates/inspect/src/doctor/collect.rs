@@ -144,6 +144,6 @@ fn tables(login: &Login) -> Tables {
 fn is_here(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Socket(_) => true,
-        Endpoint::Tcp { host, .. } => crate::address::is_loopback(host),
+        Endpoint::Tcp { host, .. } => trireme_node::url::is_loopback(host),
     }
 }

@@ -17,8 +17,8 @@ use std::fmt;
 use crate::url::{AddressError, ClusterUrl};
 use registry::{DefaultValue, SPECS, Spec};
 pub use syntax::{escape, split};
-pub use value::Typed;
-use value::{Kind, find_word, parse_bool, parse_decimal, parse_duration, parse_int};
+use value::{Kind, find_word, parse_decimal};
+pub use value::{Typed, parse_bool, parse_duration, parse_int};
 
 /// When options are set. An option may change up to a certain phase; setting it to its present value always succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

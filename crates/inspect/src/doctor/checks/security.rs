@@ -1,9 +1,9 @@
 //! Who may listen or join.
 
-use crate::address::is_loopback;
 use crate::doctor::checks::options::is_on;
 use crate::doctor::facts::{Certificate, Facts, list};
 use crate::doctor::finding::Finding;
+use trireme_node::url::is_loopback;
 
 /// Days before its end when a certificate is worth a word, and when it is urgent.
 const SOON_DAYS: i64 = 30;
@@ -12,7 +12,7 @@ const URGENT_DAYS: i64 = 7;
 pub(crate) fn plaintext(facts: &Facts) -> Finding {
     let open = facts.those(|node| {
         let links = node.number("wsrep_trireme_plaintext_links").unwrap_or(0.0);
-        let alone = is_loopback(node.option("base_host").trim_matches(['[', ']']));
+        let alone = is_loopback(node.option("base_host"));
         links > 0.0 && !alone
     });
     match open.is_empty() {

@@ -5,6 +5,7 @@ use crate::doctor::checks::storage::with_host;
 use crate::doctor::facts::{Facts, Host, list};
 use crate::doctor::finding::Finding;
 use crate::node::Node;
+use trireme_node::url::is_loopback;
 
 /// Names of variables that containers' start scripts and operators set when they bootstrap by themselves.
 const BOOTSTRAP_VARIABLES: [&str; 5] = [
@@ -141,8 +142,7 @@ fn clashes(node: &Node) -> bool {
 }
 
 pub(crate) fn own_address(facts: &Facts) -> Finding {
-    let host = |node: &Node| node.option("base_host").trim_matches(['[', ']']).to_owned();
-    let loops = facts.those(|node| address::is_loopback(&host(node)));
+    let loops = facts.those(|node| is_loopback(node.option("base_host")));
     match !loops.is_empty() && loops.len() < facts.nodes.len() {
         false => Finding::ok("every node tells the others an address that they reach"),
         true => Finding::failed(
