@@ -84,11 +84,12 @@ impl ConflictsReport {
                 "the node's files are not on this machine: run it there, or with --dir DATADIR, to see the single conflicts".to_owned(),
             );
         }
-        let silent = survey
-            .members()
-            .iter()
-            .filter_map(|member| member.answer.as_ref().err());
-        notes.extend(silent.take(8).map(|refusal| refusal.to_string()));
+        notes.extend(
+            survey
+                .silent()
+                .take(8)
+                .map(|(_, refusal)| refusal.to_string()),
+        );
         Self {
             version: 1,
             nodes: survey.nodes().map(counts).collect(),

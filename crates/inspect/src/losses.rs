@@ -2,12 +2,32 @@
 
 use serde::Serialize;
 
+use crate::node::Node;
+
 /// A member's part in the quorum.
 #[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(crate) name: String,
     /// `None`: it was not asked, or has no database.
     pub(crate) weight: Option<u64>,
+}
+
+/// The voters of a view: nodes that answered, the names of members that did not, and arbitrators.
+pub(crate) fn voters<'a>(
+    nodes: impl Iterator<Item = &'a Node>,
+    silent: impl Iterator<Item = String>,
+    arbitrators: usize,
+) -> Vec<Voter> {
+    // A joiner has no vote before it is Joined.
+    let of_nodes = nodes.filter(|node| node.state() >= 2).map(|node| Voter {
+        name: node.name().to_owned(),
+        weight: node.weight(),
+    });
+    let arbitrators = (0..arbitrators).map(|_| "arbitrator".to_owned());
+    let others = silent.chain(arbitrators);
+    of_nodes
+        .chain(others.map(|name| Voter { name, weight: None }))
+        .collect()
 }
 
 /// How many members may be lost now, all at once, so that the rest goes on with every acknowledged commit.

@@ -20,12 +20,8 @@ pub(crate) fn missing(survey: &Survey) -> Vec<String> {
         .collect();
     named.retain(|address| !there.contains(address));
     // Of those that were not asked only the host is known.
-    for silent in survey
-        .members()
-        .iter()
-        .filter(|member| member.answer.is_err())
-    {
-        if let trireme_agent::Endpoint::Tcp { host, .. } = &silent.endpoint {
+    for (endpoint, _) in survey.silent() {
+        if let trireme_agent::Endpoint::Tcp { host, .. } = endpoint {
             let is_there =
                 |named: &String| address::split(named, 0).is_some_and(|(name, _)| name == *host);
             if let Some(at) = named.iter().position(is_there) {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::losses::{Losses, Voter, losses};
+use crate::losses::{Losses, losses, voters};
 use crate::members;
 use crate::node::{Node, bytes};
 use crate::survey::{Member, Survey};
@@ -96,7 +96,11 @@ impl StatusReport {
             losses: losses(
                 cluster.primary,
                 u64::try_from(cluster.weight).unwrap_or(0),
-                voters(survey),
+                voters(
+                    survey.nodes(),
+                    survey.silent().map(|(endpoint, _)| endpoint.to_string()),
+                    survey.without_database(),
+                ),
             ),
             members,
             arbitrators: survey.without_database(),
@@ -297,31 +301,6 @@ pub(crate) fn commits_per_second(node: &Node) -> Option<f64> {
     let seen = node.number("wsrep_replicated")? + node.number("wsrep_received")?;
     let uptime = node.number("uptime").filter(|seconds| *seconds > 0.0)?;
     Some(seen / uptime)
-}
-
-fn voters(survey: &Survey) -> Vec<Voter> {
-    let of_member = |member: &Member| match &member.answer {
-        // A joiner has no vote before it is Joined.
-        Ok(node) if node.state() < 2 => None,
-        Ok(node) => Some(Voter {
-            name: node.name().to_owned(),
-            weight: node.weight(),
-        }),
-        Err(_) => Some(Voter {
-            name: member.endpoint.to_string(),
-            weight: None,
-        }),
-    };
-    let arbitrators = (0..survey.without_database()).map(|_| Voter {
-        name: "arbitrator".to_owned(),
-        weight: None,
-    });
-    survey
-        .members()
-        .iter()
-        .filter_map(of_member)
-        .chain(arbitrators)
-        .collect()
 }
 
 fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {

@@ -114,6 +114,13 @@ impl Survey {
             .filter_map(|member| member.answer.as_ref().ok())
     }
 
+    /// Those that did not answer, and why.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = (&Endpoint, &Refusal)> {
+        self.members
+            .iter()
+            .filter_map(|member| Some((&member.endpoint, member.answer.as_ref().err()?)))
+    }
+
     /// Arbitrators in the view.
     pub(crate) fn without_database(&self) -> usize {
         self.without_database

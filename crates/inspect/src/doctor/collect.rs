@@ -33,22 +33,21 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
     let mut facts = Facts {
         arbitrators: survey.without_database(),
         missing: members::missing(&survey),
+        silent: survey
+            .silent()
+            .map(|(endpoint, refusal)| (endpoint.to_string(), refusal.to_string()))
+            .collect(),
         ..Facts::default()
     };
     thread::scope(|scope| {
         let mut asked = Vec::new();
         for member in survey.members() {
-            match &member.answer {
-                Ok(node) => {
-                    let login = Login {
-                        endpoint: member.endpoint.clone(),
-                        ..login.clone()
-                    };
-                    asked.push((member, scope.spawn(move || examine(login, node.clone()))));
-                }
-                Err(refusal) => facts
-                    .silent
-                    .push((member.endpoint.to_string(), refusal.to_string())),
+            if let Ok(node) = &member.answer {
+                let login = Login {
+                    endpoint: member.endpoint.clone(),
+                    ..login.clone()
+                };
+                asked.push((member, scope.spawn(move || examine(login, node.clone()))));
             }
         }
         for (i, (member, seen)) in asked.into_iter().enumerate() {

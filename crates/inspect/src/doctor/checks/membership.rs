@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
-use crate::losses::{Voter, losses};
+use crate::losses::{losses, voters};
 use crate::node::Node;
 
 pub(crate) fn majority(facts: &Facts) -> Finding {
@@ -95,19 +95,10 @@ pub(crate) fn loss(facts: &Facts) -> Finding {
     let Some(first) = facts.first() else {
         return Finding::unknown("no node answers");
     };
-    let nodes = facts.nodes.iter().filter(|seen| seen.node.state() >= 2);
-    let mut voters: Vec<Voter> = nodes
-        .map(|seen| Voter {
-            name: seen.node.name().to_owned(),
-            weight: seen.node.weight(),
-        })
-        .collect();
-    let others = facts.silent.iter().map(|(address, _)| address.clone());
-    let arbitrators = (0..facts.arbitrators).map(|_| "arbitrator".to_owned());
-    voters.extend(
-        others
-            .chain(arbitrators)
-            .map(|name| Voter { name, weight: None }),
+    let voters = voters(
+        facts.nodes.iter().map(|seen| &seen.node),
+        facts.silent.iter().map(|(address, _)| address.clone()),
+        facts.arbitrators,
     );
     let total = first
         .whole("wsrep_cluster_weight")
