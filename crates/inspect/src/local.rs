@@ -42,6 +42,35 @@ pub(crate) fn end_of(file: &Path, max_bytes: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The files of a write-set log.
+pub(crate) struct LogFiles {
+    pub(crate) segments: usize,
+    pub(crate) bytes: u64,
+    /// Names of parts that were damaged and set aside.
+    pub(crate) damaged: Vec<String>,
+}
+
+/// Those of them that are among the `names` in `dir` (docs/log-format.md).
+pub(crate) fn log_files(dir: &Path, names: &[String]) -> LogFiles {
+    let is_segment = |name: &&String| {
+        let number = name
+            .strip_prefix("trireme-")
+            .and_then(|rest| rest.strip_suffix(".log"));
+        number.is_some_and(|number| {
+            number.len() == 12 && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let is_damaged =
+        |name: &&String| name.starts_with("trireme-damaged-") && name.ends_with(".log");
+    let segments = names.iter().filter(is_segment);
+    let sizes = (segments.clone()).filter_map(|name| fs::metadata(dir.join(name)).ok());
+    LogFiles {
+        segments: segments.count(),
+        bytes: sizes.map(|file| file.len()).sum(),
+        damaged: names.iter().filter(is_damaged).cloned().collect(),
+    }
+}
+
 /// The replica id of a data directory.
 pub(crate) fn replica(datadir: &Path) -> Option<String> {
     let text = small(&datadir.join("trireme.gvwstate.dat"))?;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::facts::{Certificate, Host};
-use crate::local::{end_of, file_names, replica, small};
+use crate::local::{end_of, file_names, log_files, replica, small};
 use crate::node::Node;
 
 /// The end of an error log that is read.
@@ -30,20 +30,12 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
         dir => within(dir),
     };
     let pid = pid(&within(node.variable("pid_file")));
-    let names = file_names(&log_dir).unwrap_or_default();
-    let log_names = names
-        .iter()
-        .filter(|name| name.starts_with("trireme-") && name.ends_with(".log"));
-    let (damaged, segments): (Vec<&String>, Vec<&String>) =
-        log_names.partition(|name| name.starts_with("trireme-damaged-"));
-    let sizes = segments
-        .iter()
-        .filter_map(|name| fs::metadata(log_dir.join(name)).ok());
+    let files = log_files(&log_dir, &file_names(&log_dir).unwrap_or_default());
     Some(Host {
         log_volume: volume(&log_dir),
         data_volume: volume(&datadir),
-        log_bytes: Some(sizes.map(|file| file.len()).sum()),
-        damaged: damaged.into_iter().cloned().collect(),
+        log_bytes: Some(files.bytes),
+        damaged: files.damaged,
         programs: programs(),
         mark_dir_in_memory: is_in_memory(Path::new(node.option("repl.mark_dir"))),
         arguments: pid.and_then(|pid| words(&format!("/proc/{pid}/cmdline"))),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::local::{end_of, file_names, replica, small};
+use crate::local::{end_of, file_names, log_files, replica, small};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
 
@@ -69,18 +69,7 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         Ok(state) => (state, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let is_segment = |name: &&String| {
-        let number = name
-            .strip_prefix("trireme-")
-            .and_then(|rest| rest.strip_suffix(".log"));
-        number.is_some_and(|number| {
-            number.len() == 12 && number.bytes().all(|digit| digit.is_ascii_digit())
-        })
-    };
-    let segments: Vec<&String> = names.iter().filter(is_segment).collect();
-    let sizes = segments
-        .iter()
-        .filter_map(|name| fs::metadata(dir.join(name)).ok());
+    let files = log_files(dir, &names);
     let log = error_log
         .map(Path::to_owned)
         .or_else(|| usual_error_log(dir, &names));
@@ -91,12 +80,9 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         unreadable,
         saved: small(&dir.join("grastate.dat")).map(|text| saved(&text)),
         replica: replica(dir),
-        log_bytes: sizes.map(|file| file.len()).sum(),
-        segments: segments.len(),
-        damaged: names
-            .iter()
-            .filter(|name| name.starts_with("trireme-damaged-"))
-            .count(),
+        log_bytes: files.bytes,
+        segments: files.segments,
+        damaged: files.damaged.len(),
         free_bytes: rustix::fs::statvfs(dir)
             .ok()
             .map(|volume| volume.f_bavail * volume.f_frsize),
