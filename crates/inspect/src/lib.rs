@@ -10,6 +10,7 @@ mod address;
 mod conflicts;
 mod doctor;
 mod local;
+mod log_reach;
 mod losses;
 mod members;
 mod node;

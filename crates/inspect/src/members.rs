@@ -41,15 +41,8 @@ mod tests {
     use crate::node::testing::node;
     use crate::refusal::Refusal;
     use crate::survey::Member;
+    use crate::survey::testing::member;
     use trireme_agent::Endpoint;
-
-    fn member(node: Node) -> Member {
-        let (host, port) = (node.option("base_host").to_owned(), 3306);
-        Member {
-            endpoint: Endpoint::Tcp { host, port },
-            answer: Ok(node),
-        }
-    }
 
     #[test]
     fn a_member_that_is_named_and_not_there_is_missing() {

@@ -145,3 +145,17 @@ fn ask(login: &Login) -> Result<Node, Refusal> {
         }),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A member that has said this, at its port of MariaDB.
+    pub(crate) fn member(node: Node) -> Member {
+        let (host, port) = (node.option("base_host").to_owned(), 3306);
+        Member {
+            endpoint: Endpoint::Tcp { host, port },
+            answer: Ok(node),
+        }
+    }
+}

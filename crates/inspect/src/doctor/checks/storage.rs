@@ -3,8 +3,8 @@
 use crate::doctor::facts::{Facts, Host, list};
 use crate::doctor::finding::Finding;
 use crate::doctor::outages::longest_outage_s;
+use crate::log_reach::{commits_per_second, log_minutes};
 use crate::node::{Node, bytes};
-use crate::status::{commits_per_second, log_minutes};
 
 /// Hours until a backlog fills the disk that are few, and very few.
 const FEW_HOURS: f64 = 24.0;

@@ -1,0 +1,151 @@
+//! `trireme status`: the cluster at a glance. Pure.
+
+mod notes;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use crate::losses::{Losses, losses, voters};
+use crate::members;
+use crate::survey::Survey;
+use crate::text::{self, bounded, shown};
+use notes::notes;
+use row::{Row, row};
+
+/// What `trireme status` tells; `--json` prints it as it is. Within a version members are only added.
+#[derive(Debug, Serialize)]
+pub struct StatusReport {
+    version: u32,
+    cluster: Cluster,
+    losses: Losses,
+    members: Vec<Row>,
+    /// Members without a database.
+    arbitrators: usize,
+    /// Members that were not asked, since there are too many.
+    not_asked: usize,
+    /// Named in `wsrep_cluster_address`, and not there.
+    missing: Vec<String>,
+    /// Sentences on what is not as it should be.
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cluster {
+    name: String,
+    uuid: String,
+    primary: bool,
+    size: i64,
+    weight: i64,
+    leader: Option<String>,
+    term: Option<i64>,
+}
+
+impl StatusReport {
+    /// What the survey shows.
+    pub fn new(survey: &Survey) -> Self {
+        // A survey has its first node.
+        let first = survey.nodes().next().cloned().unwrap_or_default();
+        let leader = first.status("wsrep_trireme_sequencer");
+        let newest = survey
+            .nodes()
+            .filter_map(|node| node.whole("wsrep_last_committed"))
+            .max();
+        let members: Vec<Row> = survey
+            .members()
+            .iter()
+            .map(|member| row(member, leader, newest.unwrap_or(-1)))
+            .collect();
+        let missing = members::missing(survey)
+            .iter()
+            .map(|address| bounded(address))
+            .collect();
+        let cluster = Cluster {
+            name: bounded(first.variable("wsrep_cluster_name")),
+            uuid: bounded(first.status("wsrep_cluster_state_uuid")),
+            primary: first.is_primary(),
+            size: first.whole("wsrep_cluster_size").unwrap_or(0),
+            weight: first.whole("wsrep_cluster_weight").unwrap_or(0),
+            leader: (!leader.is_empty()).then(|| bounded(leader)),
+            term: first.whole("wsrep_trireme_term"),
+        };
+        let report = Self {
+            version: 1,
+            losses: losses(
+                cluster.primary,
+                u64::try_from(cluster.weight).unwrap_or(0),
+                voters(
+                    survey.nodes(),
+                    survey.silent().map(|(endpoint, _)| endpoint.to_string()),
+                    survey.without_database(),
+                ),
+            ),
+            members,
+            arbitrators: survey.without_database(),
+            not_asked: survey.left_off(),
+            missing,
+            notes: Vec::new(),
+            cluster,
+        };
+        Self {
+            notes: notes(&report, survey),
+            ..report
+        }
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let cluster = &self.cluster;
+        let component = if cluster.primary {
+            "Primary"
+        } else {
+            "non-Primary"
+        };
+        let leader = cluster.leader.as_deref().map_or(String::new(), |name| {
+            let term = cluster
+                .term
+                .map_or(String::new(), |term| format!(" (term {term})"));
+            format!(", leader {}{term}", shown(name))
+        });
+        let arbitrators = match self.arbitrators {
+            0 => String::new(),
+            1 => ", one of them an arbitrator".to_owned(),
+            n => format!(", {n} of them arbitrators"),
+        };
+        let mut out = text::wrapped(
+            &format!(
+                "cluster {}: {component}, {} member(s){arbitrators}{leader}",
+                shown(&cluster.name),
+                cluster.size
+            ),
+            2,
+        );
+        out += &text::wrapped(
+            &format!(
+                "survives the loss of {} member(s) now: {}",
+                self.losses.survives, self.losses.why
+            ),
+            2,
+        );
+        out.push('\n');
+        let header = [
+            "node",
+            "state",
+            "lag",
+            "queue",
+            "p50/p99 ms",
+            "log",
+            "address",
+        ];
+        let right = ["lag", "queue", "p50/p99 ms", "log"];
+        let rows: Vec<Vec<String>> = self.members.iter().map(Row::cells).collect();
+        out += &text::table(&header, &right, &rows);
+        out.push('\n');
+        out += "lag: write-sets to commit; log: for how long a node may be away and catch up\n";
+        for note in &self.notes {
+            out += &text::wrapped(&format!("! {note}"), 2);
+        }
+        out
+    }
+}

@@ -1,0 +1,75 @@
+//! What is not as it should be.
+
+use super::StatusReport;
+use crate::survey::Survey;
+use crate::text::{clipped, shown};
+
+/// Sentences on it.
+pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !report.cluster.primary {
+        notes.push(
+            "this node has no majority, and takes no statements: ask `trireme why-waiting --dir DATADIR` on its machine"
+                .to_owned(),
+        );
+    }
+    if !report.missing.is_empty() {
+        let names: Vec<String> = report
+            .missing
+            .iter()
+            .take(8)
+            .map(|name| clipped(name, 48))
+            .collect();
+        notes.push(format!(
+            "not here: {} (in wsrep_cluster_address): down, cut off, or taken out of the cluster for good",
+            names.join(", ")
+        ));
+    }
+    for (endpoint, refusal) in survey.silent() {
+        notes.push(format!("{}: {refusal}", clipped(&endpoint.to_string(), 48)));
+    }
+    for node in survey.nodes() {
+        let name = shown(node.name());
+        match node.status("wsrep_trireme_left_out") {
+            "" => {}
+            left_out => {
+                notes.push(format!(
+                    "left out of flow control, as too slow: {}",
+                    shown(left_out)
+                ));
+                break;
+            }
+        }
+        let progress = node.status("wsrep_trireme_catching_up");
+        if !progress.is_empty() {
+            notes.push(format!("{name} catches up: {}", shown(progress)));
+        }
+    }
+    if let Some(node) = survey
+        .nodes()
+        .find(|node| !node.status("wsrep_trireme_lost_from").is_empty())
+    {
+        notes.push(format!(
+            "acknowledged commits from {} on may be lost (docs/protocol.md, rule 4)",
+            shown(node.status("wsrep_trireme_lost_from"))
+        ));
+    }
+    let old: Vec<String> = survey
+        .nodes()
+        .filter(|node| {
+            node.status("wsrep_trireme_lag_seqnos").is_empty()
+                && node.status("wsrep_connected") == "ON"
+        })
+        .map(|node| shown(node.name()))
+        .collect();
+    if !old.is_empty() {
+        notes.push(format!(
+            "an older library tells less (lag by position only, no commit times): {}; upgrade trireme-provider",
+            old.join(", ")
+        ));
+    }
+    if report.not_asked > 0 {
+        notes.push(format!("{} more members were not asked", report.not_asked));
+    }
+    notes
+}

@@ -1,0 +1,123 @@
+//! What there is to say of one member.
+
+use serde::Serialize;
+
+use crate::log_reach::{log_minutes, log_seqnos};
+use crate::node::Node;
+use crate::survey::Member;
+use crate::text::{bounded, clipped};
+
+/// One member.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Row {
+    name: Option<String>,
+    address: String,
+    state: Option<String>,
+    leader: bool,
+    lag_seqnos: Option<i64>,
+    lag_ms: Option<f64>,
+    apply_queue: Option<i64>,
+    commit_p50_us: Option<f64>,
+    commit_p99_us: Option<f64>,
+    durability: Option<String>,
+    weight: Option<u64>,
+    library: Option<String>,
+    /// Write-sets that its log can serve to a node that comes back.
+    log_seqnos: Option<i64>,
+    /// The same in minutes, at the rate of commits since the server's start; absent in a cluster that commits nothing.
+    log_minutes: Option<f64>,
+    log_bytes: Option<i64>,
+    /// Why it says nothing.
+    error: Option<String>,
+}
+
+/// Longest name in the table, in characters.
+const NAME_CHARS: usize = 16;
+
+impl Row {
+    /// For the table.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let number = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
+        let name = self
+            .name
+            .as_deref()
+            .map_or("?".to_owned(), |name| clipped(name, NAME_CHARS));
+        let ms = |us: f64| match us {
+            us if us < 100_000.0 => format!("{:.1}", us / 1000.0),
+            us => format!("{:.0}", us / 1000.0),
+        };
+        vec![
+            if self.leader {
+                format!("{name}*")
+            } else {
+                name
+            },
+            self.state
+                .as_deref()
+                .map_or("no answer".to_owned(), |state| clipped(state, 16)),
+            number(self.lag_seqnos),
+            number(self.apply_queue),
+            match (self.commit_p50_us, self.commit_p99_us) {
+                (Some(p50), Some(p99)) => format!("{}/{}", ms(p50), ms(p99)),
+                _ => "-".to_owned(),
+            },
+            match (self.log_minutes, self.log_seqnos) {
+                (Some(minutes), _) if minutes >= 48.0 * 60.0 => {
+                    format!("{:.0} d", minutes / 60.0 / 24.0)
+                }
+                (Some(minutes), _) if minutes >= 120.0 => format!("{:.0} h", minutes / 60.0),
+                (Some(minutes), _) => format!("{minutes:.0} min"),
+                (None, Some(_)) => "all".to_owned(),
+                (None, None) => "-".to_owned(),
+            },
+            clipped(&self.address, 48),
+        ]
+    }
+}
+
+pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
+    let address = bounded(&member.endpoint.to_string());
+    let node = match &member.answer {
+        Ok(node) => node,
+        Err(refusal) => {
+            return Row {
+                address,
+                error: Some(refusal.to_string()),
+                ..Row::default()
+            };
+        }
+    };
+    let committed = node.whole("wsrep_last_committed");
+    let behind = committed.map(|committed| (newest - committed).max(0));
+    let state = match node.is_primary() {
+        true => bounded(node.status("wsrep_local_state_comment")),
+        // A node without a majority says Initialized, which says less.
+        false => "no majority".to_owned(),
+    };
+    Row {
+        name: Some(bounded(node.name())),
+        address,
+        state: Some(state),
+        leader: is_leader(node, leader),
+        lag_seqnos: node.whole("wsrep_trireme_lag_seqnos").or(behind),
+        lag_ms: node.number("wsrep_trireme_lag_ms"),
+        apply_queue: node.whole("wsrep_local_recv_queue"),
+        commit_p50_us: node.commit_us("p50"),
+        commit_p99_us: node.commit_us("p99"),
+        durability: Some(bounded(node.option("repl.durability"))),
+        weight: node.weight(),
+        library: Some(bounded(node.status("wsrep_provider_version"))),
+        log_seqnos: log_seqnos(node),
+        log_minutes: log_minutes(node),
+        log_bytes: node.whole("wsrep_trireme_log_bytes"),
+        error: None,
+    }
+}
+
+fn is_leader(node: &Node, leader: &str) -> bool {
+    match node.status("wsrep_trireme_is_leader") {
+        // A library that does not tell names the leader all the same.
+        "" => !leader.is_empty() && node.name() == leader,
+        told => matches!(told, "1" | "ON" | "true"),
+    }
+}

@@ -1,0 +1,122 @@
+use super::*;
+use crate::node::Node;
+use crate::node::testing::node;
+use crate::refusal::Refusal;
+use crate::survey::Member;
+use crate::survey::testing::member;
+use trireme_agent::{DatabaseError, Endpoint};
+
+fn report(nodes: Vec<Node>) -> StatusReport {
+    StatusReport::new(&Survey::of(nodes.into_iter().map(member).collect(), 0))
+}
+
+#[test]
+fn a_healthy_cluster_in_eighty_columns() {
+    let nodes = vec![
+        node("node1", &[]),
+        node("node2", &[("wsrep_last_committed", "990")]),
+        node("node3", &[]),
+    ];
+    let report = report(nodes);
+    let text = report.text();
+    assert!(
+        text.starts_with("cluster shop: Primary, 3 member(s), leader node1\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("survives the loss of 1 member(s) now: 3 votes, a majority is 2"),
+        "{text}"
+    );
+    assert!(text.contains("\nnode1*  Synced    0"), "{text}");
+    assert!(text.contains("\nnode2   Synced   10"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    assert!(report.missing.is_empty());
+}
+
+#[test]
+fn what_the_provider_tells_is_shown() {
+    let told = [
+        ("wsrep_trireme_lag_seqnos", "5"),
+        ("wsrep_trireme_commit_ordering_p50_us", "300"),
+        ("wsrep_trireme_commit_majority_p50_us", "12"),
+        ("wsrep_trireme_commit_ordering_p99_us", "12400"),
+        ("wsrep_trireme_is_leader", "1"),
+        ("wsrep_trireme_term", "7"),
+        ("wsrep_local_cached_downto", "401"),
+        ("wsrep_replicated", "3600"),
+        ("wsrep_received", "0"),
+    ];
+    let text = report(vec![node("node1", &told)]).text();
+    assert!(text.contains("leader node1 (term 7)"), "{text}");
+    assert!(text.contains("5      -    0.3/12.4  10 min"), "{text}");
+    assert!(!text.contains("older library"), "{text}");
+}
+
+#[test]
+fn the_missing_and_the_silent_are_named() {
+    let mut members = vec![member(node("node1", &[])), member(node("node2", &[]))];
+    members.push(Member {
+        endpoint: Endpoint::Tcp {
+            host: "192.0.2.9".to_owned(),
+            port: 3306,
+        },
+        answer: Err(Refusal::Database(DatabaseError::Refused(
+            1045,
+            "Access denied".to_owned(),
+        ))),
+    });
+    let report = StatusReport::new(&Survey::of(members, 0));
+    let text = report.text();
+    assert!(text.contains("not here: 192.0.2.3:4567"), "{text}");
+    assert!(text.contains("?       no answer"), "{text}");
+    assert!(text.contains("Access denied"), "{text}");
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["losses"]["survives"], 1);
+    assert_eq!(json["missing"][0], "192.0.2.3:4567");
+    assert_eq!(json["members"][2]["state"], serde_json::Value::Null);
+}
+
+#[test]
+fn without_a_majority_the_next_command_is_named() {
+    let alone = [
+        ("wsrep_cluster_status", "non-Primary"),
+        ("wsrep_cluster_weight", "0"),
+    ];
+    let report = report(vec![node("node1", &alone)]);
+    assert_eq!(report.losses.survives, 0);
+    assert!(report.text().contains("why-waiting"), "{}", report.text());
+    assert!(report.text().contains("no majority"));
+}
+
+#[test]
+fn hostile_names_do_no_harm() {
+    let name = format!("\u{1b}]0;x\u{7}{}", "n".repeat(100_000));
+    let changes = [
+        ("@wsrep_node_name", name.as_str()),
+        ("@wsrep_cluster_name", name.as_str()),
+        ("wsrep_trireme_sequencer", name.as_str()),
+        ("wsrep_trireme_left_out", name.as_str()),
+    ];
+    let report = report(vec![node("node1", &changes)]);
+    let text = report.text();
+    assert!(
+        !text.contains('\u{1b}') && !text.contains('\u{7}'),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(
+        text.len() + json.len() < 20_000,
+        "{} {}",
+        text.len(),
+        json.len()
+    );
+    assert!(!json.contains('\u{1b}'));
+}
