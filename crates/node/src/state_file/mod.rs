@@ -290,7 +290,9 @@ impl StateFile {
             return Err(ReadError::Format(one_line(&head.format, NAME_BYTES_MAX)));
         }
         match head.version {
-            None => Err(serde::de::Error::missing_field("version")).map_err(ReadError::Damaged),
+            None => Err(ReadError::Damaged(serde::de::Error::missing_field(
+                "version",
+            ))),
             Some(version) if version > VERSION.into() => Err(ReadError::Version(version)),
             Some(_) => Ok(StateFile::deserialize(&value)?),
         }

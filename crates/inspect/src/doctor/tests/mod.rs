@@ -1,0 +1,226 @@
+//! Every check passes on a healthy cluster, and fails on one that lacks just what it looks for.
+
+mod broken;
+
+use std::collections::BTreeSet;
+
+use super::checks::CHECKS;
+use super::facts::{Certificate, Facts, Host, Process, Seen, Tables};
+use super::finding::Outcome;
+use super::{Check, DoctorReport};
+use crate::node::testing::node;
+use broken::all_broken;
+
+type Changes = &'static [(&'static str, &'static str)];
+
+const HEALTHY: Changes = &[
+    ("@version", "11.8.2-MariaDB"),
+    ("@port", "3306"),
+    ("@innodb_snapshot_isolation", "ON"),
+    ("@innodb_autoinc_lock_mode", "2"),
+    ("@binlog_format", "ROW"),
+    ("@default_storage_engine", "InnoDB"),
+    ("@innodb_flush_log_at_trx_commit", "2"),
+    ("@wsrep_certify_nonpk", "ON"),
+    ("@wsrep_slave_threads", "4"),
+    ("@wsrep_sst_method", "rsync"),
+    ("@wsrep_sync_wait", "0"),
+    ("@max_connections", "100"),
+    ("@log_bin", "ON"),
+    ("@log_slave_updates", "ON"),
+    ("threads_connected", "10"),
+    ("wsrep_trireme_commit_ordering_p99_us", "5000"),
+    ("wsrep_local_commits", "1000"),
+    ("wsrep_replicated_bytes", "1000000"),
+    ("wsrep_received_bytes", "1000000"),
+    ("pc.recovery", "true"),
+    ("gcache.recover", "yes"),
+    ("repl.mark_dir", "/dev/shm"),
+    ("repl.fc_desync_after_ms", "60"),
+    ("evs.send_window", "4"),
+];
+
+fn seen(name: &str, changes: Changes) -> Seen {
+    let all: Vec<_> = HEALTHY.iter().chain(changes).copied().collect();
+    let applier = Process {
+        user: "system user".to_owned(),
+        ..Process::default()
+    };
+    Seen {
+        node: node(name, &all),
+        clock_ms: Some((5.0, 1.0)),
+        processes: Some(vec![applier]),
+    }
+}
+
+fn healthy() -> Facts {
+    let host = Host {
+        log_volume: Some((50 << 30, 100 << 30)),
+        data_volume: Some((50 << 30, 100 << 30)),
+        log_bytes: Some(100 << 20),
+        programs: BTreeSet::from(["rsync", "socat", "mbstream", "mariadb-backup"]),
+        mark_dir_in_memory: Some(true),
+        arguments: Some(vec!["/usr/sbin/mariadbd".to_owned()]),
+        environment: Some(vec!["PATH".to_owned()]),
+        error_log: Some(String::new()),
+        start_timeout_s: Some(f64::INFINITY),
+        agent_answers: true,
+        ..Host::default()
+    };
+    Facts {
+        nodes: ["node1", "node2", "node3"]
+            .map(|name| seen(name, &[]))
+            .into(),
+        tables: Tables {
+            without_primary_key: Some(Vec::new()),
+            not_innodb: Some(Vec::new()),
+        },
+        host: Some(host),
+        ..Facts::default()
+    }
+}
+
+fn certificate(option: &'static str, days: i64, is_public: bool) -> Certificate {
+    Certificate {
+        option,
+        file: "/etc/x.pem".to_owned(),
+        days: Ok(days),
+        is_public,
+    }
+}
+
+fn check<'a>(report: &'a DoctorReport, name: &str) -> &'a Check {
+    let found = report.checks.iter().find(|check| check.name == name);
+    found.unwrap_or_else(|| panic!("there is no check {name}"))
+}
+
+#[test]
+fn a_healthy_cluster_passes_every_check() {
+    let report = DoctorReport::of(&healthy());
+    for check in &report.checks {
+        assert_eq!(check.result, Outcome::Ok, "{}: {}", check.name, check.text);
+    }
+    assert!(!report.has_failed());
+    assert!(report.checks.len() >= 25, "{}", report.checks.len());
+}
+
+#[test]
+fn every_check_finds_what_it_looks_for_and_names_a_remedy() {
+    let broken = all_broken();
+    let names: Vec<_> = broken.iter().map(|broken| broken.check).collect();
+    let checks: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, checks, "one harm for each check, in their order");
+    for broken in broken {
+        let mut facts = healthy();
+        (broken.harm)(&mut facts);
+        let report = DoctorReport::of(&facts);
+        let found = check(&report, broken.check);
+        assert_eq!(
+            found.result, broken.outcome,
+            "{}: {}",
+            broken.check, found.text
+        );
+        assert!(
+            found.text.contains(broken.word),
+            "{}: {}",
+            broken.check,
+            found.text
+        );
+        assert!(!found.remedy.is_empty(), "{}", broken.check);
+        assert!(report.text(false).contains(broken.check));
+    }
+}
+
+#[test]
+fn what_could_not_be_found_out_is_unknown_and_never_passes() {
+    let mut facts = healthy();
+    facts.host = None;
+    facts.tables = Tables::default();
+    for seen in &mut facts.nodes {
+        seen.processes = None;
+        seen.clock_ms = None;
+    }
+    let report = DoctorReport::of(&facts);
+    for name in [
+        "free-space",
+        "backlog",
+        "copied-data",
+        "certificates",
+        "primary-keys",
+        "engines",
+        "long-statement",
+        "clocks",
+    ] {
+        assert_eq!(check(&report, name).result, Outcome::Unknown, "{name}");
+    }
+    assert!(
+        report.text(false).contains("unknown clocks:"),
+        "{}",
+        report.text(false)
+    );
+}
+
+#[test]
+fn nobody_is_no_reason_to_panic() {
+    let report = DoctorReport::of(&Facts::default());
+    assert!(report.checks.len() >= 25);
+}
+
+#[test]
+fn thresholds_are_where_the_texts_say() {
+    let expiring = |days| {
+        let mut facts = healthy();
+        facts.host.as_mut().unwrap().certificates =
+            vec![certificate("socket.ssl_cert", days, true)];
+        check(&DoctorReport::of(&facts), "certificates").result
+    };
+    assert_eq!(
+        [6, 7, 29, 30].map(expiring),
+        [
+            Outcome::Failed,
+            Outcome::Warning,
+            Outcome::Warning,
+            Outcome::Ok
+        ]
+    );
+    let apart = |ms| {
+        let mut facts = healthy();
+        facts.nodes[1].clock_ms = Some((5.0 + ms, 1.0));
+        check(&DoctorReport::of(&facts), "clocks").result
+    };
+    assert_eq!(
+        [999.0, 1100.0, -1100.0].map(apart),
+        [Outcome::Ok, Outcome::Failed, Outcome::Failed]
+    );
+}
+
+#[test]
+fn a_report_has_eighty_columns_and_harms_no_terminal() {
+    let mut facts = healthy();
+    facts.missing = vec!["\u{1b}[2J".repeat(10_000); 100];
+    facts.tables.without_primary_key = Some(vec!["d.\u{202e}evil".to_owned(); 100_000]);
+    facts.nodes[1].processes.as_mut().unwrap().push(Process {
+        command: "Query".to_owned(),
+        seconds: 1e9,
+        statement: format!("ALTER \n\u{7}{}", "x".repeat(1_000_000)),
+        ..Process::default()
+    });
+    let report = DoctorReport::of(&facts);
+    let text = report.text(true);
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(
+        text.len() < 40_000 && json.len() < 40_000,
+        "{} {}",
+        text.len(),
+        json.len()
+    );
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["checks"][1]["name"], "missing-members");
+    assert_eq!(value["checks"][1]["result"], "failed");
+    assert!(value["checks"][1]["remedy"].is_string());
+}
