@@ -101,9 +101,11 @@ impl Readings {
 
 /// The state file of a node that lives.
 fn living(dir: &Path) -> Option<StateFile> {
-    let is_fresh = state_file::age_ms(dir).is_some_and(|age_ms| age_ms < state_file::STALE_MS);
+    if state_file::age_ms(dir)? >= state_file::STALE_MS {
+        return None;
+    }
     let state = state_file::read(dir).ok().flatten();
-    state.filter(|state| is_fresh && state.state.component != "closed")
+    state.filter(|state| state.state.component != "closed")
 }
 
 /// Answers requests from readings of the server.
