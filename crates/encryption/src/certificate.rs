@@ -1,12 +1,15 @@
 //! A certificate in words: for reports.
 
+use std::fs;
 use std::net::IpAddr;
 
-use openssl::asn1::{Asn1Time, Asn1TimeRef};
-use openssl::error::ErrorStack;
-use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
-use openssl::x509::X509Ref;
+use openssl::x509::{X509, X509Ref};
+
+/// The certificates of a file; `None` if it cannot be read as such.
+pub(crate) fn read(file: &str) -> Option<Vec<X509>> {
+    X509::stack_from_pem(&fs::read(file).ok()?).ok()
+}
 
 /// Names that a certificate is for: those of its extension, or the CN if it has none.
 pub(crate) fn names(cert: &X509Ref) -> Vec<String> {
@@ -38,22 +41,6 @@ pub(crate) fn subject(cert: &X509Ref) -> String {
         Some(name) => format!("CN={name}"),
         None => "a certificate without CN".to_owned(),
     }
-}
-
-/// SHA-256 of the certificate, as the nodes' logs name it.
-pub(crate) fn fingerprint(cert: &X509Ref) -> Result<String, ErrorStack> {
-    let digest = cert.digest(MessageDigest::sha256())?;
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Whole days from now until a time; negative when it has passed.
-pub(crate) fn days_until(time: &Asn1TimeRef) -> Result<i64, ErrorStack> {
-    let now = Asn1Time::days_from_now(0)?;
-    let difference = now.diff(time)?;
-    Ok(match difference.days < 0 || difference.secs < 0 {
-        true => i64::from(difference.days) - 1,
-        false => i64::from(difference.days),
-    })
 }
 
 /// What others have written, fit for one line of a terminal.

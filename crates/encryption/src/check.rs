@@ -8,7 +8,7 @@ use openssl::stack::Stack;
 use openssl::x509::store::{X509Lookup, X509StoreBuilder};
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509Ref, X509StoreContext};
-use trireme_tls::{Credentials, Files};
+use trireme_tls::{Credentials, Files, certificate_fingerprint, days_until};
 
 use crate::certificate;
 
@@ -72,16 +72,9 @@ pub fn check_files(files: &Files, expected: &Expectation) -> Report {
         // The certificates may still be looked at.
         Err(error) => report.complain(error.to_string()),
     }
-    let trusted = match files.ca.is_empty() {
-        true => &files.cert,
-        false => &files.ca,
-    };
-    let read = |file: &str| {
-        fs::read(file)
-            .ok()
-            .and_then(|pem| X509::stack_from_pem(&pem).ok())
-    };
-    let (Some(chain), Some(anchors)) = (read(&files.cert), read(trusted)) else {
+    let (_, trusted) = files.trusted();
+    let (Some(chain), Some(anchors)) = (certificate::read(&files.cert), certificate::read(trusted))
+    else {
         return report; // the reason was just said
     };
     if let Err(error) = check_certificates(&mut report, files, expected, chain, anchors) {
@@ -129,7 +122,7 @@ fn check_certificates(
         files.cert,
         certificate::subject(leaf),
         names.join(", "),
-        certificate::fingerprint(leaf)?
+        certificate_fingerprint(leaf)?
     ));
     for name in &expected.names {
         let has = names.iter().any(|found| found.eq_ignore_ascii_case(name));
@@ -170,8 +163,8 @@ pub(crate) fn check_end(
     cert: &X509Ref,
     days_left: u32,
 ) -> Result<(), ErrorStack> {
-    let days = certificate::days_until(cert.not_after())?;
-    let is_begun = certificate::days_until(cert.not_before())? < 0;
+    let days = days_until(cert.not_after())?;
+    let is_begun = days_until(cert.not_before())? < 0;
     let (who, end) = (certificate::subject(cert), cert.not_after());
     let line = match (is_begun, days) {
         (false, _) => format!("'{place}': {who} is not valid before {}", cert.not_before()),

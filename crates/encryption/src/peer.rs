@@ -5,12 +5,11 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use openssl::error::ErrorStack;
-use openssl::pkey::PKey;
 use openssl::ssl::{
     HandshakeError, Ssl, SslContext, SslMethod, SslStream, SslVerifyMode, SslVersion,
 };
 use openssl::x509::X509;
-use trireme_tls::Files;
+use trireme_tls::{Files, certificate_fingerprint};
 
 use crate::certificate;
 use crate::check::{self, Expectation, Report};
@@ -69,17 +68,11 @@ fn look(
         "{address}: {} is for {}; SHA-256 {}",
         certificate::subject(&leaf),
         certificate::names(&leaf).join(", "),
-        certificate::fingerprint(&leaf)?
+        certificate_fingerprint(&leaf)?
     ));
     check::check_end(report, address, &leaf, expected.days_left)?;
-    let trusted = match files.ca.is_empty() {
-        true => &files.cert,
-        false => &files.ca,
-    };
-    let anchors = std::fs::read(trusted)
-        .ok()
-        .and_then(|pem| X509::stack_from_pem(&pem).ok());
-    match anchors {
+    let (_, trusted) = files.trusted();
+    match certificate::read(trusted) {
         None => report.complain(format!(
             "{address}: not compared with an authority: '{trusted}' cannot be read as certificates; name it with --ca"
         )),
@@ -92,7 +85,7 @@ fn look(
             report.judge(verdict.is_none(), line, "compare its socket.ssl_cert with socket.ssl_ca here");
         }
     }
-    if !files.cert.is_empty() && !files.key.is_empty() {
+    if files.has_certificate() {
         let refusal = refusal(&mut session);
         let line = match &refusal {
             None => format!("{address}: it takes this node's certificate"),
@@ -127,24 +120,10 @@ fn shake(socket: TcpStream, files: &Files) -> Result<SslStream<TcpStream>, PeerE
     let mut context = SslContext::builder(SslMethod::tls_client())?;
     context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
     context.set_verify(SslVerifyMode::NONE);
-    if !files.cert.is_empty() && !files.key.is_empty() {
+    if files.has_certificate() {
         // What is wrong with them the check of the files says.
         let _ = context.set_certificate_chain_file(&files.cert);
-        let key = std::fs::read(&files.key).ok();
-        let password = std::fs::read(&files.password).unwrap_or_default();
-        let password = password.split(|byte| matches!(byte, b'\r' | b'\n')).next();
-        let key = key.and_then(|pem| {
-            let plain = PKey::private_key_from_pem_callback(&pem, |room| {
-                let password = password.unwrap_or_default();
-                let room = room.get_mut(..password.len());
-                Ok(room.map_or(0, |room| {
-                    room.copy_from_slice(password);
-                    password.len()
-                }))
-            });
-            plain.ok()
-        });
-        if let Some(key) = key {
+        if let Ok(key) = files.read_key() {
             let _ = context.set_private_key(&key);
         }
     }

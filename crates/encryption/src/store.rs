@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use openssl::pkey::PKey;
 use openssl::x509::X509;
+use trireme_tls::days_until;
 
 use crate::authority::{self, Pair};
 use crate::certificate;
@@ -218,7 +219,7 @@ impl Store {
 
     /// A directory in place of the one of before.
     fn write_node(&self, node: &NodeName, config: Option<&[u8]>) -> Result<()> {
-        if certificate::days_until(self.authority.cert.not_after())? < 0 {
+        if days_until(self.authority.cert.not_after())? < 0 {
             return Err(StoreError::AuthorityExpired {
                 dir: self.dir.clone(),
                 at: self.authority.cert.not_after().to_string(),

@@ -113,8 +113,7 @@ fn configured_security(options: &Options) -> Result<Security, SetupError> {
         }
     }
     // Without a certificate there is only one kind to accept.
-    let has_files = !files.cert.is_empty() && !files.key.is_empty();
-    match dials_tls || accepts_both && has_files {
+    match dials_tls || accepts_both && files.has_certificate() {
         true => Ok(Security::new(
             Credentials::read(&files)?,
             dials_tls,

@@ -45,6 +45,26 @@ pub struct Files {
     pub cipher: String,
 }
 
+impl Files {
+    /// Whether there is a certificate, with its key, to present.
+    pub fn has_certificate(&self) -> bool {
+        !self.cert.is_empty() && !self.key.is_empty()
+    }
+
+    /// The option that says whom to trust, and its file.
+    pub fn trusted(&self) -> (&'static str, &str) {
+        match self.ca.is_empty() {
+            true => ("socket.ssl_cert", &self.cert),
+            false => ("socket.ssl_ca", &self.ca),
+        }
+    }
+
+    /// Reads the key, by the password if it has one.
+    pub fn read_key(&self) -> Result<PKey<Private>, TlsError> {
+        files::key(&self.key, &self.password)
+    }
+}
+
 /// Certificate, key and trust, or the shared secret, as they were when the files were read. A clone shares them.
 #[derive(Clone)]
 pub struct Credentials {
@@ -82,7 +102,7 @@ impl Credentials {
             }
         }
         let chain = files::certificates("socket.ssl_cert", &files.cert)?;
-        let key = files::key(&files.key, &files.password)?;
+        let key = files.read_key()?;
         let mut context = SslContextBuilder::new(SslMethod::tls())?;
         present(&mut context, files, &chain, &key)?;
         trust(&mut context, files, chain)?;
@@ -91,7 +111,7 @@ impl Credentials {
         Ok(Credentials {
             accepting: context.clone(),
             dialing: context,
-            trust: Trust::Authority(trusted(files).1.to_owned()),
+            trust: Trust::Authority(files.trusted().1.to_owned()),
         })
     }
 
@@ -169,14 +189,6 @@ fn use_secret(ssl: &mut SslRef, secret: &Secret, key: &mut [u8]) -> Result<usize
     Ok(len)
 }
 
-/// The option that says whom to trust, and its file.
-fn trusted(files: &Files) -> (&'static str, &str) {
-    match files.ca.is_empty() {
-        true => ("socket.ssl_cert", &files.cert),
-        false => ("socket.ssl_ca", &files.ca),
-    }
-}
-
 fn present(
     context: &mut SslContextBuilder,
     files: &Files,
@@ -209,7 +221,7 @@ fn present(
 }
 
 fn trust(context: &mut SslContextBuilder, files: &Files, chain: Vec<X509>) -> Result<(), TlsError> {
-    let (option, file) = trusted(files);
+    let (option, file) = files.trusted();
     let anchors = match files.ca.is_empty() {
         true => chain,
         false => files::certificates(option, file)?,

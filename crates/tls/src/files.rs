@@ -8,7 +8,7 @@ use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 
-use crate::TlsError;
+use crate::{TlsError, days_until};
 
 /// No certificate, key or list of revocations is longer; another file was named then.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -102,13 +102,9 @@ pub(crate) fn check_dates(file: &str, cert: &X509) -> Result<(), TlsError> {
 
 /// Days until the first certificate of a file expires that does so; negative if one has. `option` names the file in errors.
 pub fn days_left(option: &'static str, file: &str) -> Result<i64, TlsError> {
-    let now = Asn1Time::days_from_now(0)?;
     let mut days = i64::MAX;
     for cert in certificates(option, file)? {
-        let left = now.diff(cert.not_after())?;
-        // Part of a day counts as none, and of a day that is over as one.
-        let whole = i64::from(left.days) - i64::from(left.secs < 0);
-        days = days.min(whole);
+        days = days.min(days_until(cert.not_after())?);
     }
     Ok(days)
 }

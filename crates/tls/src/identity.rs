@@ -9,6 +9,7 @@ use openssl::sha::sha256;
 use openssl::sign::{Signer, Verifier};
 
 use crate::Role;
+use crate::certificate::hex;
 
 /// A public key of Ed25519.
 pub type PublicKey = [u8; 32];
@@ -124,10 +125,7 @@ pub fn is_of_a_key(replica: &[u8; 16]) -> bool {
 
 /// SHA-256 of a key, for a line of a log.
 pub fn fingerprint(key: &PublicKey) -> String {
-    sha256(key)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&sha256(key))
 }
 
 #[cfg(test)]
@@ -150,7 +148,6 @@ mod tests {
     #[test]
     fn golden_proof() {
         let key = IdentityKey::from_seed(&[7; 32]).unwrap();
-        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
         assert_eq!(hex(key.public()), PUBLIC, "the wire format changed");
         assert_eq!(hex(&replica_of(key.public())), REPLICA);
         assert_eq!(hex(&key.prove(&claim()).unwrap().signature), SIGNATURE);

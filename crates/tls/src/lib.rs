@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod certificate;
 mod credentials;
 mod error;
 mod failure;
@@ -23,6 +24,7 @@ mod session;
 pub mod testing;
 mod wire;
 
+pub use certificate::{certificate_fingerprint, days_until};
 pub use credentials::{Credentials, Files};
 pub use error::TlsError;
 pub use failure::Failure;

@@ -11,6 +11,7 @@ use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
 use openssl::sign::Signer;
 
+use crate::certificate::hex;
 use crate::error::TlsError;
 use crate::files;
 
@@ -37,7 +38,7 @@ impl Secret {
     fn of(line: &[u8]) -> Result<Secret, ErrorStack> {
         let identity = derive(line, b"trireme psk identity 1")?;
         Ok(Secret {
-            identity: identity.iter().map(|byte| format!("{byte:02x}")).collect(),
+            identity: hex(&identity),
             key: derive(line, b"trireme psk key 1")?,
         })
     }

@@ -3,14 +3,13 @@
 use std::io::{self, IoSlice, Read, Write};
 
 use openssl::error::ErrorStack;
-use openssl::hash::MessageDigest;
 use openssl::ssl::{Error, ErrorCode, SslStream};
 
 use crate::credentials::{Trust, secret_in_use};
 use crate::failure::subject;
 use crate::identity::EXPORTER_LABEL;
 use crate::wire::Wire;
-use crate::{Failure, Role};
+use crate::{Failure, Role, certificate_fingerprint};
 
 /// The most that one record holds, and so one call of OpenSSL encrypts.
 pub const MAX_RECORD_BYTES: usize = 16 << 10;
@@ -63,17 +62,10 @@ impl<S: Read + Write> Session<S> {
         let Some(cert) = ssl.peer_certificate() else {
             return format!("TLS 1.3 {cipher}");
         };
-        let digest = cert.digest(MessageDigest::sha256());
-        let digest = digest.map(|digest| {
-            digest
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        });
         format!(
             "TLS 1.3 {cipher}, certificate {} with SHA-256 {}",
             subject(&cert),
-            digest.unwrap_or_default()
+            certificate_fingerprint(&cert).unwrap_or_default()
         )
     }
 
