@@ -5,8 +5,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
 /// Of a key or a secret.
 pub(crate) const PRIVATE: u32 = 0o600;
 /// Of a certificate or a configuration.
@@ -17,7 +15,6 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true) // O_EXCL: a link that somebody has laid is not followed
-        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
         .mode(mode)
         .open(path)?;
     file.write_all(bytes)?;
@@ -29,15 +26,25 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    if_there(fs::remove_file(&new))?;
     write_new(&new, bytes, mode)?;
     fs::rename(&new, path)?;
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
         _ => Ok(()),
+    }
+}
+
+/// Removes a directory, if it is there, with all that is in it.
+pub(crate) fn remove_dir(path: &Path) -> io::Result<()> {
+    if_there(fs::remove_dir_all(path))
+}
+
+/// What was not there has been removed, too.
+fn if_there(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::authority::{self, Pair};
 use crate::certificate;
 use crate::error::{Result, StoreError, io as io_error};
 use crate::name::NodeName;
-use crate::private_file::{PRIVATE, PUBLIC, make_dir, replace, write_new};
+use crate::private_file::{PRIVATE, PUBLIC, make_dir, remove_dir, replace, write_new};
 use crate::snippet::Snippet;
 
 const AUTHORITY: &str = "authority.pem";
@@ -234,12 +234,7 @@ impl Store {
         };
         let (new, old) = (beside("new"), beside("old"));
         for left in [&new, &old] {
-            match fs::remove_dir_all(left) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(io_error(left)(error));
-                }
-                _ => {}
-            }
+            remove_dir(left).map_err(io_error(left))?;
         }
         make_dir(&new).map_err(io_error(&new))?;
         let put = |name: &str, bytes: &[u8], mode| {
@@ -256,10 +251,7 @@ impl Store {
             fs::rename(&dir, &old).map_err(io_error(&dir))?;
         }
         fs::rename(&new, &dir).map_err(io_error(&dir))?;
-        match fs::remove_dir_all(&old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(&old)(error)),
-            _ => Ok(()),
-        }
+        remove_dir(&old).map_err(io_error(&old))
     }
 }
 
