@@ -41,7 +41,7 @@ pub fn grant(grantee: &Grantee<'_>) -> Result<String, NeedsPassword> {
 }
 
 /// As a string of SQL, for the default sql_mode, in which a backslash escapes.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 

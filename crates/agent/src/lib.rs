@@ -19,5 +19,5 @@ pub mod state_file;
 
 pub use agent::{Agent, AgentError};
 pub use database::{Database, DatabaseError, Endpoint, Login};
-pub use grant::{Grantee, NeedsPassword, grant};
+pub use grant::{Grantee, NeedsPassword, grant, quoted};
 pub use sample::Sample;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trireme_agent::{Database, DatabaseError, Endpoint, Login, Sample};
+use trireme_agent::{Database, DatabaseError, Endpoint, Login, Sample, quoted};
 use trireme_node::options;
 use trireme_node::url::HostPort;
 
@@ -57,8 +57,7 @@ impl Server {
     }
 
     pub fn set_options(&mut self, options: &str) -> Result<(), DatabaseError> {
-        let quoted = options.replace('\\', "\\\\").replace('\'', "''");
-        let statement = format!("SET GLOBAL wsrep_provider_options = '{quoted}'");
+        let statement = format!("SET GLOBAL wsrep_provider_options = {}", quoted(options));
         self.database.rows(&statement, 0).map(drop)
     }
 
