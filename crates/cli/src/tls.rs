@@ -242,27 +242,14 @@ pub fn run(command: TlsCommand) -> Result<(), TlsCommandError> {
 
 /// Runs `trireme secret`.
 pub fn run_secret(command: SecretCommand) -> Result<(), TlsCommandError> {
-    let file = match command {
-        SecretCommand::New { rotate, file } => {
-            match rotate {
-                true => Secret::rotate(&file)?,
-                false => Secret::create(&file)?,
-            }
-            file
-        }
-        SecretCommand::Stage { file } => {
-            Secret::stage(&file)?;
-            file
-        }
-        SecretCommand::Swap { file } => {
-            Secret::swap(&file)?;
-            file
-        }
-        SecretCommand::DropOld { file } => {
-            Secret::drop_old(&file)?;
-            file
-        }
+    let (file, done) = match &command {
+        SecretCommand::New { rotate: true, file } => (file, Secret::rotate(file)),
+        SecretCommand::New { file, .. } => (file, Secret::create(file)),
+        SecretCommand::Stage { file } => (file, Secret::stage(file)),
+        SecretCommand::Swap { file } => (file, Secret::swap(file)),
+        SecretCommand::DropOld { file } => (file, Secret::drop_old(file)),
     };
+    done?;
     println!(
         "{}: copy it to every node, readable by the server's user only; a new one is named in repl.secret_file, another one is read \
          by SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'",
