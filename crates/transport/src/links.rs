@@ -144,11 +144,10 @@ impl Mesh {
     /// A link is replaced by the same key only: refuses a connection whose peer has not the key of the link that it would
     /// replace. A link without a key has proven nothing, and any key is more.
     fn refuse_another(&mut self, token: usize) -> bool {
-        let peer_at = |token: &usize| self.connections.get(token)?.peer.as_ref();
-        let Some(peer) = peer_at(&token) else {
+        let Some(peer) = self.connections.get(&token).and_then(|c| c.peer.as_ref()) else {
             return false;
         };
-        let linked = self.links.get(&peer.incarnation).and_then(peer_at);
+        let linked = self.peer(peer.incarnation);
         let is_another =
             linked.is_some_and(|linked| linked.key.is_some() && linked.key != peer.key);
         if is_another && !planted(Mutant::LinkTakenByAnother) {

@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::connection::State;
 use crate::mesh::Mesh;
-use crate::{DownReason, Refusal, RefusalCode};
+use crate::{DownReason, PeerInfo, Refusal, RefusalCode};
 
 /// The longest frame of a stranger: what a process says that asks for admission is far shorter.
 const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
@@ -32,9 +32,11 @@ impl Mesh {
 
     /// Sets how long frames of a connection that stands may be.
     pub(crate) fn limit_frames(&mut self, token: usize) {
-        let limit_bytes = match self.is_stranger(token) && !planted(Mutant::StrangersFramesLong) {
-            true => STRANGERS_FRAME_BYTES.min(self.max_frame_bytes),
-            false => self.max_frame_bytes,
+        let limit_bytes = match self.stranger(token) {
+            Some(_) if !planted(Mutant::StrangersFramesLong) => {
+                STRANGERS_FRAME_BYTES.min(self.max_frame_bytes)
+            }
+            _ => self.max_frame_bytes,
         };
         if let Some(connection) = self.connections.get_mut(&token) {
             connection.decoder.set_max_frame_bytes(limit_bytes);
@@ -46,20 +48,19 @@ impl Mesh {
         known.is_none_or(|members| members.contains(replica))
     }
 
-    /// True for the connection of a peer that is no member.
-    fn is_stranger(&self, token: usize) -> bool {
-        let peer = self.connections.get(&token).and_then(|c| c.peer.as_ref());
-        peer.is_some_and(|peer| !self.is_member(&peer.replica))
+    /// The peer of a connection, if it is no member.
+    fn stranger(&self, token: usize) -> Option<&PeerInfo> {
+        let peer = self.connections.get(&token)?.peer.as_ref();
+        peer.filter(|peer| !self.is_member(&peer.replica))
     }
 
     /// The links of strangers, the oldest first; of one address, or of all.
     fn strangers(&self, ip: Option<IpAddr>) -> Vec<usize> {
-        let is_there = |token: &usize| {
-            let peer = self.connections.get(token).and_then(|c| c.peer.as_ref());
+        let is_one = |token: &usize| {
+            let peer = self.stranger(*token);
             peer.is_some_and(|peer| ip.is_none_or(|ip| peer.remote_ip == ip))
         };
-        let mut links: Vec<usize> = self.links.values().copied().collect();
-        links.retain(|token| is_there(token) && self.is_stranger(*token));
+        let mut links: Vec<usize> = self.links.values().copied().filter(is_one).collect();
         links.sort_unstable(); // tokens grow
         links
     }
