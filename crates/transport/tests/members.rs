@@ -6,33 +6,14 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::stranger::raw_frame;
+use common::stranger::{joining, raw_frame};
 use common::*;
 use trireme_transport::*;
 
 /// Joins by hand from an address of this machine, as a peer with an incarnation greater than the node's.
 fn join_from(node: &Node, host: u8, id: u8) -> TcpStream {
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    let from = std::net::SocketAddr::from(([127, 0, 0, host], 0));
-    socket.bind(&from.into()).unwrap();
-    socket
-        .connect(&node.address.literal().unwrap().into())
-        .unwrap();
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut who = identity(id);
-    who.listen_addr = "127.0.0.1:1".to_owned();
-    let hello = Hello {
-        versions: (1, 1),
-        identity: who,
-        proof: None,
-    };
-    let said = [
-        &PREAMBLE[..],
-        &raw_frame(1, &hello.encode()),
-        &raw_frame(2, &[0]),
-    ];
-    stream.write_all(&said.concat()).unwrap();
+    let mut stream = node.call_from(host);
+    stream.write_all(&joining(id)).unwrap();
     stream
 }
 
@@ -102,33 +83,11 @@ fn silent_callers_of_one_address_keep_out_none_of_another() {
     let mut patient = config(&[]);
     patient.handshake_timeout_ms = 60_000;
     let a = Node::with(patient, identity(1));
-    let call = |host: u8| {
-        let socket =
-            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        let from = std::net::SocketAddr::from(([127, 0, 0, host], 0));
-        socket.bind(&from.into()).unwrap();
-        socket
-            .connect(&a.address.literal().unwrap().into())
-            .unwrap();
-        TcpStream::from(socket)
-    };
-    let mut slow = call(2);
-    slow.write_all(&PREAMBLE[..4]).unwrap();
-    let crowd: Vec<TcpStream> = (0..200).map(|_| call(3)).collect();
+    let (said, mut slow) = (joining(9), a.call_from(2));
+    slow.write_all(&said[..4]).unwrap();
+    let crowd: Vec<TcpStream> = (0..200).map(|_| a.call_from(3)).collect();
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut who = identity(9);
-    who.listen_addr = "127.0.0.1:1".to_owned();
-    let hello = Hello {
-        versions: (1, 1),
-        identity: who,
-        proof: None,
-    };
-    let rest = [
-        &PREAMBLE[4..],
-        &raw_frame(1, &hello.encode()),
-        &raw_frame(2, &[0]),
-    ];
-    slow.write_all(&rest.concat()).unwrap();
+    slow.write_all(&said[4..]).unwrap();
     wait_linked(&a, 9);
     drop(crowd);
 }

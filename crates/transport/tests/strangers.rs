@@ -7,30 +7,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::stranger::{caller, hello, joining, raw_frame};
 use common::*;
 use trireme_transport::*;
-
-/// A frame as the documentation of the wire format has it, with a checksum of our own.
-fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_le_bytes();
-    let crc = crc32c::crc32c(&[&len[..], &[kind], payload].concat());
-    [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
-}
 
 /// Joins by hand, as a peer with an incarnation greater than the node's.
 fn join_by_hand(node: &Node, id: u8) -> TcpStream {
     let mut stream = node.call();
-    let mut who = identity(id);
-    who.listen_addr = "127.0.0.1:1".to_owned();
-    let hello = Hello {
-        versions: (1, 1),
-        identity: who,
-        proof: None,
-    }
-    .encode();
-    stream
-        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello), &raw_frame(2, &[0])].concat())
-        .unwrap();
+    stream.write_all(&joining(id)).unwrap();
     node.wait_for(
         "hand-made peer",
         |e| matches!(e, MeshEvent::PeerUp { info, .. } if info.incarnation == [id; 16]),
@@ -160,12 +144,7 @@ fn a_tls_peer_is_recognised() {
 #[test]
 fn malformed_handshakes_are_refused() {
     let a = Node::start(1, &[]);
-    let mut hello = Hello {
-        versions: (1, 1),
-        identity: identity(2),
-        proof: None,
-    }
-    .encode();
+    let mut hello = hello(identity(2)).encode();
     hello.truncate(60);
     for frame in [
         raw_frame(1, &hello),
@@ -227,28 +206,12 @@ fn a_lost_connection_that_one_side_did_not_notice_is_replaced() {
 #[test]
 fn the_greater_incarnation_obeys() {
     let a = Node::start(9, &[]);
-    let hello = Hello {
-        versions: (1, 1),
-        identity: identity(1),
-        proof: None,
-    }
-    .encode();
+    let said = [&PREAMBLE[..], &raw_frame(1, &hello(identity(1)).encode())].concat();
     let call_as_first = |has_link: u8| {
         let mut stream = a.call();
-        stream
-            .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello)].concat())
-            .unwrap();
-        let mut answer = vec![
-            0;
-            8 + HEADER_BYTES
-                + Hello {
-                    versions: (1, 1),
-                    identity: a.lock().mesh.identity().clone(),
-                    proof: None,
-                }
-                .encode()
-                .len()
-        ];
+        stream.write_all(&said).unwrap();
+        let hello = hello(a.lock().mesh.identity().clone()).encode();
+        let mut answer = vec![0; 8 + HEADER_BYTES + hello.len()];
         stream.read_exact(&mut answer).unwrap();
         let mut state = [0; HEADER_BYTES + 1];
         stream.read_exact(&mut state).unwrap();
@@ -274,14 +237,7 @@ fn a_second_connection_is_refused_while_the_first_stands() {
     let a = Node::start(1, &[]);
     let mut first = join_by_hand(&a, 9);
     let mut second = a.call();
-    let mut who = identity(9);
-    who.listen_addr = "127.0.0.1:1".to_owned();
-    let hello = Hello {
-        versions: (1, 1),
-        identity: who,
-        proof: None,
-    }
-    .encode();
+    let hello = hello(caller(9)).encode();
     second
         .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello), &raw_frame(2, &[1])].concat())
         .unwrap();
@@ -401,13 +357,9 @@ fn a_node_takes_so_many_peers_and_no_more() {
     let peers: Vec<_> = (2..130).map(|id| join_by_hand(&a, id)).collect();
     assert_eq!(a.linked().len(), peers.len());
     let mut stream = a.call();
-    let hello = Hello {
-        versions: (1, 1),
-        identity: identity(200),
-        proof: None,
-    };
+    let hello = hello(identity(200)).encode();
     stream
-        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello.encode())].concat())
+        .write_all(&[&PREAMBLE[..], &raw_frame(1, &hello)].concat())
         .unwrap();
     let answer = read_out(stream);
     let said = String::from_utf8_lossy(&answer);

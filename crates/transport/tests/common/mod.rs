@@ -6,12 +6,13 @@
 pub mod stranger;
 
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
 use trireme_transport::*;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -126,6 +127,18 @@ impl Node {
     /// A caller without a mesh.
     pub fn call(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address.literal().unwrap()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// The same, from 127.0.0.`host`.
+    pub fn call_from(&self, host: u8) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let from = SocketAddr::from(([127, 0, 0, host], 0));
+        socket.bind(&from.into()).unwrap();
+        let to = self.address.literal().unwrap();
+        socket.connect(&to.into()).unwrap();
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }

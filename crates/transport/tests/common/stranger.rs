@@ -19,6 +19,29 @@ pub fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
 }
 
+/// A peer of plain TCP that nobody can call.
+pub fn caller(id: u8) -> Identity {
+    Identity {
+        listen_addr: "127.0.0.1:1".to_owned(),
+        ..super::identity(id)
+    }
+}
+
+/// What it says of itself, without a proof.
+pub fn hello(identity: Identity) -> Hello {
+    Hello {
+        versions: (1, 1),
+        identity,
+        proof: None,
+    }
+}
+
+/// All that a caller says to join, with an incarnation greater than the node's.
+pub fn joining(id: u8) -> Vec<u8> {
+    let hello = raw_frame(1, &hello(caller(id)).encode());
+    [&PREAMBLE[..], &hello, &raw_frame(2, &[0])].concat()
+}
+
 /// The key of a data directory.
 pub fn key(seed: u8) -> IdentityKey {
     IdentityKey::from_seed(&[seed; 32]).unwrap()
@@ -28,8 +51,7 @@ pub fn key(seed: u8) -> IdentityKey {
 pub fn identity_of(seed: u8, incarnation: u8) -> Identity {
     Identity {
         replica: trireme_tls::replica_of(key(seed).public()),
-        listen_addr: "127.0.0.1:1".to_owned(),
-        ..super::identity(incarnation)
+        ..caller(incarnation)
     }
 }
 
@@ -128,9 +150,8 @@ impl Stranger {
             incarnation: who.incarnation,
         };
         Hello {
-            versions: (1, 1),
-            identity: who.clone(),
             proof: Some(key.prove(&claim).unwrap()),
+            ..hello(who.clone())
         }
     }
 
