@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{shake, verdict};
 use tempfile::tempdir;
-use trireme_tls::testing::{NOW, Party};
+use trireme_tls::testing::{NOW, Party, secret};
 use trireme_tls::{Credentials, Failure};
 
 const OLD: &str = "the old secret of this cluster, 32+";
@@ -20,11 +20,6 @@ fn write(dir: &Path, text: &str, mode: u32) -> String {
     fs::write(&file, text).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
     file.to_str().unwrap().to_owned()
-}
-
-fn secret(text: &str) -> Credentials {
-    let dir = tempdir().unwrap();
-    Credentials::of_secret(&write(dir.path(), text, 0o600)).unwrap()
 }
 
 fn are_admitted(acceptor: &Credentials, dialer: &Credentials) {
