@@ -1,12 +1,12 @@
 //! The few file operations the log needs, so that the simulator and tests can bring a disk that fails.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::fs::OFlags;
+use crate::own_file;
 
 /// One directory of files.
 pub trait Disk: Send + Sync {
@@ -40,18 +40,6 @@ pub trait DiskFile: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
 }
 
-/// The log holds all that was written to the database.
-const OWNER_ONLY: u32 = 0o600;
-const OTHERS: u32 = 0o077;
-
-/// Reads and writes a file, but not what a link leads to.
-fn no_link() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    let flags = OFlags::NOFOLLOW.bits() as i32;
-    options.read(true).write(true).custom_flags(flags);
-    options
-}
-
 /// A directory of the operating system.
 pub struct OsDisk {
     dir: PathBuf,
@@ -82,29 +70,13 @@ impl Disk for OsDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let create = || {
-            let mut options = no_link();
-            // The old file goes rather than being emptied: a link in its place would lead the write-sets elsewhere.
-            options.create_new(true).mode(OWNER_ONLY);
-            options.open(self.path(name))
-        };
-        let created = match create() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                fs::remove_file(self.path(name))?;
-                create()
-            }
-            created => created,
-        };
-        Ok(Box::new(created?))
+        Ok(Box::new(own_file::create(&self.path(name))?))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let file = no_link().open(self.path(name))?;
-        let about = file.metadata()?;
-        if about.mode() & OTHERS != 0 {
-            // Earlier versions let the group read it. A file of another owner stays as it is.
-            let _ = file.set_permissions(Permissions::from_mode(OWNER_ONLY));
-        }
+        let file = own_file::open(&self.path(name))?;
+        // A file of another owner stays as it is.
+        let _ = own_file::keep_others_out(&file);
         Ok(Box::new(file))
     }
 
@@ -156,7 +128,8 @@ impl DiskFile for File {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 

@@ -21,6 +21,7 @@ mod index;
 mod log;
 mod memory_disk;
 mod outcome;
+pub mod own_file;
 mod part;
 mod read;
 mod recovery;

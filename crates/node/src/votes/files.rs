@@ -1,37 +1,24 @@
 //! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory: a
 //! promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, OFlags, RenameFlags, renameat, renameat_with, statat};
+use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
 use rustix::io::Errno;
+use trireme_log::own_file;
 
 use super::FILE_NAME;
 
 /// Name of the file that is written next.
 const SPARE_NAME: &str = "trireme.gvwstate.dat.tmp";
 
-/// The files hold a key.
-const OWNER_ONLY: u32 = 0o600;
-const OTHERS: u32 = 0o077;
-
-/// Writes a file, but not what a link leads to.
-fn no_link() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    let flags = OFlags::NOFOLLOW.bits() as i32;
-    options.write(true).custom_flags(flags);
-    options
-}
-
-/// Opens a file that is there; one of an earlier version, which let the group read it, becomes its owner's alone.
+/// Opens a file that is there. It holds a key: one that cannot be kept from others is of no use.
 fn open_own(path: &Path) -> io::Result<File> {
-    let file = no_link().open(path)?;
-    if file.metadata()?.mode() & OTHERS != 0 {
-        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
-    }
+    let file = own_file::open(path)?;
+    own_file::keep_others_out(&file)?;
     Ok(file)
 }
 
@@ -65,18 +52,7 @@ impl Files {
     }
 
     fn make_spare(&self) -> io::Result<File> {
-        let path = self.path.join(SPARE_NAME);
-        let make = || {
-            let mut options = no_link();
-            options.create_new(true).mode(OWNER_ONLY).open(&path)
-        };
-        match make() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                fs::remove_file(&path)?;
-                make()
-            }
-            made => made,
-        }
+        own_file::create(&self.path.join(SPARE_NAME))
     }
 
     /// The file to be written next. One that has lost its name, to a script that cleans the directory, is of no use.

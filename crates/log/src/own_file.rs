@@ -1,0 +1,45 @@
+//! Files of this process's user alone, which no link leads elsewhere: they hold what was written to the database, or a key.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+const OWNER_ONLY: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// Reads and writes a file, but not what a link leads to.
+fn no_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    options.read(true).write(true).custom_flags(flags);
+    options
+}
+
+/// Opens a file that is there, for reading and writing.
+pub fn open(path: &Path) -> io::Result<File> {
+    no_link().open(path)
+}
+
+/// Makes an empty file, for reading and writing. The old one goes rather than being emptied: a link in its place would lead
+/// what is written elsewhere.
+pub fn create(path: &Path) -> io::Result<File> {
+    let create = || no_link().create_new(true).mode(OWNER_ONLY).open(path);
+    match create() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            create()
+        }
+        created => created,
+    }
+}
+
+/// Takes away what earlier versions allowed the group. Fails for a file of another owner.
+pub fn keep_others_out(file: &File) -> io::Result<()> {
+    match file.metadata()?.mode() & OTHERS {
+        0 => Ok(()),
+        _ => file.set_permissions(Permissions::from_mode(OWNER_ONLY)),
+    }
+}
