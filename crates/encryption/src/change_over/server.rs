@@ -75,17 +75,13 @@ impl Server {
 fn read(sample: &Sample) -> Result<State, String> {
     let status = |name: &str| sample.status(name);
     let variable = |name: &str| sample.variable(name);
-    let options = options::split(variable("wsrep_provider_options"));
-    let options = options.map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    let pairs = options::split(variable("wsrep_provider_options"));
+    let pairs = pairs.map_err(|error| format!("wsrep_provider_options: {error}"))?;
     let option = |name: &str| {
-        let found = options.iter().find(|(key, _)| key == name);
+        let found = pairs.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value.as_str())
     };
-    let yes = |name: &str| {
-        let value = option(name);
-        let words = ["yes", "on", "true", "1"];
-        words.iter().any(|word| word.eq_ignore_ascii_case(value))
-    };
+    let yes = |name: &str| options::parse_bool(option(name)) == Some(true);
     let number = |name: &str| status(name).parse().unwrap_or(0);
     Ok(State {
         name: variable("wsrep_node_name").to_owned(),
