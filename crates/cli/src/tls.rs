@@ -72,9 +72,6 @@ pub struct InitArgs {
     /// What else wsrep_provider_options is to hold, such as "gcache.size=1G".
     #[arg(long, value_name = "STR", default_value = "")]
     options: String,
-    /// How long a new authority is valid.
-    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
-    authority_days: u32,
     /// Nodes and arbitrators: NAME, or NAME=ADDRESS,... for a certificate that is also for addresses.
     #[arg(value_name = "NODE", required = true)]
     nodes: Vec<NodeName>,
@@ -91,9 +88,6 @@ pub struct RenewArgs {
     /// End a change of authority: nodes are to trust the new one only.
     #[arg(long, conflicts_with = "nodes")]
     drop_old_authority: bool,
-    /// How long a new authority is valid.
-    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
-    authority_days: u32,
     /// Nodes, perhaps with other addresses than before [default: all].
     #[arg(value_name = "NODE")]
     nodes: Vec<NodeName>,
@@ -108,6 +102,18 @@ struct StoreArgs {
     /// How long certificates of nodes are valid.
     #[arg(long, value_name = "DAYS", default_value_t = 1095, value_parser = clap::value_parser!(u32).range(1..=36500))]
     days: u32,
+    /// How long a new authority is valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
+    authority_days: u32,
+}
+
+impl StoreArgs {
+    fn days(&self) -> Days {
+        Days {
+            authority: self.authority_days,
+            node: self.days,
+        }
+    }
 }
 
 /// Arguments of `tls check`.
@@ -259,12 +265,8 @@ pub fn run_secret(command: SecretCommand) -> Result<(), TlsCommandError> {
 }
 
 fn init(args: &InitArgs) -> Result<(), TlsCommandError> {
-    let days = Days {
-        authority: args.authority_days,
-        node: args.store.days,
-    };
     let snippet = Snippet::new(&args.node_dir, &args.options)?;
-    let store = Store::open_or_found(&args.store.dir, days)?;
+    let store = Store::open_or_found(&args.store.dir, args.store.days())?;
     for node in &args.nodes {
         let dir = store.add(node, &snippet)?;
         println!(
@@ -283,11 +285,7 @@ fn init(args: &InitArgs) -> Result<(), TlsCommandError> {
 }
 
 fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
-    let days = Days {
-        authority: args.authority_days,
-        node: args.store.days,
-    };
-    let mut store = Store::open(&args.store.dir, days)?;
+    let mut store = Store::open(&args.store.dir, args.store.days())?;
     let nodes_dir = args.store.dir.join("nodes");
     let reload = "then on each: SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'";
     if args.new_authority {
