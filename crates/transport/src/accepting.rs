@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, State};
 use crate::handshaker::{Place, Rank, displaced};
 use crate::mesh::Mesh;
 use crate::poller::Accepted;
@@ -37,9 +37,13 @@ impl Mesh {
     /// call again.
     pub(crate) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
         let newcomer = self.rank(connection.remote.ip().to_canonical());
-        let (tokens, ranks): (Vec<usize>, Vec<Rank>) = self
-            .callers()
-            .map(|(token, ip)| (token, self.rank(ip)))
+        // In the order of their age: tokens grow.
+        let callers = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
+        let (tokens, ranks): (Vec<usize>, Vec<Rank>) = callers
+            .map(|(token, c)| (*token, self.rank(c.remote.ip().to_canonical())))
             .unzip();
         match displaced(&ranks, MAX_CALLERS, newcomer) {
             _ if planted(Mutant::SilentCallersKept) => {}

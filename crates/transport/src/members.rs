@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::connection::State;
 use crate::mesh::Mesh;
 use crate::{DownReason, PeerInfo, Refusal, RefusalCode};
 
@@ -89,14 +88,5 @@ impl Mesh {
                 ),
             }),
         }
-    }
-
-    /// Callers that have not finished the handshake, in the order of their age.
-    pub(crate) fn callers(&self) -> impl Iterator<Item = (usize, IpAddr)> {
-        let callers = self
-            .connections
-            .iter()
-            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
-        callers.map(|(token, c)| (*token, c.remote.ip().to_canonical()))
     }
 }
