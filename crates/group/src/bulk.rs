@@ -152,6 +152,9 @@ impl Group {
 
     /// Says what may be submitted, and offers the next.
     pub(crate) fn pursue_spreading(&mut self) {
+        if !self.spreading.is_waiting() {
+            return;
+        }
         let leader = match self.role.is_leader() {
             true => Some(self.me()),
             false => self.sequencer_in_office(),
@@ -253,7 +256,7 @@ impl Group {
             incoming: self.matching.incoming(),
             hole_since: self.matching.hole_since(),
             submissions: &self.submissions,
-            leader: self.sequencer_in_office(),
+            promised: self.vote.promised(),
         };
         let outputs = self.fetching.fetch_logged(known!(self), wanted);
         self.carry_out_bulk(outputs);

@@ -243,9 +243,7 @@ impl Group {
 
     /// The sequencer, if it has said that it holds the office of the promised ballot.
     pub(crate) fn sequencer_in_office(&self) -> Option<Incarnation> {
-        let sequencer = self.sequencer()?;
-        let status = self.peers.status_of(sequencer)?;
-        (status.sequencer && status.ballot == self.vote.promised()).then_some(sequencer)
+        self.known().leader_of(self.vote.promised())
     }
 
     /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log

@@ -3,7 +3,7 @@
 
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
-use crate::ids::{Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs, Uuid};
 use crate::log::Log;
 use crate::message::Status;
 use crate::peer::Peer;
@@ -65,6 +65,13 @@ impl<'a> Known<'a> {
     /// The connected process that speaks for the replica.
     pub(crate) fn voice(self, replica: ReplicaId) -> Option<Incarnation> {
         self.speaker(replica).map(|(incarnation, _)| incarnation)
+    }
+
+    /// The connected process that leads in this ballot, if it has said so.
+    pub(crate) fn leader_of(self, ballot: Ballot) -> Option<Incarnation> {
+        let leader = self.voice(ballot.replica)?;
+        let status = self.peers.status_of(leader)?;
+        (status.sequencer && status.ballot == ballot).then_some(leader)
     }
 
     /// True if members that weigh a majority were heard within this time, oneself included.

@@ -53,6 +53,11 @@ impl Spreading {
         self.last_number > 0
     }
 
+    /// True if one is not known yet to be held by enough.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.queue.iter().any(|spread| !spread.told)
+    }
+
     /// A payload is handed in; not primary, it may be submitted at once, which fails.
     pub(crate) fn spread(
         &mut self,

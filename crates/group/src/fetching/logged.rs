@@ -8,7 +8,7 @@ use crate::bulk::BulkOutput;
 use crate::fetch::{Fetch, PATIENCE_MS};
 use crate::fetching::Fetching;
 use crate::group::Group;
-use crate::ids::{Incarnation, ParcelId, Position, SubmissionId, TimeMs};
+use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::incoming::Incoming;
 use crate::known::Known;
 use crate::matching::HOLE_PATIENCE_MS;
@@ -33,8 +33,8 @@ pub(crate) struct Wanted<'a> {
     /// Since when the first of them misses its payload.
     pub hole_since: Option<TimeMs>,
     pub submissions: &'a Submissions,
-    /// Where it is fetched from.
-    pub leader: Option<Incarnation>,
+    /// From the log of its leader it is fetched.
+    pub promised: Ballot,
 }
 
 impl Group {
@@ -88,7 +88,7 @@ impl Fetching {
         if !awaits_large(known, wanted.incoming) {
             return out;
         }
-        let Some(leader) = wanted.leader else {
+        let Some(leader) = known.leader_of(wanted.promised) else {
             return out;
         };
         let mut bytes = 0;
