@@ -271,36 +271,12 @@ impl Fetching {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::configuration::{Configuration, Member};
-    use crate::context::Context;
-    use crate::ids::{ReplicaId, Uuid};
-    use crate::log::Log;
-    use crate::peers::Peers;
-
-    fn member(n: u8) -> Member {
-        Member {
-            replica: ReplicaId(Uuid([n; 16])),
-            incarnation: Incarnation(Uuid([n; 16])),
-            weight: 1,
-            ..Member::default()
-        }
-    }
+    use crate::fixture::{Fixture, member};
 
     #[test]
     fn a_parcel_that_is_complete_and_submitted_is_a_payload() {
-        let mut log = Log::default();
-        let configuration = Configuration {
-            members: vec![member(1), member(2)],
-            ..Configuration::default()
-        };
-        log.found(Uuid([9; 16]), Vec::new(), configuration);
-        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        let fixture = Fixture::of(2);
+        let known = fixture.known();
         let origin = member(2).incarnation;
         let parcel = Parcel {
             number: 1,
@@ -344,13 +320,8 @@ mod tests {
 
     #[test]
     fn what_is_in_the_log_is_not_fetched_any_more() {
-        let (mut fetching, log) = (Fetching::default(), Log::default());
-        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        let (mut fetching, fixture) = (Fetching::default(), Fixture::of(2));
+        let known = fixture.known();
         let id = SubmissionId {
             incarnation: member(2).incarnation,
             number: 7,

@@ -40,6 +40,8 @@ mod event;
 mod evidence;
 mod fetch;
 mod fetching;
+#[cfg(test)]
+mod fixture;
 mod follower;
 mod forced_views;
 mod forcing;

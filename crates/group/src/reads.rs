@@ -185,65 +185,40 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::context::Context;
     use crate::entry::{Body, Entry};
-    use crate::ids::{Ballot, Uuid};
-    use crate::log::Log;
-    use crate::peers::Peers;
-
-    fn member(n: u8) -> Member {
-        Member {
-            replica: ReplicaId(Uuid([n; 16])),
-            incarnation: Incarnation(Uuid([n; 16])),
-            weight: 1,
-            ..Member::default()
-        }
-    }
+    use crate::fixture::{Fixture, member};
+    use crate::ids::Ballot;
 
     /// A member of three, with one entry in its log, and the others connected.
-    fn of_three() -> (Context, Log, Peers) {
-        let mut log = Log::default();
-        let configuration = Configuration {
-            members: (1..=3).map(member).collect(),
-            ..Configuration::default()
-        };
-        log.found(Uuid([9; 16]), Vec::new(), configuration);
+    fn of_three() -> Fixture {
+        let mut fixture = Fixture::of(3);
         let entry = Entry {
             position: 1,
             ballot: Ballot::default(),
             body: Body::BallotStart,
         };
-        log.append(entry, true);
-        let mut peers = Peers::default();
+        fixture.log.append(entry, true);
         for n in [2, 3] {
+            let peers = &mut fixture.peers;
             peers.connect(member(n).replica, member(n).incarnation, 0);
         }
-        (Context::new(Config::new(member(1)), 0), log, peers)
+        fixture
     }
 
     #[test]
     fn a_reader_is_told_the_greatest_end_of_a_majority_once_it_is_committed() {
-        let (context, mut log, peers) = of_three();
+        let mut fixture = of_three();
         let mut reads = Reads::default();
         reads.ask(7);
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        let known = fixture.known();
         let asked = reads.pursue(known, true, Some(1));
         let of = vec![member(2).incarnation, member(3).incarnation];
         assert_eq!(asked, [ReadOutput::Ask { round: 1, of }]);
         let from = (member(2).replica, 1);
         assert_eq!(reads.end_told(known, from, 0, Some(1)), [], "another round");
         assert_eq!(reads.end_told(known, from, 1, Some(1)), [], "not committed");
-        log.commit_next();
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        fixture.log.commit_next();
+        let known = fixture.known();
         let (token, position) = (7, 1);
         let point = ReadOutput::Point { token, position };
         assert_eq!(reads.pursue(known, true, Some(1)), [point]);
@@ -251,12 +226,8 @@ mod tests {
 
     #[test]
     fn without_a_majority_nobody_waits() {
-        let (context, log, peers) = of_three();
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        let fixture = of_three();
+        let known = fixture.known();
         let mut reads = Reads::default();
         reads.ask(7);
         let failed = ReadOutput::Failed { token: 7 };

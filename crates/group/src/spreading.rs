@@ -261,35 +261,12 @@ fn with_head(payload: Bytes, head: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::context::Context;
-    use crate::ids::{ReplicaId, Uuid};
-    use crate::log::Log;
-    use crate::peers::Peers;
-
-    fn member(n: u8) -> Member {
-        Member {
-            replica: ReplicaId(Uuid([n; 16])),
-            incarnation: Incarnation(Uuid([n; 16])),
-            weight: 1,
-            ..Member::default()
-        }
-    }
+    use crate::fixture::{Fixture, member};
 
     #[test]
     fn it_may_be_submitted_when_a_majority_and_the_leader_hold_it() {
-        let mut log = Log::default();
-        let configuration = Configuration {
-            members: (1..=3).map(member).collect(),
-            ..Configuration::default()
-        };
-        log.found(Uuid([9; 16]), Vec::new(), configuration);
-        let (context, peers) = (Context::new(Config::new(member(1)), 0), Peers::default());
-        let known = Known {
-            context: &context,
-            log: &log,
-            peers: &peers,
-        };
+        let fixture = Fixture::of(3);
+        let known = fixture.known();
         let [second, third] = [2, 3].map(|n| member(n).incarnation);
         let mut spreading = Spreading::default();
         let parcel = Parcel {
