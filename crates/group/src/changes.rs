@@ -121,35 +121,39 @@ impl Changes {
     }
 
     /// One configuration with all that is wished for and due, if none is under way. `since`: silence before that says nothing.
-    /// `me`: this member, a voter if it has forgotten nothing.
+    /// `is_intact`: this member has forgotten nothing.
     pub(crate) fn propose(
         &mut self,
         branches: Branches,
         since: TimeMs,
-        me: Member,
+        is_intact: bool,
     ) -> Option<Proposal> {
         let (known, log) = (branches.known(), branches.log);
         if log.uncommitted().next().is_some() && !planted(Mutant::TwoPendingViews) {
             return None;
         }
         let current = match planted(Mutant::TwoPendingViews) {
-            true => log.latest().clone(),
-            false => log.committed().configuration.clone(),
+            true => log.latest(),
+            false => &log.committed().configuration,
         };
         let mut wishes = std::mem::take(self);
         // Who had no history when it asked may have joined another cluster since.
         wishes.admit.retain(|joiner, _| !known.is_foreign(*joiner));
         let mut changes = wishes.clone();
-        if current.member(me.incarnation).is_none() && current.replica(me.replica).is_some() {
+        if current.member(known.me()).is_none() && current.replica(known.my_replica()).is_some() {
             // Elected for its log before its restarted process was admitted.
+            let me = Member {
+                voter: is_intact,
+                ..known.context.config().me.clone()
+            };
             changes.admit.insert(me.incarnation, me);
         }
-        let mut next = changes.applied(&current, branches, since);
+        let mut next = changes.applied(current, branches, since);
         next.ensure_vote(known.my_replica());
         if next.total_weight() == 0 {
             return Some(Proposal::NoVoteLeft);
         }
-        if next == current || next.members.iter().all(|m| m.incarnation != known.me()) {
+        if next == *current || next.members.iter().all(|m| m.incarnation != known.me()) {
             return None;
         }
         let timeout_ms = known.context.config().suspect_timeout_ms;
@@ -288,7 +292,7 @@ mod tests {
             component: &component,
             forced_views: &ForcedViews::default(),
         };
-        match changes.propose(branches, 0, member(1))? {
+        match changes.propose(branches, 0, true)? {
             Proposal::View(next) => Some(next),
             Proposal::NoVoteLeft => panic!("member 1 has a vote"),
         }

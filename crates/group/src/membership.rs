@@ -58,10 +58,7 @@ impl Group {
     /// Proposes one configuration with all that is wished for and due, if none is under way.
     pub(crate) fn propose_changes(&mut self) {
         let is_back = self.is_majority_back();
-        let me = Member {
-            voter: !self.vote.is_amnesiac(),
-            ..self.context.config().me.clone()
-        };
+        let is_intact = !self.vote.is_amnesiac();
         let Some(leader) = self.role.leader_mut() else {
             return;
         };
@@ -72,7 +69,7 @@ impl Group {
             true => self.context.now(),
             false => leader.since(),
         };
-        match leader.changes.propose(branches!(self), since, me) {
+        match leader.changes.propose(branches!(self), since, is_intact) {
             Some(Proposal::View(next)) => self.put_configuration(next),
             Some(Proposal::NoVoteLeft) => {
                 let text =
