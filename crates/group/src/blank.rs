@@ -51,7 +51,7 @@ impl Group {
                 let text = format!(
                     "founding a cluster with the support of all {nodes} nodes that pc.bootstrap_expect names"
                 );
-                self.out.push(Action::Note { text });
+                self.out.note(text);
                 self.context.config_mut().expect = 0;
                 self.out.push(Action::Found);
             }
@@ -63,8 +63,9 @@ impl Group {
     pub(crate) fn tell_what_founding_waits_for(&mut self) {
         if self.is_blank() {
             let support = self.support();
-            let text = self.founding.remind(known!(self), support);
-            self.out.extend(text.map(|text| Action::Note { text }));
+            if let Some(text) = self.founding.remind(known!(self), support) {
+                self.out.note(text);
+            }
         }
     }
 

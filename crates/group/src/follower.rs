@@ -161,7 +161,7 @@ impl Group {
              two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node \
              and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
         );
-        self.out.push(Action::Note { text });
+        self.out.note(text);
     }
 
     /// Puts an order record in its place; what conflicts with it is dropped. False: there is no room for it.

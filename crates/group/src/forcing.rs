@@ -98,7 +98,7 @@ impl Group {
                  did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
                  is dropped"
             );
-            self.out.push(Action::Note { text });
+            self.out.note(text);
         }
         self.forced_views.give_way();
         self.role.follow();

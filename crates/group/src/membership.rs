@@ -5,7 +5,6 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::{OVERRIDES_MAX, branches};
 use crate::changes::Proposal;
 use crate::configuration::{Configuration, Member};
-use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::known::known;
@@ -74,7 +73,7 @@ impl Group {
             Some(Proposal::NoVoteLeft) => {
                 let text =
                     "a change of membership or weights that leaves no vote at all is not made";
-                self.out.push(Action::Note { text: text.into() });
+                self.out.note(text);
             }
             None => {}
         }

@@ -4,7 +4,6 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, SubmissionId};
 use crate::leader_state::LeaderState;
@@ -185,9 +184,9 @@ impl Group {
         let number = self.vote.promised().number + 1;
         let member = self.log.latest().member(successor);
         let name = member.map_or("", |member| member.name.as_str());
-        self.out.push(Action::Note {
-            text: format!("handing the sequencer's office over to {successor} ({name}): {why}"),
-        });
+        self.out.note(format!(
+            "handing the sequencer's office over to {successor} ({name}): {why}"
+        ));
         self.send(
             successor,
             Message::TakeOffice {

@@ -21,10 +21,6 @@ impl Outbox {
         self.actions.push(action);
     }
 
-    pub(crate) fn extend(&mut self, actions: impl IntoIterator<Item = Action>) {
-        self.actions.extend(actions);
-    }
-
     /// Something an operator may want to know.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         let text = text.into();

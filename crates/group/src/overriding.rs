@@ -2,7 +2,6 @@
 //! (`pc.ignore_sb`, `pc.ignore_quorum`).
 
 use crate::configuration::{Configuration, Member};
-use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Position, Uuid};
 use crate::promises::Promises;
@@ -19,7 +18,7 @@ impl Group {
         if self.branches().own_seat().is_none() {
             let text =
                 "not made primary: the last view known is without this node, which joins by itself";
-            self.out.push(Action::Note { text: text.into() });
+            self.out.note(text);
             return;
         }
         if !self.has_room_for_override() {
@@ -81,18 +80,16 @@ impl Group {
         if next.total_weight() == 0 {
             // A candidate that leaves the office to the best log can leave it to one whose newest view is without its owner.
             let text = "not made primary: nobody of the last view who has a vote has answered";
-            self.out.push(Action::Note { text: text.into() });
+            self.out.note(text);
             return;
         }
         next.number += 1;
         next.override_id = Some(override_id);
         next.fork_after = fork_after;
-        self.out.push(Action::Note {
-            text: format!(
-                "made {} members primary without a majority (override {override_id})",
-                next.members.len()
-            ),
-        });
+        self.out.note(format!(
+            "made {} members primary without a majority (override {override_id})",
+            next.members.len()
+        ));
         self.put_configuration(next);
     }
 }

@@ -178,7 +178,7 @@ impl Group {
         if let Some(missing) = self.missing() {
             self.majority.remind_later(now);
             let text = missing.text;
-            self.out.push(Action::Note { text });
+            self.out.note(text);
         }
     }
 

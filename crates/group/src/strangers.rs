@@ -3,7 +3,6 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::event::Action;
 use crate::group::Group;
 use crate::ids::Incarnation;
 use crate::message::{Message, Status};
@@ -40,7 +39,7 @@ impl Group {
              has no vote; remove its trireme state files and grastate.dat",
             self.my_replica().0
         );
-        self.out.push(Action::Note { text });
+        self.out.note(text);
     }
 
     // ---- another cluster ----
@@ -60,7 +59,7 @@ impl Group {
                         "ignoring {from}, which is in the cluster {theirs} while this node is in {own}: give the two \
                          clusters different wsrep_cluster_name and addresses"
                     );
-                    self.out.push(Action::Note { text });
+                    self.out.note(text);
                 }
             }
         }
