@@ -125,14 +125,15 @@ fn main() -> ExitCode {
             keep_going,
             jobs,
             digest,
-        } => Sweep {
-            seeds,
-            profile,
-            keep_going,
-            jobs,
-            digest,
-        }
-        .run(),
+        } => compared(digest, |digests| {
+            let sweep = Sweep {
+                seeds,
+                profile,
+                keep_going,
+                jobs,
+            };
+            sweep.run(digests)
+        }),
         Command::Replay { edit, all } => {
             replay::replay(&edit, all).map(|outcome| outcome.violation.is_none())
         }

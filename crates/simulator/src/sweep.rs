@@ -1,7 +1,6 @@
 //! Many schedules, one after the other.
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,8 +23,6 @@ pub struct Sweep {
     pub keep_going: bool,
     /// On so many threads.
     pub jobs: usize,
-    /// Digests are compared with those in this file, or written there.
-    pub digest: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -38,23 +35,21 @@ struct Sums {
 }
 
 impl Sweep {
-    /// Runs all of them; true if nothing was violated. Err: no such profile.
-    pub fn run(&self) -> Result<bool, String> {
+    /// Runs all of them; true if nothing was violated. Their digests go to `digests`. Err: no such profile.
+    pub fn run(&self, digests: Option<&Digests>) -> Result<bool, String> {
         Edit::whole(0, self.profile.clone()).plan()?;
         let next = AtomicU64::new(self.seeds.start);
         let sums = Mutex::new(Sums::default());
-        let digests = self.digest.as_deref().map(Digests::new);
         let begun = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| self.work(&next, &sums, digests.as_ref(), begun));
+                scope.spawn(|| self.work(&next, &sums, digests, begun));
             }
         });
         let mut sums = sums.into_inner().unwrap_or_else(|e| e.into_inner());
         println!("{}", sums.coverage);
         println!("{}", sums.line(begun));
-        let equal = digests.map_or(Ok(true), Digests::end)?;
-        Ok(sums.violations == 0 && equal)
+        Ok(sums.violations == 0)
     }
 
     fn work(

@@ -63,9 +63,8 @@ impl Watch {
         }
         let sight = Sight { at_us, node, what };
         if let Some(fingerprint) = &mut self.fingerprint {
-            for byte in format!("{sight:?}").bytes() {
-                *fingerprint = (*fingerprint ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-            }
+            let text = format!("{sight:?}");
+            *fingerprint = Sketch::of(*fingerprint).and(&text).number();
         }
         if let Some(trace) = &mut self.trace {
             trace.sight(&sight);
