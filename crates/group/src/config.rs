@@ -82,4 +82,9 @@ impl Config {
             thresholds: Thresholds::default(),
         }
     }
+
+    /// A payload of so many bytes is fetched, not fed.
+    pub(crate) fn is_large(&self, bytes: usize) -> bool {
+        bytes > self.large_bytes
+    }
 }

@@ -326,16 +326,17 @@ impl Leading<'_> {
         log: &dyn LogReader,
     ) -> Result<(Vec<WireEntry>, usize), NotNow> {
         let tail = self.known.log.tail();
-        let thresholds = &self.known.context.config().thresholds;
+        let config = self.known.context.config();
+        let thresholds = &config.thresholds;
         let most = next + thresholds.append_entries.max(1) - 1;
         if next < tail.first() {
             let last = most.min(tail.first() - 1);
             if log
                 .len_bytes(next)
-                .is_some_and(|bytes| self.is_large(bytes))
+                .is_some_and(|bytes| config.is_large(bytes))
             {
                 let head = log.head(next)?;
-                if let Some(large) = head.filter(|head| self.is_large(head.len as usize)) {
+                if let Some(large) = head.filter(|head| config.is_large(head.len as usize)) {
                     let wire = WireEntry::by_reference(&large.entry, large.len, large.digest);
                     return Ok((vec![wire], WIRE_OVERHEAD_BYTES));
                 }
@@ -361,9 +362,10 @@ impl Leading<'_> {
 
     /// An entry as it is sent, and its size: by reference if its origin disseminates it right now, or it is large.
     fn wire(&self, entry: &Entry, fresh: bool) -> (WireEntry, usize) {
+        let config = self.known.context.config();
         match &entry.body {
             Body::Submission { id, payload }
-                if fresh && id.incarnation != self.known.me() || self.is_large(payload.len()) =>
+                if fresh && id.incarnation != self.known.me() || config.is_large(payload.len()) =>
             {
                 let digest = self.submissions.digest(*id, payload);
                 let wire = WireEntry::by_reference(entry, payload.len() as u32, digest);
@@ -374,10 +376,6 @@ impl Leading<'_> {
                 entry.size_bytes() + WIRE_OVERHEAD_BYTES,
             ),
         }
-    }
-
-    fn is_large(&self, bytes: usize) -> bool {
-        bytes > self.known.context.config().large_bytes
     }
 }
 

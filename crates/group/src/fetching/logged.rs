@@ -51,9 +51,9 @@ fn awaits_large(known: Known, incoming: &Incoming) -> bool {
 
 /// The submission that an order record refers to, if it is a large one, and its payload.
 fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
-    let is_large = |len| len as usize > known.context.config().large_bytes;
+    let config = known.context.config();
     match entry.body {
-        WireBody::Reference { id, len, digest } if is_large(len) => {
+        WireBody::Reference { id, len, digest } if config.is_large(len as usize) => {
             let parcel = Parcel {
                 len,
                 digest,
