@@ -132,8 +132,9 @@ impl Node {
         look(&[core.commit_clock.timer(), &stages])
     }
 
-    /// A write-set was ordered; certify() took so long.
-    pub fn note_commit_time(&self, took: Duration) {
+    /// A write-set was ordered; certify() began then.
+    pub fn note_commit_time(&self, began_ns: u64) {
+        let took = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
         let mut commit_time = (self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner);
         commit_time.add(took.as_secs_f64());
     }

@@ -70,7 +70,7 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
             left_s: progress.left_s(),
         }),
         leader: link.and_then(|link| leader(core, link)),
-        members: members.iter().map(|member| line(core, member)).collect(),
+        members: lines(core, members),
         log: link.map(|link| log_sizes(link, &status)),
         flow_control: FlowControl {
             stopped: status.flow_control_active,
@@ -157,9 +157,15 @@ fn leader(core: &Core, link: &Link) -> Option<Leader> {
     })
 }
 
-fn line(core: &Core, member: &Member) -> MemberLine {
-    let mut peers = core.line.iter().flat_map(|line| line.mesh.peers());
+fn lines(core: &Core, members: &[Member]) -> Vec<MemberLine> {
     let left_out = core.engine.replicator.left_out_members();
+    (members.iter())
+        .map(|member| line(core, member, left_out.contains(&member.incarnation)))
+        .collect()
+}
+
+fn line(core: &Core, member: &Member, left_out: bool) -> MemberLine {
+    let mut peers = core.line.iter().flat_map(|line| line.mesh.peers());
     let is_me = member.incarnation.0 == core.incarnation;
     MemberLine {
         name: member.name.clone(),
@@ -172,7 +178,7 @@ fn line(core: &Core, member: &Member) -> MemberLine {
         arbitrator: member.arbitrator,
         is_me,
         here: is_me || peers.any(|peer| peer.replica == member.replica.0.0),
-        left_out: left_out.contains(&member.incarnation),
+        left_out,
     }
 }
 

@@ -79,7 +79,7 @@ stats! {
         local_recv_queue_avg: f64 = c"local_recv_queue_avg",
         /// Lowest seqno in the log, -1 if none.
         local_cached_downto: i64 = c"local_cached_downto",
-        /// Time that flow control stopped this node, in nanoseconds.
+        /// Time that flow control stopped this node, or set its writers a pace, in nanoseconds.
         flow_control_paused_ns: u64 = c"flow_control_paused_ns",
         /// The same as a fraction of all time.
         flow_control_paused: f64 = c"flow_control_paused",
