@@ -342,7 +342,10 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
                 group.config_mut().wish = office_wish(&options);
             }
         }),
-        "gcs.fc_limit" | "gcs.fc_factor" | "repl.fc_desync_after_ms" => node.with(|core| {
+        "gcs.fc_limit"
+        | "gcs.fc_factor"
+        | "gcs.fc_master_slave"
+        | "repl.fc_desync_after_ms" => node.with(|core| {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));
         }),

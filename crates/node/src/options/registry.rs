@@ -193,7 +193,8 @@ pub const SPECS: &[Spec] = &[
     dynamic("gcs.fc_debug", COUNT, Shown("0")).without_effect(),
     dynamic("gcs.fc_factor", FRACTION, Shown("1.0")),
     dynamic("gcs.fc_limit", COUNT, Shown("16")),
-    start("gcs.fc_master_slave", Bool, Shown("no")).deprecated(),
+    // As in Galera, the old name changes at run time, the new one does not.
+    dynamic("gcs.fc_master_slave", Bool, Shown("no")).deprecated(),
     start("gcs.fc_single_primary", Bool, Shown("no")),
     connect("gcs.max_packet_size", POSITIVE, Shown("64500")).without_effect(),
     dynamic("gcs.max_throttle", FRACTION, Shown("0.25")).without_effect(),
