@@ -64,8 +64,8 @@ pub enum OptionError {
         /// The key.
         key: String,
     },
-    /// The value is not one of the option's type.
-    #[error("Bad value '{value}' for parameter '{key}': expected {expected}")]
+    /// The value is not one of the option's type. MariaDB's suites know the first two words.
+    #[error("Setting parameter '{key}' to '{value}' failed: expected {expected}")]
     BadValue {
         /// The option.
         key: &'static str,
@@ -204,7 +204,12 @@ impl Options {
                 });
             }
             if !is_command {
-                next.values.insert(spec.name, value.to_string());
+                // MariaDB 11.8 passes six digits; a decimal is shown as short as it can be, 0.25 and 1.0.
+                let shown = match typed {
+                    Typed::Double(number) => format!("{number:?}"),
+                    _ => value.to_string(),
+                };
+                next.values.insert(spec.name, shown);
             }
             changes.push(Change {
                 key: spec.name,

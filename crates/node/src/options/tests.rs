@@ -101,6 +101,16 @@ fn what_the_suites_configure_is_understood() {
 }
 
 #[test]
+fn a_decimal_that_was_set_back_is_shown_as_before() {
+    let before = options("").to_string();
+    let mut options = options("");
+    for text in ["gcs.max_throttle=0.500000", "gcs.max_throttle=0.250000"] {
+        options.apply_string(text, Phase::Runtime).unwrap();
+    }
+    assert_eq!(options.to_string(), before);
+}
+
+#[test]
 fn run_time_changes_follow_the_rules() {
     let mut options = options("");
     let before = options.clone();
@@ -281,7 +291,7 @@ fn malformed_start_options_are_refused() {
     );
     assert_eq!(
         refused("evs.suspect_timeout=zz").to_string(),
-        "Bad value 'zz' for parameter 'evs.suspect_timeout': expected a period such as PT1M30S, or seconds"
+        "Setting parameter 'evs.suspect_timeout' to 'zz' failed: expected a period such as PT1M30S, or seconds"
     );
 }
 
