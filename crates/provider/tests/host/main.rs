@@ -7,6 +7,7 @@ mod arbitrator;
 mod callbacks;
 mod cluster;
 mod errors;
+mod flood;
 mod secret;
 mod server;
 mod single;

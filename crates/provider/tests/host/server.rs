@@ -23,8 +23,28 @@ unsafe extern "C" {
 pub struct Server {
     app: Arc<App>,
     _data_dir: tempfile::TempDir,
+    ip: &'static str,
     pub port: u16,
     appliers: Mutex<Vec<JoinHandle<WsrepStatus>>>,
+}
+
+/// Where a server listens.
+pub struct Place {
+    /// An address of this machine.
+    pub ip: &'static str,
+    pub port: u16,
+    /// What it tells the others if `ip` is 0.0.0.0.
+    pub advertised_ip: &'static str,
+}
+
+impl Place {
+    pub fn at(ip: &'static str, port: u16) -> Place {
+        Place {
+            ip,
+            port,
+            advertised_ip: ip,
+        }
+    }
 }
 
 /// A port that nobody listens on.
@@ -49,6 +69,16 @@ impl Server {
     }
 
     pub fn start_on(name: &str, port: u16, options: &str) -> Result<Server, WsrepStatus> {
+        Server::start_at(name, Place::at("127.0.0.1", port), options)
+    }
+
+    /// The same at another address of this machine's, or one that tells the others a wrong one.
+    pub fn start_at(name: &str, place: Place, options: &str) -> Result<Server, WsrepStatus> {
+        let Place {
+            ip,
+            port,
+            advertised_ip,
+        } = place;
         // SAFETY: all-zero is a valid table, and a valid `InitArgs`: NULL pointers and `None`.
         let (mut table, mut args): (Box<Wsrep>, InitArgs) =
             unsafe { (Box::new(std::mem::zeroed()), std::mem::zeroed()) };
@@ -59,17 +89,18 @@ impl Server {
         let server = Server {
             app,
             _data_dir: data_dir,
+            ip,
             port,
             appliers: Mutex::default(),
         };
         let text = |text: &str| CString::new(text).expect("no NUL");
         let dir = text(server._data_dir.path().to_str().expect("UTF-8"));
         let options = text(&format!(
-            "gmcast.listen_addr=tcp://127.0.0.1:{port};gcache.size=16M;{options}"
+            "gmcast.listen_addr=tcp://{ip}:{port};gcache.size=16M;{options}"
         ));
         let (name, address, incoming) = (
             text(name),
-            text(&format!("127.0.0.1:{port}")),
+            text(&format!("{advertised_ip}:{port}")),
             text("127.0.0.1:3306"),
         );
         args.app_ctx = Arc::as_ptr(&server.app).cast_mut().cast();
@@ -128,7 +159,12 @@ impl Server {
 
     /// What others join this one with.
     pub fn url(&self) -> String {
-        format!("gcomm://127.0.0.1:{}", self.port)
+        format!("gcomm://{}", self.address())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.ip, self.port)
     }
 
     fn add_applier(&self) {
