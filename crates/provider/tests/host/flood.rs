@@ -19,6 +19,7 @@ use trireme_tls::{Handshake, Role};
 use trireme_transport::PREAMBLE;
 use trireme_wsrep_abi::WsrepStatus;
 
+use crate::ALONE;
 use crate::server::{Place, Server, free_port, logged};
 use crate::transaction::Transaction;
 
@@ -280,8 +281,6 @@ fn certificates(dir: &Path) -> String {
 }
 
 fn check(options: &str, lasts: Duration, reconnects: usize) -> Vec<Phase> {
-    // Latency is that of the process.
-    static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock();
     let phases = flooded(options, lasts, reconnects);
     for phase in &phases {

@@ -27,3 +27,6 @@ macro_rules! call {
     }};
 }
 pub(crate) use call;
+
+/// For tests that measure the whole process: its memory, descriptors and time are theirs alone.
+pub static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use trireme_tls::{Handshake, Progress, Role, testing};
 use trireme_transport::{Hello, Identity, PREAMBLE};
 
+use crate::ALONE;
 use crate::secret::{OLD, write};
 use crate::server::{Server, logged};
 use crate::transaction::Transaction;
@@ -295,8 +296,6 @@ fn descriptors() -> usize {
 
 /// Lets strangers play with two nodes for so long, while a client writes.
 fn play(options: &str, lasts: Duration) {
-    // Memory and descriptors are those of the process.
-    static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock();
     let [a, b] = ["a", "b"].map(|name| Server::start(name, options).expect("init"));
     a.connect("gcomm://");
