@@ -46,6 +46,16 @@ impl Engine {
         }
     }
 
+    /// grastate.dat says so, too: without the note the node goes on.
+    fn note_diverged(&mut self, diverged: bool) {
+        let log = self.noted_log();
+        if let Some(Err(error)) = log.map(|log| log.note_diverged(diverged)) {
+            self.notes.push(format!(
+                "it cannot be noted beside the write-set log whether the database has diverged, only in grastate.dat: {error}"
+            ));
+        }
+    }
+
     pub(crate) fn group_action(
         &mut self,
         now_ms: u64,
@@ -339,6 +349,10 @@ impl Engine {
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
                 return self.must_note(result, outside);
+            }
+            Action::MarkCorrupt | Action::MarkUncorrupt => {
+                self.note_diverged(action == Action::MarkCorrupt);
+                return outside.act(action);
             }
             other => other,
         };

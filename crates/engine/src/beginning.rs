@@ -32,10 +32,11 @@ impl Beginning {
     /// `bootstrap` names the history or the override that an operator's order makes. If that is an unvouched one, nobody vouches for the
     /// database: others may have other rows under the same seqnos. A node that was alone in its last view has no others: it goes on
     /// with its log and makes no override, however often it is started without grastate.dat. `last_action`: the last total-order
-    /// action that began on the database at `local`.
+    /// action that began on the database at `local`. `diverged`: the database differs from what the log makes of it, and goes on from
+    /// where it stands, if at all.
     pub fn of(
         bootstrap: Option<Uuid>,
-        local: Gtid,
+        (local, diverged): (Gtid, bool),
         last_action: LastAction,
         me: ReplicaId,
         recovery: Option<Box<Recovery>>,
@@ -58,9 +59,10 @@ impl Beginning {
             let is_doubtful = is_behind && last_action.leaves_in_doubt(local);
             let reaches = recovery.reaches(local.seqno) || planted(Mutant::LogOutranksDatabase);
             let has_others = !elects_itself(recovery, me);
-            reaches && !is_doubtful && has_seat && !(unvouched && has_others)
+            let stands_apart = diverged || unvouched && has_others;
+            reaches && !is_doubtful && has_seat && !stands_apart
         };
-        let common = match unvouched {
+        let common = match unvouched || diverged {
             true => local.seqno.min(FIRST_VIEW),
             false => local.seqno,
         };

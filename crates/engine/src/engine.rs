@@ -219,7 +219,8 @@ impl Engine {
             || recovery.is_some()
             || storage.has_past(local)?;
         let expect = start.expect.filter(|_| !has_past);
-        let beginning = Beginning::of(start.bootstrap, local, last_action, replica, recovery);
+        let database = (local, storage.has_diverged());
+        let beginning = Beginning::of(start.bootstrap, database, last_action, replica, recovery);
         if beginning.overrides_before(&connect.overrides) >= OVERRIDES_MAX {
             return Err(StartError::NoMoreOverrides);
         }
@@ -241,6 +242,8 @@ impl Engine {
                     ..Checkpoint::default()
                 };
                 storage.begin(&checkpoint, Forgotten::default())?;
+                // By the operator's word these are the cluster's data.
+                storage.note_diverged(false)?;
                 connect.bootstrap = Some(history);
                 // Who goes on with no history has none of its overrides either.
                 let past = connect.overrides.iter().filter(|_| forks.is_some());

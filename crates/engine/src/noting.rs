@@ -31,6 +31,17 @@ impl Storage {
         self.save_session()
     }
 
+    /// Notes, flushed, whether the database differs from what the cluster agreed on. Costs nothing if it is noted already.
+    pub fn note_diverged(&mut self, diverged: bool) -> Result<(), LogError> {
+        self.session.diverged = diverged;
+        self.save_session()
+    }
+
+    /// True if the database differs from what the cluster agreed on ([`Storage::recall`]).
+    pub(crate) fn has_diverged(&self) -> bool {
+        self.session.diverged
+    }
+
     /// What is noted of the database: the last total-order action that began, and the overrides in its past.
     pub(crate) fn noted(&self) -> (LastAction, Vec<(Uuid, Seqno)>) {
         (self.session.action, self.session.overrides.clone())

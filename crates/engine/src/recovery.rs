@@ -177,6 +177,7 @@ impl Storage {
         if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
             self.session.action = session.action_as_of(self.session.boot_id);
             self.session.overrides = session.overrides;
+            self.session.diverged = session.diverged;
             self.noted_in = history;
         }
         Ok((self.session.action, self.session.overrides.clone()))
@@ -366,6 +367,7 @@ impl Storage {
         if let Some(last) = last {
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;
+            self.session.diverged = last.diverged;
         }
         self.log = Some(log);
         if planted(Mutant::MarkBegunFirst) {

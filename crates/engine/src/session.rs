@@ -31,6 +31,9 @@ pub struct Session {
     /// Operator's overrides that the database's history includes, with the last seqno before each
     /// (rule 11).
     pub overrides: Vec<(Uuid, Seqno)>,
+    /// The database differs from what the cluster agreed on, until a snapshot replaces it or an operator bootstraps it.
+    /// grastate.dat says so, too, and may be removed.
+    pub diverged: bool,
     /// Id of the log; nil: it has none, an earlier version began it.
     pub log: Uuid,
     /// How the server fares with what follows the position that it started at; None: it did not start there with this
@@ -97,7 +100,7 @@ const ACTION_ENDED: u8 = 4;
 const ACTION_OF_EARLIER_BOOT: u8 = 8;
 const LOG: u8 = 16;
 const LOST_VIEWS: u8 = 64;
-const FLAGS_MAX: u8 = 127;
+const DIVERGED: u8 = 128;
 const LOG_BYTES: usize = 16;
 const TRIAL: u8 = 32;
 const TRIAL_BYTES: usize = 8 + 1 + 1;
@@ -112,6 +115,7 @@ impl Session {
             boot_id,
             action: LastAction::NONE,
             overrides: Vec::new(),
+            diverged: false,
             log: Uuid::NIL,
             trial: None,
         }
@@ -141,6 +145,7 @@ impl Session {
             (!self.log.is_nil(), LOG),
             (self.trial.is_some(), TRIAL),
             (self.forgotten.views, LOST_VIEWS),
+            (self.diverged, DIVERGED),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
         out.push(set.map(|(_, flag)| flag).sum());
@@ -170,7 +175,7 @@ impl Session {
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, rest) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
-        let [VERSION, flags @ 0..=FLAGS_MAX, durability, boot_id @ ..] = head else {
+        let [VERSION, flags, durability, boot_id @ ..] = head else {
             return None;
         };
         let (log, rest) = match flags & LOG {
@@ -208,6 +213,7 @@ impl Session {
                 same_boot: flags & ACTION_OF_EARLIER_BOOT == 0,
             },
             overrides: (overrides?.iter()).map(|at| (at.uuid, at.seqno)).collect(),
+            diverged: flags & DIVERGED != 0,
             log,
             trial,
         })
@@ -266,6 +272,7 @@ mod tests {
                 same_boot: false,
             },
             overrides: vec![(Uuid([5; 16]), 6), (Uuid([4; 16]), 0x0908)],
+            diverged: false,
             log: Uuid::NIL,
             trial: None,
         }
@@ -349,6 +356,16 @@ mod tests {
     }
 
     #[test]
+    fn that_the_database_has_diverged_is_a_flag() {
+        let diverged = Session {
+            diverged: true,
+            ..sample()
+        };
+        assert_eq!(diverged.encode()[1], sample().encode()[1] + 128);
+        assert_eq!(Session::decode(&diverged.encode()), Some(diverged));
+    }
+
+    #[test]
     fn an_action_is_of_an_earlier_boot_for_ever() {
         let noted = Session {
             action: LastAction {
@@ -379,7 +396,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_note() {
         let golden = sample().encode();
-        for (at, byte) in [(0, 2), (1, 128), (2, 3)] {
+        for (at, byte) in [(0, 2), (2, 3)] {
             let mut bytes = golden.clone();
             bytes[at] = byte;
             assert_eq!(Session::decode(&bytes), None, "byte {at}");

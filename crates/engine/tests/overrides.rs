@@ -170,6 +170,29 @@ fn a_node_without_others_is_bootstrapped_without_grastate_as_often_as_it_likes()
     }
 }
 
+/// Its log makes other rows of it: it goes on from where it stands, and the others take a snapshot of it.
+#[test]
+fn a_diverged_database_that_is_bootstrapped_does_not_go_on_with_its_log() {
+    let disk = noted_as(Durability::Disk, 0);
+    for (start, diverged, forks) in [(1, false, 1), (2, true, 2), (3, false, 2)] {
+        if diverged {
+            let mut noting = common::storage(&disk, common::log_config(Durability::Disk));
+            let resumed = noting.recover(HISTORY, usize::MAX, false).expect("read");
+            assert!(resumed.is_some(), "the log is used but for that");
+            noting.note_diverged(true).expect("it fits");
+        }
+        let bootstrap = unvouched_override(id(usize::from(start)));
+        let engine = begins_as(Durability::Disk, &disk, start, AT, Some(bootstrap));
+        assert_eq!(
+            overrides(&engine.expect("bootstrapped")),
+            forks,
+            "start {start}"
+        );
+        let (_, known) = storage(&disk).recall(HISTORY).expect("read");
+        assert!(known.iter().all(|(_, common)| *common == 1));
+    }
+}
+
 #[test]
 fn without_grastate_a_position_counts_beside_its_own_log_only() {
     let other = Uuid([8; 16]);
