@@ -22,6 +22,19 @@ pub struct Verdict {
     pub evidence: String,
 }
 
+impl Verdict {
+    /// The answer in words.
+    pub fn text(&self) -> String {
+        let word = match self.state {
+            State::Holds => "yes",
+            State::Fails => "no",
+            State::Open => "not settled",
+            State::NotMeasured => "not measured",
+        };
+        format!("{word}: {}", self.evidence)
+    }
+}
+
 /// A claim and what was found here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {

@@ -1,12 +1,11 @@
 //! The report: one HTML file that needs no network.
 
-use std::collections::BTreeSet;
-
-use super::claims::{State, Verdict};
+use super::claims::State;
 use super::experiment::Experiment;
 use super::ground::Ground;
 use super::html::{escape, table};
 use super::notebook::Notebook;
+use super::origin::{provenance, warnings};
 use super::record::Record;
 use super::shares;
 
@@ -20,7 +19,7 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 
 /// Files of raw data beside the report.
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
-                     (both), records.jsonl (in order of time).";
+                     (both), records.jsonl (in order of time), report.md (the tables and verdicts, for documentation).";
 
 /// A system that cannot be set up on this machine as it is.
 pub struct Absent {
@@ -71,7 +70,7 @@ pub fn page<G: Ground>(
         .map(|(name, value)| vec![name.clone(), value.clone()])
         .collect();
     out += &table(&["", ""], &rows, |_, _| "");
-    out += &provenance(records);
+    out += &format!("<p>{}</p>\n", escape(&provenance(records)));
     out += "<h2>Settings</h2>\n<p>The configuration of every node, as its server read it; later lines win.</p>\n";
     for (name, text) in notebook.settings() {
         out += &format!(
@@ -86,35 +85,9 @@ pub fn page<G: Ground>(
 }
 
 fn warning(records: &[Record], planned: usize) -> String {
-    let done: BTreeSet<_> = records
-        .iter()
-        .filter(|r| r.complete)
-        .map(|r| &r.cell)
-        .collect();
-    let partial = records.iter().filter(|r| !r.complete);
-    let mut text = String::new();
-    let builds: BTreeSet<&str> = records.iter().map(|r| r.commit.as_str()).collect();
-    if builds.len() > 1 {
-        text += &format!(
-            "<p class=\"warn\"><b>Of {} builds</b> ({}): compare cells of one build only, results.csv names it.</p>\n",
-            builds.len(),
-            escape(&builds.into_iter().collect::<Vec<_>>().join(", "))
-        );
-    }
-    if done.len() < planned {
-        text += &format!(
-            "<p class=\"warn\"><b>Partial:</b> {} of {planned} measurements are there.</p>\n",
-            done.len()
-        );
-    }
-    for record in partial.filter(|r| !done.contains(&r.cell)) {
-        text += &format!(
-            "<p class=\"warn\">Not counted: {} ({})</p>\n",
-            escape(&record.cell.to_string()),
-            escape(&record.note)
-        );
-    }
-    text
+    let all = warnings(records, planned).into_iter();
+    all.map(|text| format!("<p class=\"warn\">{}</p>\n", escape(&text)))
+        .collect()
 }
 
 /// Each cell's shares of the processors, folded away, if there were any.
@@ -144,33 +117,11 @@ fn not_measured(absent: &[Absent]) -> String {
     "<h3>Systems that are not here</h3>\n".to_string() + &table(&header, &rows, |_, _| "")
 }
 
-/// When, and from which commits, the cells were measured.
-fn provenance(records: &[Record]) -> String {
-    let commits: BTreeSet<&str> = records.iter().map(|r| r.commit.as_str()).collect();
-    let first = records.iter().map(|r| r.date.as_str()).min().unwrap_or("");
-    let last = records.iter().map(|r| r.date.as_str()).max().unwrap_or("");
-    format!(
-        "<p>Measured from {} to {} (UTC), built from {}.</p>\n",
-        escape(first),
-        escape(last),
-        escape(&commits.into_iter().collect::<Vec<_>>().join(", "))
-    )
-}
-
 fn claims<G: Ground>(experiment: &dyn Experiment<G>, records: &[Record]) -> String {
     let all = experiment.claims(records);
-    let text = |verdict: &Verdict| {
-        let word = match verdict.state {
-            State::Holds => "yes",
-            State::Fails => "no",
-            State::Open => "not settled",
-            State::NotMeasured => "not measured",
-        };
-        format!("{word}: {}", verdict.evidence)
-    };
     let rows: Vec<Vec<String>> = all
         .iter()
-        .map(|c| vec![c.text.clone(), text(&c.galera), text(&c.trireme)])
+        .map(|c| vec![c.text.clone(), c.galera.text(), c.trireme.text()])
         .collect();
     let claim = format!("claim of {}", experiment.claimant());
     let header = [claim.as_str(), "on Galera, here?", "on Trireme?"];

@@ -19,6 +19,7 @@ use super::experiment::Experiment;
 use super::facts;
 use super::ground::Ground;
 use super::logs;
+use super::markdown::markdown;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
 use super::page::{Absent, page};
@@ -77,6 +78,8 @@ pub fn run<G: Ground>(
     let planned = known_cells(experiment, &absent, &notebook).len();
     let report = page(experiment, &notebook, &runner.facts, &absent, planned);
     let report = notebook.write("report.html", &report)?;
+    let text = markdown(experiment, &notebook, &runner.facts, &absent, planned);
+    notebook.write("report.md", &text)?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
     match ended {
