@@ -1,12 +1,13 @@
 //! Where an arbitrator keeps its log and its promises.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
+use trireme_log::own_file;
 
 /// Held locked while an arbitrator uses the directory.
 const LOCK_FILE: &str = "trireme-arbitrator.lock";
@@ -78,14 +79,7 @@ impl Directory {
                 return Err(DirectoryError::OfServer { path, file });
             }
         }
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(path.join(LOCK_FILE))
-            .map_err(io(&path))?;
+        let lock = own_file::open_or_make(&path.join(LOCK_FILE)).map_err(io(&path))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::InUse { path }),

@@ -8,7 +8,9 @@ use openssl::stack::Stack;
 use openssl::x509::store::{X509Lookup, X509StoreBuilder};
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509Ref, X509StoreContext};
-use trireme_tls::{Credentials, Files, certificate_fingerprint, days_until};
+use trireme_tls::{
+    Credentials, Files, PRIVATE_REMEDY, certificate_fingerprint, days_until, exposed_mode,
+};
 
 use crate::certificate;
 
@@ -83,19 +85,14 @@ pub fn check_files(files: &Files, expected: &Expectation) -> Report {
     report
 }
 
-/// Nobody but the server's user, or its group, may read a key.
+/// Only those may read a key who have to.
 fn check_mode(report: &mut Report, option: &str, file: &str) {
     let Ok(found) = fs::metadata(file) else {
         return; // told as soon as it is read
     };
-    let mode = found.mode() & 0o777;
-    let is_good = mode & 0o027 == 0;
+    let mode = found.mode() & 0o7777;
     let line = format!("{option}: '{file}' has mode {mode:04o}");
-    report.judge(
-        is_good,
-        line,
-        "let only the server's user read it: chmod 0600",
-    );
+    report.judge(exposed_mode(&found).is_none(), line, PRIVATE_REMEDY);
 }
 
 fn check_certificates(

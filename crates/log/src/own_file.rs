@@ -10,10 +10,10 @@ use rustix::fs::OFlags;
 const OWNER_ONLY: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// Reads and writes a file, but not what a link leads to.
+/// Reads and writes a file, but not what a link leads to. A pipe in its place makes nobody wait.
 fn no_link() -> OpenOptions {
     let mut options = OpenOptions::new();
-    let flags = OFlags::NOFOLLOW.bits() as i32;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     options.read(true).write(true).custom_flags(flags);
     options
 }
@@ -23,17 +23,28 @@ pub fn open(path: &Path) -> io::Result<File> {
     no_link().open(path)
 }
 
+/// The same; makes an empty one if there is none.
+pub fn open_or_make(path: &Path) -> io::Result<File> {
+    match open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path),
+        opened => opened,
+    }
+}
+
 /// Makes an empty file, for reading and writing. The old one goes rather than being emptied: a link in its place would lead
 /// what is written elsewhere.
 pub fn create(path: &Path) -> io::Result<File> {
-    let create = || no_link().create_new(true).mode(OWNER_ONLY).open(path);
-    match create() {
+    match make(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(path)?;
-            create()
+            make(path)
         }
-        created => created,
+        made => made,
     }
+}
+
+fn make(path: &Path) -> io::Result<File> {
+    no_link().create_new(true).mode(OWNER_ONLY).open(path)
 }
 
 /// Takes away what earlier versions allowed the group. Fails for a file of another owner.

@@ -7,9 +7,10 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::FlockOperation;
 use trireme_engine::{KeepMark, MARK_BYTES};
 use trireme_group::Uuid;
+use trireme_log::own_file;
 
 /// More than any mark: what is larger is damaged, and need not be read whole.
 const READ_MAX: u64 = 4096;
@@ -33,17 +34,13 @@ impl MarkFile {
     fn open(&mut self, make: bool) -> io::Result<Option<&File>> {
         if self.file.is_none() {
             // Whoever may write to the directory can put a link, a pipe, or a file of his own there.
-            let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            let mode = Mode::RUSR | Mode::WUSR;
-            let opened = match rustix::fs::open(&self.path, flags, Mode::empty()) {
-                Err(rustix::io::Errno::NOENT) if !make => return Ok(None),
-                Err(rustix::io::Errno::NOENT) => {
-                    let make = flags | OFlags::CREATE | OFlags::EXCL;
-                    rustix::fs::open(&self.path, make, mode)
-                }
-                other => other,
+            let file = match make {
+                true => own_file::open_or_make(&self.path)?,
+                false => match own_file::open(&self.path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    opened => opened?,
+                },
             };
-            let file = File::from(opened?);
             is_own(&file)?;
             self.file = Some(file);
         }

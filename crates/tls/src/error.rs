@@ -4,6 +4,8 @@ use std::io;
 
 use openssl::error::ErrorStack;
 
+use crate::PRIVATE_REMEDY;
+
 /// Why credentials cannot be used: one line that names option, file and remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -105,7 +107,7 @@ pub enum TlsError {
     },
     /// A secret that others on this machine can read.
     #[error(
-        "{option}: '{file}' has mode {mode:04o}, others than its owner may read it; chmod 0600"
+        "{option}: '{file}' has mode {mode:04o}, so others on this machine may read or change it; {PRIVATE_REMEDY}"
     )]
     Open {
         /// The option.

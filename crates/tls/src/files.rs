@@ -8,28 +8,47 @@ use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 
-use crate::{TlsError, days_until};
+use crate::{TlsError, days_until, exposed_mode};
 
 /// No certificate, key or list of revocations is longer; another file was named then.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// What an option's file holds.
 pub(crate) fn read(option: &'static str, file: &str) -> Result<Vec<u8>, TlsError> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(file)?
-            .take(MAX_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > MAX_FILE_BYTES {
-            true => Err(io::Error::other("it has more than 4 MiB")),
-            false => Ok(bytes),
-        }
-    };
-    read().map_err(|source| TlsError::Unreadable {
+    let opened = File::open(file).and_then(whole);
+    opened.map_err(unreadable(option, file))
+}
+
+/// The same of a file that only those may read who have to. What is looked at is what is read, whatever has the name later.
+pub(crate) fn read_private(option: &'static str, file: &str) -> Result<Vec<u8>, TlsError> {
+    let opened = File::open(file).map_err(unreadable(option, file))?;
+    let about = opened.metadata().map_err(unreadable(option, file))?;
+    match exposed_mode(&about) {
+        None => whole(opened).map_err(unreadable(option, file)),
+        Some(mode) => Err(TlsError::Open {
+            option,
+            file: file.to_owned(),
+            mode,
+        }),
+    }
+}
+
+fn whole(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_FILE_BYTES {
+        true => Err(io::Error::other("it has more than 4 MiB")),
+        false => Ok(bytes),
+    }
+}
+
+fn unreadable(option: &'static str, file: &str) -> impl FnOnce(io::Error) -> TlsError {
+    let file = file.to_owned();
+    move |source| TlsError::Unreadable {
         option,
-        file: file.to_owned(),
+        file,
         source,
-    })
+    }
 }
 
 /// All certificates of a file; at least one.

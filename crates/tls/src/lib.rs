@@ -18,6 +18,7 @@ mod failure;
 mod files;
 mod handshake;
 mod identity;
+mod private;
 mod secret;
 mod session;
 #[cfg(feature = "testing")]
@@ -34,4 +35,5 @@ pub use openssl::error::ErrorStack as LibraryError;
 
 pub use handshake::{Handshake, Progress, Role};
 pub use identity::{Claim, IdentityKey, Proof, PublicKey, fingerprint, is_of_a_key, replica_of};
+pub use private::{PRIVATE_REMEDY, exposed_mode};
 pub use session::{MAX_RECORD_BYTES, Session};

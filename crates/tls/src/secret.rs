@@ -3,9 +3,6 @@
 //! The file has one line, or two while the secret changes: the first is what this node proves itself with, both are
 //! accepted. Key and identity are derived from a line; the identity is public and tells lines apart.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
@@ -23,8 +20,6 @@ const MIN_BYTES: usize = 32;
 const MAX_BYTES: usize = 4096;
 /// Lines of a file.
 const MAX_LINES: usize = 2;
-/// Bits of the mode of those who may not read the file.
-const OTHERS: u32 = 0o077;
 
 /// What is derived from a line.
 #[derive(Clone)]
@@ -61,8 +56,7 @@ pub(crate) struct Secrets {
 impl Secrets {
     /// Reads and checks the file.
     pub fn read(file: &str) -> Result<Secrets, TlsError> {
-        let text = files::read(OPTION, file)?;
-        check_mode(file)?;
+        let text = files::read_private(OPTION, file)?;
         let weak = |found: String| TlsError::Secret {
             file: file.to_owned(),
             found,
@@ -100,23 +94,6 @@ impl Secrets {
             .into_iter()
             .flatten();
         all.find(|secret| secret.identity.as_bytes() == identity)
-    }
-}
-
-fn check_mode(file: &str) -> Result<(), TlsError> {
-    let unreadable = |source| TlsError::Unreadable {
-        option: OPTION,
-        file: file.to_owned(),
-        source,
-    };
-    let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
-    match mode & OTHERS {
-        0 => Ok(()),
-        _ => Err(TlsError::Open {
-            option: OPTION,
-            file: file.to_owned(),
-            mode: mode & 0o7777,
-        }),
     }
 }
 

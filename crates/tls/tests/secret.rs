@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::io::{ErrorKind, IoSlice};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use common::{shake, verdict};
@@ -176,11 +176,25 @@ fn what_is_wrong_with_the_file_is_named() {
     refused(&format!("{OLD}\nshort\n"), 0o600, "5 bytes in line 2");
     refused(&"x".repeat(5000), 0o600, "5000 bytes in line 1");
     refused(&format!("{OLD}\n{NEW}\n{OLD}"), 0o600, "has 3 lines");
-    for mode in [0o640, 0o604, 0o660, 0o601] {
+    for mode in [0o604, 0o660, 0o601] {
         refused(OLD, mode, "chmod 0600");
     }
     let missing = dir.path().join("missing");
     let said = Credentials::of_secret(missing.to_str().unwrap()).unwrap_err();
     assert!(said.to_string().contains("correct the path"), "{said}");
     Credentials::of_secret(&write(dir.path(), OLD, 0o400)).unwrap();
+}
+
+/// Root lends a file to the group of the server's user; another owner's group has no business with it.
+#[test]
+fn a_group_may_read_a_file_of_roots_only() {
+    let dir = tempdir().unwrap();
+    let file = write(dir.path(), OLD, 0o640);
+    let is_root = fs::metadata(&file).unwrap().uid() == 0;
+    if is_root {
+        Credentials::of_secret(&file).unwrap();
+        chown(&file, Some(65_534), None).unwrap();
+    }
+    let said = Credentials::of_secret(&file).unwrap_err().to_string();
+    assert!(said.contains("0640") && said.contains("root"), "{said}");
 }

@@ -15,8 +15,8 @@ use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
 /// How often each change is made; more by `TRIREME_ROUNDS`.
 const ROUNDS: usize = 3;
-/// Longest pause of all commits that a change may bring, on a busy machine.
-const GAP: Duration = Duration::from_secs(1);
+/// Longest pause of all commits that a change may bring.
+const GAP: Duration = Duration::from_millis(100);
 const NODES: [&str; 3] = ["node1", "node2", "node3"];
 const RELOAD: &str = "socket.ssl_reload=1";
 
@@ -217,6 +217,36 @@ fn the_authority_of_a_live_cluster_is_changed() {
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
     for step in steps {
         store.renew(step);
+        trial.set_option(1, RELOAD);
+        trial.kill_node(2).expect("node 3 can be killed");
+        trial.start_node(2).expect("node 3 starts again");
+        trial.await_size(0, 3, JOIN);
+        trial.set_option(0, RELOAD);
+    }
+    trial.assert_equal();
+}
+
+#[test]
+fn the_secret_of_a_live_cluster_is_changed() {
+    let Some(path) = provider() else { return };
+    let dir = TempDir::new().expect("a temporary directory");
+    let file = dir.path().join("secret");
+    let file = file.to_str().expect("a path of ours");
+    must(&["secret", "new", file]);
+    let options = format!("repl.secret_file={file};repl.require_encryption=yes");
+    let mut trial = Trial::start_under(path, 3, &options).expect("the tests are on");
+    for round in 1..=rounds() {
+        let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
+        for step in ["stage", "swap", "drop-old"] {
+            must(&["secret", step, file]);
+            (0..3).for_each(|i| trial.set_option(i, RELOAD));
+        }
+        (0..3).for_each(|i| trial.await_size(i, 3, SOON));
+        assert_unnoticed(&format!("round {round}, another secret"), load, began);
+    }
+    // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
+    for step in ["stage", "swap", "drop-old"] {
+        must(&["secret", step, file]);
         trial.set_option(1, RELOAD);
         trial.kill_node(2).expect("node 3 can be killed");
         trial.start_node(2).expect("node 3 starts again");

@@ -74,7 +74,7 @@ pub(crate) struct Host {
     pub(crate) environment: Option<Vec<String>>,
     /// The end of its error log.
     pub(crate) error_log: Option<String>,
-    pub(crate) certificates: Vec<Certificate>,
+    pub(crate) security_files: Vec<SecurityFile>,
     /// Data directories that carry the same replica id as this one.
     pub(crate) same_replica: Vec<PathBuf>,
     /// For how many seconds systemd waits for the server's start; infinite: for ever.
@@ -83,15 +83,15 @@ pub(crate) struct Host {
     pub(crate) agent_answers: bool,
 }
 
-/// A file that an option names.
+/// A file of certificates, or a private one, that an option names.
 #[derive(Clone, Debug)]
-pub(crate) struct Certificate {
+pub(crate) struct SecurityFile {
     pub(crate) option: &'static str,
     pub(crate) file: String,
-    /// Days until it expires, or why it cannot be read. Of a key: 0.
-    pub(crate) days: Result<i64, String>,
-    /// Whether others than its owner and group may read it.
-    pub(crate) is_public: bool,
+    /// Of certificates: days until the first expires, or why they cannot be read.
+    pub(crate) days: Option<Result<i64, String>>,
+    /// The mode of a private file that more may read than should.
+    pub(crate) exposed: Option<u32>,
 }
 
 impl Facts {

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::facts::{Certificate, Host};
+use trireme_tls::{days_left, exposed_mode};
+
+use super::facts::{Host, SecurityFile};
 use crate::local::{end_of, file_names, log_files, replica, small};
 use crate::node::Node;
 
@@ -18,6 +19,14 @@ const MAX_LOG_BYTES: u64 = 4 << 20;
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// Where packages put programs.
 const PATHS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin"];
+/// Options that name files, and whether only those may read such a file who have to.
+const SECURITY_FILES: [(&str, bool); 5] = [
+    ("socket.ssl_cert", false),
+    ("socket.ssl_ca", false),
+    ("socket.ssl_key", true),
+    ("socket.ssl_password_file", true),
+    ("repl.secret_file", true),
+];
 const PROGRAMS: [&str; 4] = ["rsync", "mariadb-backup", "mbstream", "socat"];
 
 /// `None`: its data directory is not here, or may not be read.
@@ -46,7 +55,7 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
                 all.into_iter().map(name).collect()
             }),
         error_log: end_of(&within(node.variable("log_error")), MAX_LOG_BYTES),
-        certificates: certificates(node),
+        security_files: security_files(node),
         same_replica: same_replica(&datadir),
         start_timeout_s: start_timeout_s(pid),
         agent_answers: agent_answers(),
@@ -92,24 +101,19 @@ fn words(file: &str) -> Option<Vec<String>> {
     )
 }
 
-fn certificates(node: &Node) -> Vec<Certificate> {
-    let options = ["socket.ssl_cert", "socket.ssl_ca", "socket.ssl_key"];
-    let found = options.into_iter().filter_map(|option| {
-        let file = node.option(option);
-        if file.is_empty() {
-            return None;
-        }
-        let mode = fs::metadata(file).map(|found| found.permissions().mode());
-        Some(Certificate {
-            option,
-            file: file.to_owned(),
-            days: match option {
-                "socket.ssl_key" => Ok(i64::from(i32::MAX)),
-                _ => trireme_tls::days_left(option, file).map_err(|error| error.to_string()),
-            },
-            is_public: mode.is_ok_and(|mode| mode & 0o004 != 0),
-        })
-    });
+fn security_files(node: &Node) -> Vec<SecurityFile> {
+    let found = SECURITY_FILES
+        .into_iter()
+        .filter_map(|(option, is_private)| {
+            let file = node.option(option);
+            let about = || fs::metadata(file).ok();
+            (!file.is_empty()).then(|| SecurityFile {
+                option,
+                file: file.to_owned(),
+                days: (!is_private).then(|| days_left(option, file).map_err(|e| e.to_string())),
+                exposed: (about().filter(|_| is_private)).and_then(|about| exposed_mode(&about)),
+            })
+        });
     found.collect()
 }
 

@@ -1,41 +1,49 @@
 //! Who may listen or join.
 
 use crate::doctor::checks::options::is_on;
-use crate::doctor::facts::{Certificate, Facts, list};
+use crate::doctor::facts::{Facts, SecurityFile, list};
 use crate::doctor::finding::Finding;
+use crate::node::Node;
 use trireme_node::url::is_loopback;
+use trireme_tls::PRIVATE_REMEDY;
 
 /// Days before its end when a certificate is worth a word, and when it is urgent.
 const SOON_DAYS: i64 = 30;
 const URGENT_DAYS: i64 = 7;
 
+const PLAINTEXT: &str = "plaintext";
+
+/// How a node protects its group traffic.
+fn protection(node: &Node) -> &'static str {
+    match (node.option("repl.secret_file"), is_on(node, "socket.ssl")) {
+        ("", false) => PLAINTEXT,
+        ("", true) => "certificates",
+        _ => "a secret",
+    }
+}
+
 pub(crate) fn plaintext(facts: &Facts) -> Finding {
     let open = facts.those(|node| {
         let links = node.number("wsrep_trireme_plaintext_links").unwrap_or(0.0);
         let alone = is_loopback(node.option("base_host"));
-        links > 0.0 && !alone
+        // One without peers lets in whoever calls next.
+        (links > 0.0 || protection(node) == PLAINTEXT) && !alone
     });
     match open.is_empty() {
         true => Finding::ok("group traffic is encrypted, or stays on this machine"),
         false => Finding::warning(
             format!("group traffic without TLS: {}", list(&open)),
-            "docs/security.md: three steps while the cluster runs; or a network that nobody else reaches",
+            "docs/security.md: three steps while the cluster runs, with certificates (socket.ssl) or a secret \
+             (repl.secret_file); or a network that nobody else reaches",
         ),
     }
 }
 
 pub(crate) fn mixed_tls(facts: &Facts) -> Finding {
-    match facts.differing(|node| {
-        if is_on(node, "socket.ssl") {
-            "yes"
-        } else {
-            "no"
-        }
-        .to_owned()
-    }) {
-        None => Finding::ok("socket.ssl is the same everywhere"),
+    match facts.differing(|node| protection(node).to_owned()) {
+        None => Finding::ok("all nodes protect group traffic in the same way"),
         Some(values) => Finding::warning(
-            format!("socket.ssl differs: {values}"),
+            format!("group traffic is protected in different ways: {values}"),
             "go on with the steps of docs/security.md: a node that restarts as it is may not be let in",
         ),
     }
@@ -50,7 +58,7 @@ pub(crate) fn both_accepted(facts: &Facts) -> Finding {
                 "socket.dynamic is on, so plain TCP is accepted beside TLS: {}",
                 list(&both)
             ),
-            "SET GLOBAL wsrep_provider_options = 'socket.dynamic=no' once every node has socket.ssl=yes",
+            "SET GLOBAL wsrep_provider_options = 'socket.dynamic=no' once every node has socket.ssl=yes, or its repl.secret_file",
         ),
     }
 }
@@ -59,7 +67,7 @@ pub(crate) fn expiry(facts: &Facts) -> Finding {
     let Some(host) = &facts.host else {
         return Finding::unknown("the node's files are not on this machine, or may not be read");
     };
-    let of = |certificate: &Certificate| match &certificate.days {
+    let of = |certificate: &SecurityFile| match certificate.days.as_ref()? {
         Ok(days) if *days < 0 => Some((*days, format!("{} has expired", certificate.file))),
         Ok(days) if *days < SOON_DAYS => Some((
             *days,
@@ -68,7 +76,7 @@ pub(crate) fn expiry(facts: &Facts) -> Finding {
         Ok(_) => None,
         Err(reason) => Some((SOON_DAYS, format!("{}: {reason}", certificate.file))),
     };
-    let found: Vec<(i64, String)> = host.certificates.iter().filter_map(of).collect();
+    let found: Vec<(i64, String)> = host.security_files.iter().filter_map(of).collect();
     let texts: Vec<String> = found.iter().map(|(_, text)| text.clone()).collect();
     let remedy = "renew it, replace the file, then FLUSH SSL on each node (docs/security.md)";
     match found.iter().map(|(days, _)| *days).min() {
@@ -82,20 +90,22 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
     let Some(host) = &facts.host else {
         return Finding::unknown("the node's files are not on this machine, or may not be read");
     };
-    let is_key = |certificate: &&Certificate| {
-        certificate.option == "socket.ssl_key" && certificate.is_public
-    };
-    let public: Vec<String> = host
-        .certificates
-        .iter()
-        .filter(is_key)
-        .map(|key| key.file.clone())
-        .collect();
-    match public.is_empty() {
-        true => Finding::ok("the private key is not readable by everybody"),
+    let exposed = host.security_files.iter().filter_map(|file| {
+        let mode = file.exposed?;
+        Some(format!(
+            "{} '{}' has mode {mode:04o}",
+            file.option, file.file
+        ))
+    });
+    let exposed: Vec<String> = exposed.collect();
+    match exposed.is_empty() {
+        true => Finding::ok("others on this machine cannot read key or secret"),
         false => Finding::failed(
-            format!("everybody may read the private key: {}", list(&public)),
-            "chmod 0640, owner root, group mysql; and renew it, if others have had access",
+            format!(
+                "others on this machine may read what admits to the cluster: {}",
+                list(&exposed)
+            ),
+            format!("{PRIVATE_REMEDY}; and make it anew, if others have had access"),
         ),
     }
 }

@@ -319,12 +319,17 @@ pub(super) fn all_broken() -> Vec<Broken> {
             "node2",
             ("wsrep_trireme_plaintext_links", "2")
         ),
-        node2!("mixed-tls", Warning, "node2 yes", ("socket.ssl", "YES")),
+        node2!(
+            "mixed-tls",
+            Warning,
+            "node2 plaintext",
+            ("socket.ssl", "no")
+        ),
         node2!("both-accepted", Warning, "node2", ("socket.dynamic", "yes")),
         host!("certificates", Failed, "has expired", |host| host
-            .certificates =
-            vec![certificate("socket.ssl_cert", -1, true)]),
-        host!("key-mode", Failed, "/etc/x.pem", |host| host.certificates =
-            vec![certificate("socket.ssl_key", 9999, true)]),
+            .security_files =
+            vec![certificate(-1)]),
+        host!("key-mode", Failed, "0644", |host| host.security_files =
+            vec![private("socket.ssl_key", Some(0o644))]),
     ]
 }

@@ -5,7 +5,7 @@ mod broken;
 use std::collections::BTreeSet;
 
 use super::checks::CHECKS;
-use super::facts::{Certificate, Facts, Host, Process, Seen, Tables};
+use super::facts::{Facts, Host, Process, SecurityFile, Seen, Tables};
 use super::finding::Outcome;
 use super::{Check, DoctorReport};
 use crate::node::testing::node;
@@ -38,6 +38,7 @@ const HEALTHY: Changes = &[
     ("repl.mark_dir", "/dev/shm"),
     ("repl.fc_desync_after_ms", "60"),
     ("evs.send_window", "4"),
+    ("socket.ssl", "yes"),
 ];
 
 fn seen(name: &str, changes: Changes) -> Seen {
@@ -80,12 +81,21 @@ fn healthy() -> Facts {
     }
 }
 
-fn certificate(option: &'static str, days: i64, is_public: bool) -> Certificate {
-    Certificate {
-        option,
+fn certificate(days: i64) -> SecurityFile {
+    SecurityFile {
+        option: "socket.ssl_cert",
         file: "/etc/x.pem".to_owned(),
-        days: Ok(days),
-        is_public,
+        days: Some(Ok(days)),
+        exposed: None,
+    }
+}
+
+fn private(option: &'static str, exposed: Option<u32>) -> SecurityFile {
+    SecurityFile {
+        option,
+        file: "/etc/private".to_owned(),
+        days: None,
+        exposed,
     }
 }
 
@@ -160,6 +170,25 @@ fn what_could_not_be_found_out_is_unknown_and_never_passes() {
     );
 }
 
+/// A secret is as good as certificates, if all have it and nobody else does.
+#[test]
+fn a_shared_secret_is_known() {
+    const SECRET: Changes = &[("socket.ssl", "no"), ("repl.secret_file", "/etc/secret")];
+    let mut facts = healthy();
+    facts.nodes = ["node1", "node2"].map(|name| seen(name, SECRET)).into();
+    let host = facts.host.as_mut().unwrap();
+    host.security_files = vec![private("repl.secret_file", None)];
+    let result = |facts: &Facts, name| check(&DoctorReport::of(facts), name).result;
+    for name in ["plaintext", "mixed-tls", "certificates", "key-mode"] {
+        assert_eq!(result(&facts, name), Outcome::Ok, "{name}");
+    }
+    facts.nodes.push(seen("node3", &[]));
+    assert_eq!(result(&facts, "mixed-tls"), Outcome::Warning);
+    let host = facts.host.as_mut().unwrap();
+    host.security_files = vec![private("repl.secret_file", Some(0o644))];
+    assert_eq!(result(&facts, "key-mode"), Outcome::Failed);
+}
+
 #[test]
 fn nobody_is_no_reason_to_panic() {
     let report = DoctorReport::of(&Facts::default());
@@ -170,8 +199,7 @@ fn nobody_is_no_reason_to_panic() {
 fn thresholds_are_where_the_texts_say() {
     let expiring = |days| {
         let mut facts = healthy();
-        facts.host.as_mut().unwrap().certificates =
-            vec![certificate("socket.ssl_cert", days, true)];
+        facts.host.as_mut().unwrap().security_files = vec![certificate(days)];
         check(&DoctorReport::of(&facts), "certificates").result
     };
     assert_eq!(
