@@ -13,6 +13,7 @@ use trireme_transport::{Poller, Ready};
 use crate::directory::Directory;
 use crate::error::ArbitratorError;
 use crate::log::Log;
+use crate::request::Request;
 use crate::settings::Settings;
 use crate::station::Core;
 
@@ -24,20 +25,21 @@ pub struct Arbitrator {
     core: Core,
     poller: Poller,
     peers: String,
+    options: Options,
     /// `pc.wait_prim_timeout`, if it is heeded.
     patience_ms: Option<u64>,
     /// Last, so that it outlives what lies in it.
     _directory: Directory,
 }
 
-/// Runs an arbitrator until `stop` says so, or it cannot go on.
+/// Runs an arbitrator until it is asked to stop, or cannot go on.
 pub fn run(
     settings: &Settings,
     directory: Directory,
     log: Log,
-    stop: impl Fn() -> bool,
+    requests: impl Fn() -> Option<Request>,
 ) -> Result<(), ArbitratorError> {
-    Arbitrator::open(settings, directory, log)?.run(stop)
+    Arbitrator::open(settings, directory, log)?.run(requests)
 }
 
 impl Arbitrator {
@@ -88,18 +90,20 @@ impl Arbitrator {
         core.engine.connect(now_ms(), start)?;
         let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
         let patience_ms = options.duration_ms("pc.wait_prim_timeout");
+        let patience_ms = options.bool("pc.wait_prim").then_some(patience_ms);
         Ok(Arbitrator {
             core,
             poller,
             peers: peers.join(", "),
-            patience_ms: options.bool("pc.wait_prim").then_some(patience_ms),
+            options,
+            patience_ms,
             _directory: directory,
         })
     }
 
-    /// Joins the cluster and stays in it until `stop` says so; asked at least ten times a second.
-    pub fn run(mut self, stop: impl Fn() -> bool) -> Result<(), ArbitratorError> {
-        let result = self.stay(stop);
+    /// Joins the cluster and stays in it. `requests` tells what it is asked to do, and is asked at least ten times a second.
+    pub fn run(mut self, requests: impl Fn() -> Option<Request>) -> Result<(), ArbitratorError> {
+        let result = self.stay(requests);
         let core = &mut self.core;
         core.engine.drop_link();
         core.line.mesh.close();
@@ -109,7 +113,7 @@ impl Arbitrator {
         result
     }
 
-    fn stay(&mut self, stop: impl Fn() -> bool) -> Result<(), ArbitratorError> {
+    fn stay(&mut self, requests: impl Fn() -> Option<Request>) -> Result<(), ArbitratorError> {
         let began = Instant::now();
         let mut leaving: Option<Instant> = None;
         let mut told = (Standing::Outside, 0);
@@ -127,10 +131,14 @@ impl Arbitrator {
                 std::thread::sleep(RETRY);
             }
             core.react(&mut ready);
-            if leaving.is_none() && stop() {
-                core.log(Level::Info, "asked to stop: leaving the cluster");
-                core.engine.node(now_ms(), Event::Disconnect);
-                leaving = Some(Instant::now());
+            match requests() {
+                Some(Request::Stop) if leaving.is_none() => {
+                    core.log(Level::Info, "asked to stop: leaving the cluster");
+                    core.engine.node(now_ms(), Event::Disconnect);
+                    leaving = Some(Instant::now());
+                }
+                Some(Request::Reload) => reload(core, &self.options),
+                _ => {}
             }
             if leaving.is_some_and(|since| since.elapsed() >= LEAVE_PATIENCE) {
                 let text = "the cluster does not answer the leave; leaving without its word";
@@ -172,6 +180,20 @@ impl Arbitrator {
                 timeout_ms,
                 peers: self.peers.clone(),
             }),
+        }
+    }
+}
+
+/// Reads certificates, or the secret, again. With files that do not do, everything stays as it is.
+fn reload(core: &mut Core, options: &Options) {
+    match setup::security(options) {
+        Ok(security) => {
+            core.line.mesh.set_security(security);
+            core.log(Level::Info, setup::SECURITY_IS_READ);
+        }
+        Err(error) => {
+            let text = format!("{error} (until the next reload everything stays as it was)");
+            core.log(Level::Error, &text);
         }
     }
 }

@@ -9,6 +9,7 @@ mod real {
     mod apart;
     mod arbitrator;
     mod bad_days;
+    mod bad_files;
     mod blackout;
     mod crash;
     mod ddl_blackout;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use openssl::error::ErrorStack;
 use openssl::ssl::{
-    HandshakeError, Ssl, SslContext, SslMethod, SslStream, SslVerifyMode, SslVersion,
+    HandshakeError, Ssl, SslContext, SslContextBuilder, SslMethod, SslStream, SslVerifyMode,
+    SslVersion,
 };
 use openssl::x509::X509;
-use trireme_tls::{Files, certificate_fingerprint};
+use trireme_tls::{Files, TlsError, certificate_fingerprint};
 
 use crate::certificate;
 use crate::check::{self, Expectation, Report};
@@ -35,6 +36,15 @@ enum PeerError {
     Library(#[from] ErrorStack),
 }
 
+/// Why this node's certificate cannot be shown.
+#[derive(Debug, thiserror::Error)]
+enum PresentError {
+    #[error(transparent)]
+    Files(#[from] TlsError),
+    #[error("socket.ssl_cert: OpenSSL does not take it ({0}); see what is said of the files")]
+    Certificate(#[from] ErrorStack),
+}
+
 /// Calls `address` (`host:port` of the group traffic) as a node with these files would, and looks at what it presents.
 /// Without files in `files.cert` and `files.key` it is called without a certificate.
 pub fn check_peer(address: &str, files: &Files, expected: &Expectation) -> Report {
@@ -52,7 +62,15 @@ fn look(
     expected: &Expectation,
 ) -> Result<(), PeerError> {
     let socket = connect(address).map_err(PeerError::Unreachable)?;
-    let mut session = shake(socket, files)?;
+    let mut context = SslContext::builder(SslMethod::tls_client())?;
+    let mut is_presented = files.has_certificate();
+    if let Some(Err(error)) = is_presented.then(|| present(&mut context, files)) {
+        is_presented = false;
+        report.complain(format!(
+            "{address}: called without this node's certificate, so nothing is known of whether it is taken: {error}"
+        ));
+    }
+    let mut session = shake(socket, context)?;
     let leaf = session
         .ssl()
         .peer_certificate()
@@ -85,7 +103,7 @@ fn look(
             report.judge(verdict.is_none(), line, "compare its socket.ssl_cert with socket.ssl_ca here");
         }
     }
-    if files.has_certificate() {
+    if is_presented {
         let refusal = refusal(&mut session);
         let line = match &refusal {
             None => format!("{address}: it takes this node's certificate"),
@@ -115,18 +133,21 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
+/// Shows this node's certificate to whoever is called.
+fn present(context: &mut SslContextBuilder, files: &Files) -> Result<(), PresentError> {
+    let key = files.read_key()?;
+    context.set_certificate_chain_file(&files.cert)?;
+    context.set_private_key(&key)?;
+    Ok(())
+}
+
 /// Takes whatever certificate comes: judging it is the caller's.
-fn shake(socket: TcpStream, files: &Files) -> Result<SslStream<TcpStream>, PeerError> {
-    let mut context = SslContext::builder(SslMethod::tls_client())?;
+fn shake(
+    socket: TcpStream,
+    mut context: SslContextBuilder,
+) -> Result<SslStream<TcpStream>, PeerError> {
     context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
     context.set_verify(SslVerifyMode::NONE);
-    if files.has_certificate() {
-        // What is wrong with them the check of the files says.
-        let _ = context.set_certificate_chain_file(&files.cert);
-        if let Ok(key) = files.read_key() {
-            let _ = context.set_private_key(&key);
-        }
-    }
     let session = Ssl::new(&context.build())?.connect(socket);
     session.map_err(|error| match error {
         HandshakeError::SetupFailure(error) => PeerError::Library(error),

@@ -149,6 +149,29 @@ fn a_peer_of_the_same_authority_is_good() {
     );
 }
 
+/// The node would not start with these, so nothing is said of whether its certificate is taken.
+#[test]
+fn a_call_without_the_certificate_is_told() {
+    let ca = Party::authority("ca");
+    let ((_near, near), (_far, far)) = (node(&ca, NOW), node(&ca, NOW));
+    let unreadable = Files {
+        password: "/nowhere/password".to_owned(),
+        ..near
+    };
+    let report = check_peer(&member(&far), &unreadable, &expected(&[], 20));
+    let words = [
+        "called without this node's certificate",
+        "/nowhere/password",
+        "correct the path",
+    ];
+    assert_complains(&report, &words);
+    let of_taking = |line: &String| line.contains("it takes") || line.contains("it refuses");
+    assert!(
+        !report.good().iter().chain(report.bad()).any(of_taking),
+        "{report:#?}"
+    );
+}
+
 #[test]
 fn what_is_wrong_with_a_peer_is_said() {
     let (ca, other) = (Party::authority("ca"), Party::authority("other"));

@@ -86,6 +86,9 @@ pub fn check(options: &Options) -> Result<(), SetupError> {
     security(options).map(drop)
 }
 
+/// What a node says when it has read the files of certificates, or of the secret, again.
+pub const SECURITY_IS_READ: &str = "socket.* and repl.secret_file: read anew, with the files that they name; it counts for connections from now on";
+
 /// How connections are protected: what `socket.*` and `repl.secret_file` say, with the files as they are now.
 pub fn security(options: &Options) -> Result<Security, SetupError> {
     let security = configured_security(options)?;

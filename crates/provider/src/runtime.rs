@@ -255,9 +255,7 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
                 .as_mut()
                 .map(|line| line.mesh.set_security(security))
         });
-        node.logger.info(
-            "socket.* and repl.secret_file: read anew, with the files that they name; it counts for connections from now on",
-        );
+        node.logger.info(setup::SECURITY_IS_READ);
     }
     for change in changes {
         apply(node, &change)?;

@@ -52,6 +52,9 @@ pub enum CommandError {
     /// It has begun, and ended with this error, which is in its log.
     #[error("{0}")]
     Ended(#[source] ArbitratorError),
+    /// SIGHUP cannot be noticed.
+    #[error("no handler for SIGHUP can be installed: {0}")]
+    Signal(io::Error),
     /// The process of the daemon.
     #[error("the daemon cannot be started: {0}")]
     Daemon(io::Error),

@@ -5,9 +5,14 @@ mod config_file;
 mod daemon;
 mod error;
 
+use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use trireme_arbitrator::{Arbitrator, Directory, Log};
+use signal_hook::consts::SIGHUP;
+use signal_hook::flag;
+use trireme_arbitrator::{Arbitrator, Directory, Log, Request};
 
 pub use args::ArbitratorArgs;
 pub use error::CommandError;
@@ -22,7 +27,8 @@ pub fn is_garbd(argv0: &Path) -> bool {
     argv0.file_name().is_some_and(|name| name == GARBD)
 }
 
-/// Runs until SIGINT or SIGTERM, and then leaves the cluster; as a daemon, returns when that is under way.
+/// Runs until SIGINT or SIGTERM, and then leaves the cluster; as a daemon, returns when that is under way. SIGHUP has it read
+/// certificates or the secret again.
 ///
 /// Err: what is to be told on standard error. What goes wrong later is in the log.
 pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
@@ -32,9 +38,24 @@ pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
         args.settings()?;
         return daemon::start();
     }
+    let reload = reload_requests(&args)?;
     daemon::answered(open(&args))?
-        .run(|| interrupt::check().is_err())
+        .run(|| match interrupt::check() {
+            Err(_) => Some(Request::Stop),
+            Ok(()) => reload
+                .swap(false, Ordering::Relaxed)
+                .then_some(Request::Reload),
+        })
         .map_err(CommandError::Ended)
+}
+
+/// Set by SIGHUP. One that writes to a terminal ends instead: the terminal is gone.
+fn reload_requests(args: &ArbitratorArgs) -> Result<Arc<AtomicBool>, CommandError> {
+    let is_asked = Arc::<AtomicBool>::default();
+    if args.log.is_some() || !std::io::stderr().is_terminal() {
+        flag::register(SIGHUP, Arc::clone(&is_asked)).map_err(CommandError::Signal)?;
+    }
+    Ok(is_asked)
 }
 
 fn open(args: &ArbitratorArgs) -> Result<Arbitrator, CommandError> {

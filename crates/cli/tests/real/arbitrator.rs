@@ -13,7 +13,7 @@ use trireme_testbed::process;
 
 use super::encryption::Store;
 use super::load::Load;
-use super::trial::{JOIN, SOON, Trial, pause};
+use super::trial::{JOIN, SOON, Trial, await_true, pause};
 
 /// An arbitrator of a trial's cluster. It dies with this.
 struct Arbitrator {
@@ -28,19 +28,23 @@ struct Arbitrator {
 impl Arbitrator {
     /// Starts one, and waits until the cluster has it.
     fn start(trial: &mut Trial) -> Arbitrator {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it is bound").port();
-        let mut arbitrator = Arbitrator {
-            address: trial.value(0, "SELECT @@wsrep_cluster_address"),
-            port,
-            dir: tempfile::tempdir().expect("a temporary directory"),
-            options: String::new(),
-            running: None,
-        };
-        drop(listener);
+        let mut arbitrator = Arbitrator::new(trial, String::new());
         arbitrator.spawn();
         await_votes(trial, 0);
         arbitrator
+    }
+
+    /// One that does not run yet.
+    fn new(trial: &Trial, options: String) -> Arbitrator {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        Arbitrator {
+            address: trial.value(0, "SELECT @@wsrep_cluster_address"),
+            port,
+            dir: tempfile::tempdir().expect("a temporary directory"),
+            options,
+            running: None,
+        }
     }
 
     fn command(&self) -> Command {
@@ -67,12 +71,31 @@ impl Arbitrator {
         self.dir.path().join("garbd.log")
     }
 
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(self.running.as_ref().expect("it runs"));
+        kill_process(pid, signal).expect("a process of ours can be sent a signal");
+    }
+
     /// Sends a signal, and waits until it has ended.
     fn end(&mut self, signal: Signal) -> ExitStatus {
+        self.signal(signal);
         let mut child = self.running.take().expect("it runs");
-        let pid = Pid::from_child(&child);
-        kill_process(pid, signal).expect("a process of ours can be sent a signal");
         child.wait().expect("it can be waited for")
+    }
+
+    /// Lines of its log that have all these words.
+    fn lines(&self, words: &[&str]) -> usize {
+        let log = std::fs::read_to_string(self.log()).expect("its log");
+        let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+        log.lines().filter(has_all).count()
+    }
+
+    /// Has it read its files again, and waits until it has said so in a line with these words.
+    fn reload(&self, words: &[&str]) {
+        let before = self.lines(words);
+        self.signal(Signal::HUP);
+        let is_done = await_true(SOON, || self.lines(words) > before);
+        assert!(is_done, "the arbitrator does not say {words:?}");
     }
 }
 
@@ -257,6 +280,48 @@ fn a_cluster_with_an_arbitrator_is_led_to_tls() {
             }
         }
     }
+}
+
+#[test]
+fn an_arbitrator_reads_new_certificates_when_it_is_asked_to() {
+    let store = Store::new(&["node", "arbitrator"]);
+    let options = |node| format!("{};repl.require_encryption=yes", store.options(node));
+    let Some(mut trial) = Trial::start(2, &options("node")) else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return;
+    }
+    let mut arbitrator = Arbitrator::new(&trial, options("arbitrator"));
+    arbitrator.spawn();
+    await_votes(&mut trial, 0);
+    let load = Load::start(&trial, &[0]);
+    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let is_read = ["read anew", "repl.secret_file"];
+    for step in [&["--new-authority"][..], &[], &["--drop-old-authority"]] {
+        store.renew(step);
+        (0..2).for_each(|i| trial.set_option(i, "socket.ssl_reload=1"));
+        arbitrator.reload(&is_read);
+    }
+    // What does not do is told with file and remedy, and changes nothing.
+    let file = store.file("arbitrator", "cert.pem");
+    let good = std::fs::read_to_string(&file).expect("a file of ours");
+    std::fs::write(&file, &good[..good.len() / 2]).expect("a file of ours");
+    arbitrator.reload(&[&file, "copy the file anew"]);
+    assert_eq!(
+        trial.status(0, "wsrep_cluster_conf_id"),
+        views,
+        "a link was dropped"
+    );
+    load.stop().assert_undisturbed();
+    // A new link needs what was read: the old authority is trusted by nobody any more.
+    let established = ["connection to node2 ", " established"];
+    let before = arbitrator.lines(&established);
+    trial.kill(1);
+    trial.await_size(0, 2, SOON);
+    trial.restart(1);
+    await_votes(&mut trial, 0);
+    assert_eq!(arbitrator.lines(&established), before + 1);
 }
 
 #[test]

@@ -1,5 +1,7 @@
-/* Loaded into a server (LD_PRELOAD): while the file named in TRIREME_CLOCK_OFF exists, its clock is an hour ahead. */
+/* Loaded into a server (LD_PRELOAD): while the file named in TRIREME_CLOCK_OFF exists, its clock is ahead by the
+   seconds that stand in it, or by an hour. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -10,7 +12,13 @@
 
 static time_t ahead(void) {
     const char *file = getenv("TRIREME_CLOCK_OFF");
-    return file && !access(file, F_OK) ? AHEAD_S : 0;
+    char text[24] = {0};
+    int opened;
+    if (!file || (opened = open(file, O_RDONLY | O_CLOEXEC)) < 0)
+        return 0;
+    ssize_t length = read(opened, text, sizeof text - 1);
+    close(opened);
+    return length > 0 ? atol(text) : AHEAD_S;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {

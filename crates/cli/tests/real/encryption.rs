@@ -1,17 +1,14 @@
 //! The way of an operator: `trireme tls` and its files, on clusters under load.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use trireme_testbed::StartMode;
 use trireme_testbed::settings::SstMethod;
-use trireme_tls::testing::{NOW, Party};
 
 use super::load::Load;
-use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
+use super::trial::{JOIN, SOON, Trial, pause, provider};
 
 /// How often each change is made; more by `TRIREME_ROUNDS`.
 const ROUNDS: usize = 3;
@@ -59,7 +56,8 @@ impl Store {
         store
     }
 
-    fn path(&self, name: &str) -> String {
+    /// A file of the operator's.
+    pub fn path(&self, name: &str) -> String {
         let path: PathBuf = self.dir.path().join(name);
         path.to_str().expect("a path of ours").to_owned()
     }
@@ -79,7 +77,8 @@ impl Store {
         )
     }
 
-    fn renew(&self, args: &[&str]) {
+    /// `tls renew`.
+    pub fn renew(&self, args: &[&str]) {
         let dir = self.path("tls");
         must(&[&["tls", "renew", "--dir", &dir], args].concat());
     }
@@ -253,89 +252,6 @@ fn the_secret_of_a_live_cluster_is_changed() {
         trial.await_size(0, 3, JOIN);
         trial.set_option(0, RELOAD);
     }
-    trial.assert_equal();
-}
-
-/// Files that a SET is to be refused for: the option, the file, and words of the line in the log.
-fn bad_files(dir: &Path) -> Vec<(&'static str, PathBuf, &'static str)> {
-    let ca = Party::authority("ca");
-    let (late, _) = ca.issue("late", (-9, -2)).write(dir, "late");
-    // So a clock that is two years back sees a certificate of today.
-    let (early, _) = ca.issue("early", (730, 800)).write(dir, "early");
-    let (_, other) = ca.issue("other", NOW).write(dir, "other");
-    let half = dir.join("half.pem");
-    let text = fs::read_to_string(&late).expect("a file of ours");
-    fs::write(&half, &text[..text.len() / 2]).expect("a file of ours");
-    vec![
-        (
-            "socket.ssl_key",
-            other,
-            "name the key that the certificate was made for",
-        ),
-        ("socket.ssl_cert", half.clone(), "copy the file anew"),
-        ("socket.ssl_ca", half.clone(), "copy the file anew"),
-        ("socket.ssl_crl", half, "copy the file anew"),
-        ("socket.ssl_ca", dir.join("missing.pem"), "correct the path"),
-        ("socket.ssl_cert", late, "is not the key of the certificate"),
-        (
-            "socket.ssl_cert",
-            early,
-            "is not the key of the certificate",
-        ),
-    ]
-}
-
-#[test]
-fn files_that_do_not_do_are_refused_and_drop_no_link() {
-    let Some(path) = provider() else { return };
-    let store = Store::new(&NODES);
-    let mut trial = Trial::start_under(path, 3, &store.options("node1")).expect("the tests are on");
-    let dir = TempDir::new().expect("a temporary directory");
-    let views = trial.status(0, "wsrep_cluster_conf_id");
-    let load = Load::start(&trial, &[0, 1, 2]);
-    for (option, file, words) in bad_files(dir.path()) {
-        let file = file.to_str().expect("a path of ours");
-        let set = format!("SET GLOBAL wsrep_provider_options='{option}={file}'");
-        assert!(trial.try_exec(0, &set).is_err(), "{set}");
-        let log = trial.node(0).log_text();
-        let said = log
-            .lines()
-            .rev()
-            .find(|line| line.contains(file) && line.contains(words));
-        assert!(
-            said.is_some(),
-            "no line names {file} and the remedy ({words})"
-        );
-    }
-    // An authority that signed nobody here: files as good as any, so only new links meet it.
-    let (other, _) = Party::authority("other").write(dir.path(), "other-ca");
-    trial.set_option(0, &format!("socket.ssl_ca={}", other.display()));
-    pause(Duration::from_secs(1));
-    load.stop().assert_undisturbed();
-    assert_eq!(
-        trial.status(0, "wsrep_cluster_conf_id"),
-        views,
-        "a link was dropped"
-    );
-    trial.kill_node(2).expect("node 3 can be killed");
-    trial.await_size(0, 2, SOON);
-    trial
-        .spawn_node(2, StartMode::Join)
-        .expect("node 3 can be started");
-    let is_told = || {
-        let log = trial.node(0).log_text();
-        log.lines()
-            .any(|line| line.contains("does not trust") && line.contains("other-ca.pem"))
-    };
-    assert!(
-        await_true(JOIN, is_told),
-        "node 1 does not say why it refuses node 3"
-    );
-    trial.set_option(
-        0,
-        &format!("socket.ssl_ca={}", store.file("node1", "ca.pem")),
-    );
-    trial.await_size(0, 3, JOIN);
     trial.assert_equal();
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trireme_arbitrator::{ArbitratorError, Directory, Log, Settings};
+use trireme_arbitrator::{ArbitratorError, Directory, Log, Request, Settings};
 use trireme_wsrep_abi::{ViewStatus, WsrepStatus};
 
 use crate::server::{Server, free_port};
@@ -63,8 +63,8 @@ fn a_node_that_loses_the_other_goes_on_with_the_arbitrator() {
         let stop = AtomicBool::new(false);
         let run = || {
             let directory = Directory::take(Some(dir.path())).expect("it is its own");
-            let stop = || stop.load(Ordering::SeqCst);
-            trireme_arbitrator::run(&settings, directory, Log::to_stderr(), stop)
+            let requests = || stop.load(Ordering::SeqCst).then_some(Request::Stop);
+            trireme_arbitrator::run(&settings, directory, Log::to_stderr(), requests)
         };
         thread::scope(|scope| {
             let arbitrator = scope.spawn(run);
@@ -98,7 +98,7 @@ fn an_arbitrator_without_a_cluster_gives_up() {
     };
     let run = |settings: &Settings| {
         let directory = Directory::take(None).expect("a directory");
-        trireme_arbitrator::run(settings, directory, Log::to_stderr(), || false)
+        trireme_arbitrator::run(settings, directory, Log::to_stderr(), || None)
     };
     let ended = run(&nobody);
     assert!(

@@ -1,0 +1,220 @@
+//! Certificates, keys and lists that do not do: each is one line that names file and remedy, and no running link is dropped.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+use trireme_testbed::{StartMode, preload};
+use trireme_tls::testing::{NOW, Party};
+
+use super::encryption::Store;
+use super::load::Load;
+use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
+
+const NODES: [&str; 3] = ["node1", "node2", "node3"];
+/// So much is the clock of a node late whose battery has failed.
+const TWO_YEARS_BACK_S: &str = "-63072000";
+
+/// Options that a SET is to be refused for, and what the line in the log has: the file, and words of the remedy.
+type Bad = (String, String, &'static str);
+
+fn bad_settings(dir: &Path) -> Vec<Bad> {
+    let ca = Party::authority("ca");
+    let text = |path: &Path| path.to_str().expect("a path of ours").to_owned();
+    let pair = |name: &str, days| {
+        let (cert, key) = ca.issue(name, days).write(dir, name);
+        (text(&cert), text(&key))
+    };
+    let both =
+        |(cert, key): &(String, String)| format!("socket.ssl_cert={cert};socket.ssl_key={key}");
+    let (late, early) = (pair("late", (-9, -2)), pair("early", (2, 9)));
+    let other = pair("other", NOW);
+    let half = text(&dir.join("half.pem"));
+    let pem = fs::read_to_string(&other.0).expect("a file of ours");
+    fs::write(&half, &pem[..pem.len() / 2]).expect("a file of ours");
+    let missing = text(&dir.join("missing.pem"));
+    let mut bad = vec![
+        (both(&late), late.0.clone(), "has expired on"),
+        (both(&early), early.0.clone(), "correct this node's clock"),
+        (
+            format!("socket.ssl_key={}", other.1),
+            other.1.clone(),
+            "name the key that the certificate was made for",
+        ),
+    ];
+    for option in ["socket.ssl_cert", "socket.ssl_ca", "socket.ssl_crl"] {
+        bad.push((
+            format!("{option}={half}"),
+            half.clone(),
+            "copy the file anew",
+        ));
+    }
+    for option in ["socket.ssl_ca", "socket.ssl_password_file"] {
+        bad.push((
+            format!("{option}={missing}"),
+            missing.clone(),
+            "correct the path",
+        ));
+    }
+    // Root may read everything, but no directory.
+    let dir = text(dir);
+    bad.push((
+        format!("socket.ssl_ca={dir}"),
+        format!("'{dir}'"),
+        "check the file",
+    ));
+    bad
+}
+
+/// Whether one line of a node's log has all these words.
+fn says(trial: &Trial, i: usize, words: &[&str]) -> bool {
+    let log = trial.node(i).log_text();
+    let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+    log.lines().any(has_all)
+}
+
+/// The node refuses a SET with one line in its log.
+fn assert_refused(trial: &Trial, i: usize, (options, file, words): &Bad) {
+    let set = format!("SET GLOBAL wsrep_provider_options='{options}'");
+    assert!(trial.try_exec(i, &set).is_err(), "{set}");
+    assert!(
+        says(trial, i, &[file, words]),
+        "no line names {file} and the remedy ({words})"
+    );
+}
+
+/// Node 1 takes `options`, and no link of its is dropped for them. Then node 3 calls it anew, and node 1 says `words` of it.
+fn assert_kept_out(trial: &mut Trial, options: &str, words: &[&str]) {
+    let views = trial.status(0, "wsrep_cluster_conf_id");
+    trial.set_option(0, options);
+    pause(std::time::Duration::from_secs(1));
+    assert_eq!(
+        trial.status(0, "wsrep_cluster_conf_id"),
+        views,
+        "a link was dropped"
+    );
+    trial.kill_node(2).expect("node 3 can be killed");
+    trial.await_size(0, 2, SOON);
+    trial
+        .spawn_node(2, StartMode::Join)
+        .expect("node 3 can be started");
+    let is_told = await_true(JOIN, || says(trial, 0, words));
+    assert!(
+        is_told,
+        "node 1 does not say why it refuses node 3: {words:?}"
+    );
+}
+
+#[test]
+fn files_that_do_not_do_are_refused_and_drop_no_link() {
+    let Some(path) = provider() else { return };
+    let store = Store::new(&NODES);
+    let mut trial = Trial::start_under(path, 3, &store.options("node1")).expect("the tests are on");
+    let dir = TempDir::new().expect("a temporary directory");
+    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let load = Load::start(&trial, &[0, 1, 2]);
+    for bad in bad_settings(dir.path()) {
+        assert_refused(&trial, 0, &bad);
+    }
+    load.stop().assert_undisturbed();
+    assert_eq!(
+        trial.status(0, "wsrep_cluster_conf_id"),
+        views,
+        "a link was dropped"
+    );
+    // An authority that signed nobody here: files as good as any, so only new links meet it.
+    let (other, _) = Party::authority("other").write(dir.path(), "other-ca");
+    let wrong = format!("socket.ssl_ca={}", other.display());
+    assert_kept_out(&mut trial, &wrong, &["does not trust", "other-ca.pem"]);
+    let right = format!("socket.ssl_ca={}", store.file("node1", "ca.pem"));
+    trial.set_option(0, &right);
+    trial.await_size(0, 3, JOIN);
+    // Node 3 gets a certificate of its own, which is revoked.
+    trial.settings_mut().provider_options = store.options("node3");
+    let list = revoked(&store, "node3", dir.path());
+    let words = ["CN=node3", "revoked", "have a new one made"];
+    assert_kept_out(&mut trial, &format!("socket.ssl_crl={list}"), &words);
+    trial.set_option(0, "socket.ssl_crl=");
+    trial.await_size(0, 3, JOIN);
+    trial.assert_equal();
+}
+
+/// A revocation list of the operator's authority, with one node on it; made as docs/security.md says.
+fn revoked(store: &Store, node: &str, dir: &Path) -> String {
+    const CONFIG: &str = "[ca]\ndefault_ca = authority\n[authority]\ndatabase = index.txt\ndefault_md = sha256\n\
+        default_crl_days = 30\n";
+    fs::write(dir.join("ca.cnf"), CONFIG).expect("a file of ours");
+    fs::write(dir.join("index.txt"), "").expect("a file of ours");
+    let authority = store.path("tls/authority.pem");
+    let certificate = store.file(node, "cert.pem");
+    for step in [
+        &["-revoke", &certificate][..],
+        &["-gencrl", "-out", "list.pem"],
+    ] {
+        let output = Command::new("openssl")
+            .args([
+                "ca", "-config", "ca.cnf", "-cert", &authority, "-keyfile", &authority,
+            ])
+            .args(step)
+            .current_dir(dir)
+            .output()
+            .expect("the program openssl");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    dir.join("list.pem")
+        .to_str()
+        .expect("a path of ours")
+        .to_owned()
+}
+
+#[test]
+fn a_clock_two_years_back_refuses_new_files_and_drops_no_link() {
+    let Some(path) = provider() else { return };
+    let store = Store::new(&NODES);
+    let mut trial = Trial::prepare(path, 3, |settings| {
+        settings.provider_options = store.options("node1");
+    });
+    if let Err(error) = preload::into(&mut trial, [0], "clock_off", include_str!("clock_off.c")) {
+        eprintln!("skipped: needs a C compiler: {error}");
+        return;
+    }
+    let off = trial.node(0).dir.join("off");
+    trial.set_environment(0, "TRIREME_CLOCK_OFF", &off);
+    trial.cluster_start();
+    trial.exec(0, "CREATE DATABASE d");
+    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let load = Load::start(&trial, &[0, 1, 2]);
+    fs::write(&off, TWO_YEARS_BACK_S).expect("a file");
+    let certificate = store.file("node1", "cert.pem");
+    let bad = (
+        "socket.ssl_reload=1".to_owned(),
+        certificate,
+        "correct this node's clock",
+    );
+    assert_refused(&trial, 0, &bad);
+    load.stop().assert_undisturbed();
+    assert_eq!(
+        trial.status(0, "wsrep_cluster_conf_id"),
+        views,
+        "a link was dropped"
+    );
+    // A new link: node 1 sees node 3's certificate as one of the future.
+    trial.kill_node(2).expect("node 3 can be killed");
+    trial.await_size(0, 2, SOON);
+    trial
+        .spawn_node(2, StartMode::Join)
+        .expect("node 3 can be started");
+    let words = ["not yet valid", "correct this node's clock"];
+    assert!(
+        await_true(JOIN, || says(&trial, 0, &words)),
+        "node 1 does not say why it refuses node 3"
+    );
+    fs::remove_file(&off).expect("the file is there");
+    trial.await_size(0, 3, JOIN);
+    trial.assert_equal();
+}
