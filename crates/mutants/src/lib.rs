@@ -133,6 +133,7 @@ mutants! {
     log {
         pinned_purged: PinnedPurged,
         names_not_flushed: NamesNotFlushed,
+        flush_covers_later: FlushCoversLater,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,
