@@ -45,6 +45,16 @@ mod tests {
             ..Checkpoint::default()
         };
         let bytes = encode_snapshot(&checkpoint, b"control");
+        // The rest is pinned by the golden files of the group and the replicator.
+        let inner = encode_checkpoint(&checkpoint);
+        let golden = [
+            &[1][..],
+            &(inner.len() as u32).to_le_bytes(),
+            &inner,
+            b"control",
+        ]
+        .concat();
+        assert_eq!(bytes, golden);
         let control = Bytes::from_static(b"control");
         assert_eq!(decode_snapshot(bytes.clone()), Some((checkpoint, control)));
         for length in 0..bytes.len() - 7 {

@@ -104,3 +104,20 @@ fn derive(line: &[u8], purpose: &[u8]) -> Result<Vec<u8>, ErrorStack> {
     signer.update(purpose)?;
     signer.sign_to_vec()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checked with `openssl dgst -sha256 -hmac LINE`: all nodes have to derive the same.
+    #[test]
+    fn golden_derivation() {
+        let secret = Secret::of(b"the old secret of this cluster, 32+").unwrap();
+        let changed = "what is derived from a secret changed: nodes of two releases do not meet";
+        assert_eq!(secret.identity(), IDENTITY, "{changed}");
+        assert_eq!(hex(secret.key()), KEY, "{changed}");
+    }
+
+    const IDENTITY: &str = "093219341876d728310dcdaace34f68cd4f080f3b51878a2cb02d64551d7e0ed";
+    const KEY: &str = "af3356316a6fe35a7efe93021eeb6b8df0d346127b1f137e84ce122e31daca09";
+}

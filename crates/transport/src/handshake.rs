@@ -332,7 +332,9 @@ impl Gossip {
 }
 
 /// The first byte of a TLS record with an alert.
-pub(crate) const TLS_ALERT: u8 = 0x15;
+const TLS_ALERT: u8 = 0x15;
+/// Such a record, with the alert "handshake failure": to a node that speaks plain TCP it says that this one does not.
+pub(crate) const ALERT: [u8; 7] = [TLS_ALERT, 3, 3, 0, 2, 2, 40];
 /// The first byte of a TLS record of a handshake.
 pub(crate) const TLS_HANDSHAKE: u8 = 0x16;
 

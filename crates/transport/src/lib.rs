@@ -49,6 +49,8 @@ mod dialing;
 mod error;
 mod event;
 mod frame;
+#[cfg(test)]
+mod golden;
 mod handshake;
 mod handshaker;
 mod identities;

@@ -329,6 +329,116 @@ pub fn samples() -> Vec<(&'static str, Message)> {
     samples
 }
 
+/// Messages in their other forms: what is optional is there or not, lists are empty, a choice has its other values.
+pub fn other_forms() -> Vec<(&'static str, Message)> {
+    let status = |standing, wish| {
+        Message::Status(Status {
+            ballot: ballot(),
+            sequencer: false,
+            standing,
+            history: Uuid::default(),
+            overrides: Vec::new(),
+            configuration_number: 0,
+            members: Vec::new(),
+            ack: 0,
+            end: 0,
+            commit: 0,
+            outlook: Outlook {
+                wish,
+                able: false,
+                stamp_ms: 0,
+                links: Vec::new(),
+            },
+        })
+    };
+    let promise = |database| {
+        Message::Promise(Promise {
+            ballot: ballot(),
+            summary: Summary {
+                commit: 0,
+                end: 0,
+                end_ballot: Ballot::default(),
+                runs: Vec::new(),
+            },
+            configurations: Vec::new(),
+            amnesiac: false,
+            lost_views: true,
+            proof: Proof {
+                known: 77,
+                database,
+            },
+            withdrawn: Vec::new(),
+        })
+    };
+    let logged = Source::Logged {
+        position: 103,
+        id: submission(),
+    };
+    vec![
+        ("status-outside", status(Standing::Outside, Wish::Auto)),
+        ("status-primary", status(Standing::Primary, Wish::Prefer)),
+        ("promise-nothing", promise(DatabaseProof::Nothing)),
+        ("promise-unclear", promise(DatabaseProof::Unclear)),
+        (
+            "append-nothing",
+            Message::Append(Append {
+                ballot: ballot(),
+                prev_position: 100,
+                prev_ballot: ballot(),
+                entries: Vec::new(),
+                ack: 100,
+                commit: 99,
+            }),
+        ),
+        (
+            "prepare-unforced",
+            Message::Prepare {
+                ballot: ballot(),
+                forced: None,
+            },
+        ),
+        (
+            "take-office-forced",
+            Message::TakeOffice {
+                number: 8,
+                forced: Some(uuid(0xd1)),
+            },
+        ),
+        (
+            "part-logged",
+            Message::Part {
+                source: logged,
+                offset: 0,
+                bytes: payload(),
+            },
+        ),
+    ]
+}
+
+/// One entry of each kind that the log holds, with the name of its golden file.
+pub fn entries() -> Vec<(&'static str, Entry)> {
+    let of = |body| Entry {
+        position: 103,
+        ballot: ballot(),
+        body,
+    };
+    let without_override = Configuration {
+        override_id: None,
+        fork_after: 0,
+        ..configuration()
+    };
+    let bodies = [
+        ("log-entry-start", Body::BallotStart),
+        (
+            "log-entry-configuration",
+            Body::Configuration(without_override),
+        ),
+        ("log-entry-void", Body::Void { id: submission() }),
+    ];
+    let named = bodies.into_iter().map(|(name, body)| (name, of(body)));
+    named.chain([("log-entry", entry())]).collect()
+}
+
 pub fn entry() -> Entry {
     Entry {
         position: 103,

@@ -1,12 +1,13 @@
 //! The format against its golden files, round trips, and garbage.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::prelude::*;
 
-use super::samples::{ballot, checkpoint, entry, samples};
+use super::samples::{ballot, checkpoint, entries, entry, other_forms, samples};
 use super::strategies;
 use super::*;
 use crate::configuration::Member;
@@ -54,7 +55,7 @@ fn golden(name: &str, encoded: &Bytes) -> Bytes {
 
 #[test]
 fn messages_are_as_in_the_golden_files() {
-    for (name, message) in samples() {
+    for (name, message) in samples().into_iter().chain(other_forms()) {
         assert_eq!(
             decode(golden(name, &encode(&message))),
             Ok(message),
@@ -63,12 +64,30 @@ fn messages_are_as_in_the_golden_files() {
     }
 }
 
+/// Kinds are at byte 1; 6 is not read any more, and 64 and above are of the log.
+#[test]
+fn every_kind_of_message_has_a_golden_file() {
+    let kinds = samples()
+        .into_iter()
+        .map(|(_, message)| encode(&message)[1]);
+    let kinds: BTreeSet<u8> = kinds.collect();
+    let is_read = |kind: &u8| {
+        let unknown = DecodeError::Unknown {
+            what: "kind of message",
+            value: *kind,
+        };
+        decode(Bytes::from(vec![1, *kind])) != Err(unknown)
+    };
+    let read: BTreeSet<u8> = (0..=u8::MAX).filter(is_read).collect();
+    assert_eq!(kinds, read);
+    assert_eq!(kinds, (1..=25).filter(|kind| *kind != 6).collect());
+}
+
 #[test]
 fn what_the_log_holds_is_as_in_the_golden_files() {
-    assert_eq!(
-        decode_entry(golden("log-entry", &encode_entry(&entry()))),
-        Ok(entry())
-    );
+    for (name, entry) in entries() {
+        assert_eq!(decode_entry(golden(name, &encode_entry(&entry))), Ok(entry));
+    }
     assert_eq!(
         decode_checkpoint(golden("log-checkpoint", &encode_checkpoint(&checkpoint()))),
         Ok(checkpoint())

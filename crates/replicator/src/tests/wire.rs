@@ -1,5 +1,7 @@
 //! Wire formats: golden bytes, round trips, hostile input.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use trireme_certification::{KeySetBuilder, KeyType};
@@ -8,7 +10,7 @@ use trireme_group::{Delivery, Incarnation, OVERRIDES_MAX, SubmissionId, Uuid};
 use super::driver::{Cluster, incarnation};
 use crate::control::Control;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::message::Message;
+use crate::message::{Message, MessageError};
 use crate::{ControlDigest, Gtid, Recorded, RecordedPart, WriteSetDraft, flags};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/wire.txt");
@@ -142,6 +144,22 @@ fn messages() -> Vec<(&'static str, Bytes)> {
     ]
 }
 
+/// Kinds are at byte 1. What a node cannot read has none.
+#[test]
+fn every_kind_of_message_has_a_golden_line() {
+    let all = messages();
+    let (submissions, directs) = all.split_at(13);
+    let kinds = |messages: &[(&str, Bytes)]| -> BTreeSet<u8> {
+        messages.iter().map(|(_, bytes)| bytes[1]).collect()
+    };
+    let bare = |kind: u8| Bytes::from(vec![1, kind]);
+    let unknown = |kind: &u8, error: Option<MessageError>| error == Some(MessageError::Kind(*kind));
+    let read = |kind: &u8| !unknown(kind, Message::decode(&bare(*kind)).err());
+    assert_eq!(kinds(submissions), (0..=u8::MAX).filter(read).collect());
+    let read = |kind: &u8| !unknown(kind, Direct::decode(bare(*kind)).err());
+    assert_eq!(kinds(directs), (0..=u8::MAX).filter(read).collect());
+}
+
 /// The formats do not change by accident. After a wanted change: `TRIREME_UPDATE_GOLDEN=1 cargo
 /// test -p trireme-replicator golden`, and a new version number.
 #[test]
@@ -156,6 +174,9 @@ fn golden_bytes() {
         .control_snapshot()
         .expect("in step");
     text += &format!("control state: {}\n", hex(&control));
+    let full = with_every_choice(full_control()).encode();
+    assert_eq!(Control::decode(full.clone()).unwrap().encode(), full);
+    text += &format!("full control state: {}\n", hex(&full));
     if std::env::var_os("TRIREME_UPDATE_GOLDEN").is_some() {
         std::fs::write(GOLDEN, &text).expect("writable");
     }
@@ -246,6 +267,17 @@ fn full_control() -> Control {
     control
 }
 
+/// The same, with what its seats do not say.
+fn with_every_choice(mut control: Control) -> Control {
+    for (seat, doubt) in control.members.values_mut().zip([-1, 78]) {
+        seat.doubt = Some(doubt);
+        seat.trusted = doubt == 78;
+        seat.left_out = !seat.trusted;
+        seat.desyncs = 2;
+    }
+    control
+}
+
 /// The brief digest does not go by the encoding: whatever that leaves out is missing in what comes back.
 #[test]
 fn nothing_of_a_control_state_is_left_out() {
@@ -264,7 +296,7 @@ fn what_is_cut_short_or_goes_on_is_refused() {
             let length = wrong.len();
             let is_data = name == "write-set" && length >= bytes.len() - b"data".len();
             let is_read = match index {
-                0..11 => Message::decode(&wrong).is_ok(),
+                0..13 => Message::decode(&wrong).is_ok(),
                 _ => Direct::decode(wrong).is_ok(),
             };
             assert_eq!(is_read, is_data, "{name}, {length}");

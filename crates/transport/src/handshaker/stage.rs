@@ -12,12 +12,10 @@ use trireme_tls::{Failure, Handshake, Progress, Role, Session};
 use super::{Fault, Task};
 use crate::address::label;
 use crate::frame::PREAMBLE;
-use crate::handshake::{TLS_ALERT, TLS_HANDSHAKE, describe_invalid};
+use crate::handshake::{ALERT, TLS_HANDSHAKE, describe_invalid};
 use crate::stream::Stream;
 use crate::{FrameError, HostPort, RejectReason, Security, socket};
 
-/// A TLS record with the alert "handshake failure": to a node that speaks plain TCP it says that this one does not.
-const ALERT: [u8; 7] = [TLS_ALERT, 3, 3, 0, 2, 2, 40];
 /// The preamble and Hello of a peer without TLS are shorter.
 const HELLO_BYTES: usize = 8 << 10;
 
