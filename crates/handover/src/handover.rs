@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard};
+use crate::core_lock::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Arc, AtomicUsize};
 use crate::waiting::{Slot, Ticket, Waiting};
 
 /// What the lock protects.

@@ -9,12 +9,27 @@
 #![forbid(unsafe_code)]
 
 mod handover;
+#[cfg(feature = "lock-times")]
+mod lock_times;
 mod waiting;
 
+#[cfg_attr(feature = "lock-times", allow(unused_imports))]
 mod sync {
     pub use std::sync::atomic::AtomicUsize;
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
+
+/// Those of the lock around the core.
+mod core_lock {
+    #[cfg(not(feature = "lock-times"))]
+    pub use crate::sync::{Condvar, Mutex, MutexGuard};
+
+    #[cfg(feature = "lock-times")]
+    pub use crate::lock_times::{Condvar, Mutex, MutexGuard};
+}
+
+#[cfg(feature = "lock-times")]
+pub use lock_times::take_lock_times_us;
 
 pub use handover::{Handover, UnderLock};
 pub use waiting::{Slot, Ticket, Waiting};

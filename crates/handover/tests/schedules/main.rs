@@ -8,6 +8,7 @@
 mod handover;
 mod model;
 mod sync;
+use sync as core_lock;
 #[path = "../../src/waiting.rs"]
 #[allow(dead_code)]
 mod waiting;

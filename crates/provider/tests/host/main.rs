@@ -6,6 +6,7 @@ mod app;
 mod arbitrator;
 mod callbacks;
 mod cluster;
+mod costs;
 mod errors;
 mod flood;
 mod secret;

@@ -94,11 +94,12 @@ pub trait System {
 }
 
 /// The systems by name.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "plain",
     "semisync",
     "galera",
     "trireme",
+    "trireme-encrypted",
     "plain-mysql",
     "group-replication",
     "group-replication-single",
@@ -128,7 +129,7 @@ pub fn is_galera(name: &str) -> bool {
 
 /// Whether the servers of the system called `name` take the settings of wsrep, and all of them take writes.
 pub fn has_wsrep(name: &str) -> bool {
-    matches!(name, "galera" | "trireme") || name.contains('=')
+    matches!(name, "galera" | "trireme" | "trireme-encrypted") || name.contains('=')
 }
 
 /// Whether the system called `name` has a setting by which other nodes flush a commit before it is acknowledged. Where it has
@@ -148,7 +149,8 @@ pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, Syst
         "plain" => Box::new(plain::Plain(Server::MariaDb)),
         "semisync" => Box::new(semisync::SemiSync),
         "galera" => Box::new(galera::Galera::installed()?),
-        "trireme" => Box::new(trireme::Trireme::with(provider)?),
+        "trireme" => Box::new(trireme::Trireme::with(provider, false)?),
+        "trireme-encrypted" => Box::new(trireme::Trireme::with(provider, true)?),
         "plain-mysql" => Box::new(plain::Plain(Server::MySql)),
         "group-replication" | "group-replication-single" => {
             Box::new(group_replication::GroupReplication {
@@ -253,9 +255,10 @@ mod tests {
         let mysql = NAMES
             .into_iter()
             .filter(|name| plain_of(name) == "plain-mysql");
-        assert_eq!(mysql.collect::<Vec<_>>(), NAMES[4..]);
+        assert_eq!(mysql.collect::<Vec<_>>(), NAMES[5..]);
         let wsrep = NAMES.into_iter().filter(|name| has_wsrep(name));
-        assert_eq!(wsrep.collect::<Vec<_>>(), ["galera", "trireme"]);
+        let expected = ["galera", "trireme", "trireme-encrypted"];
+        assert_eq!(wsrep.collect::<Vec<_>>(), expected);
         assert!(has_wsrep("mine=/x/libtrireme.so"));
     }
 

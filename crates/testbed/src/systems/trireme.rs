@@ -1,32 +1,53 @@
-//! Trireme.
+//! Trireme, with plaintext between its nodes or encrypted.
 
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{Durability, System, SystemError, add, innodb};
 use crate::packages;
 use crate::settings::Settings;
 
+/// Of no use to anybody but servers on this machine, which end with the experiment.
+const SECRET: &str = "the secret of an experiment, which nobody need guess";
+
 /// Trireme.
 pub(super) struct Trireme {
     library: PathBuf,
+    is_encrypted: bool,
 }
 
 impl Trireme {
     /// Under the library `provider`, or the one beside this program.
-    pub fn with(provider: Option<&Path>) -> Result<Self, SystemError> {
+    pub fn with(provider: Option<&Path>, is_encrypted: bool) -> Result<Self, SystemError> {
         let library = packages::provider(provider)?;
-        Ok(Self { library })
+        Ok(Self {
+            library,
+            is_encrypted,
+        })
     }
 }
 
 impl System for Trireme {
     fn name(&self) -> &str {
-        "trireme"
+        match self.is_encrypted {
+            false => "trireme",
+            true => "trireme-encrypted",
+        }
     }
 
     fn about(&self) -> &'static str {
-        "Trireme with its defaults, and 4 appliers unless an argument says otherwise; in full durability \
-         repl.durability=disk: a majority of the nodes has flushed its log before a commit is acknowledged"
+        match self.is_encrypted {
+            false => {
+                "Trireme with its defaults, and 4 appliers unless an argument says otherwise; in full durability \
+                 repl.durability=disk: a majority of the nodes has flushed its log before a commit is acknowledged"
+            }
+            true => {
+                "the same with TLS 1.3 between the nodes, by a shared secret (repl.secret_file); sessions by certificates \
+                 encrypt alike"
+            }
+        }
     }
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {
@@ -35,8 +56,43 @@ impl System for Trireme {
             Durability::Lazy | Durability::Origin => "repl.durability=os",
             Durability::Full => "repl.durability=disk",
         };
+        let encrypted = match self.is_encrypted {
+            false => String::new(),
+            true => encryption(&settings.dir),
+        };
         // What the settings hold already comes later, and wins.
-        settings.provider_options = format!("{durable};{}", settings.provider_options);
+        settings.provider_options = format!("{durable};{encrypted}{}", settings.provider_options);
         add(settings, &[innodb(durability)]);
+    }
+}
+
+/// Options with a secret in the directory of the cluster. One that cannot be written the servers name when they start.
+fn encryption(dir: &Path) -> String {
+    let file = dir.join("secret");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let opened = fs::create_dir_all(dir).and_then(|()| options.open(&file));
+    let _ = opened.and_then(|mut file| file.write_all(SECRET.as_bytes()));
+    let file = file.display();
+    format!("repl.secret_file={file};repl.require_encryption=yes;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encrypted_one_has_a_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let system = Trireme {
+            library: PathBuf::new(),
+            is_encrypted: true,
+        };
+        let mut settings = Settings::new(dir.path(), 3, None);
+        system.configure(Durability::Lazy, &mut settings);
+        let file = dir.path().join("secret");
+        assert_eq!(fs::read_to_string(&file).unwrap(), SECRET);
+        let named = format!("repl.secret_file={};", file.display());
+        assert!(settings.provider_options.contains(&named));
     }
 }
