@@ -15,11 +15,7 @@ pub fn options(node_address: &str, text: &str) {
     if options.apply_string(text, Phase::Runtime).is_err() {
         assert_eq!(options.to_string(), printed);
     }
-    let _ = (
-        options.listen_address(),
-        options.ist_receive_address(),
-        options.ist_bind_address(),
-    );
+    let _ = options.listen_address();
     let _ = crate::runtime::replicator_options(&options, "");
     let _ = options.for_connection(&ClusterUrl::default());
     assert!(options.visible().count() > 0);

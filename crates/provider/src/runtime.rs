@@ -225,6 +225,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         fc_single_primary: options.bool("gcs.fc_single_primary")
             || options.bool("gcs.fc_master_slave"),
         fc_desync_after_ms: options.int("repl.fc_desync_after_ms").max(0) as u64,
+        left_out_shows_synced: options.str("repl.fc_desync_state") == "synced",
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
@@ -343,7 +344,8 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         "gcs.fc_limit"
         | "gcs.fc_factor"
         | "gcs.fc_master_slave"
-        | "repl.fc_desync_after_ms" => node.with(|core| {
+        | "repl.fc_desync_after_ms"
+        | "repl.fc_desync_state" => node.with(|core| {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));
         }),

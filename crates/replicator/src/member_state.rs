@@ -58,6 +58,11 @@ impl MemberState {
         self.desyncs > 0 || self.donates_to.is_some() || self.left_out
     }
 
+    /// True if the group has left it out, and it is neither desynced by hand nor a donor.
+    pub fn is_only_left_out(&self) -> bool {
+        self.left_out && self.desyncs == 0 && self.donates_to.is_none()
+    }
+
     pub fn enter(&mut self, state: NodeState) {
         self.state = state;
         match state {

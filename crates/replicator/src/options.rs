@@ -15,6 +15,8 @@ pub struct Options {
     /// `repl.fc_desync_after_ms`: a member that alone has kept own writers waiting for so long is left
     /// out of flow control; 0: never.
     pub fc_desync_after_ms: u64,
+    /// `repl.fc_desync_state`: a node that was left out so, and that nothing else desyncs, shows as Synced.
+    pub left_out_shows_synced: bool,
     /// `gcs.vote_policy`: so many members that applied a write-set decide a vote on its errors at once; 0: the outcome
     /// that most members had wins. That of the member that opens a vote counts.
     pub vote_policy: u8,
@@ -46,6 +48,7 @@ impl Default for Options {
             fc_factor: 1.0,
             fc_single_primary: false,
             fc_desync_after_ms: 60,
+            left_out_shows_synced: false,
             vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),

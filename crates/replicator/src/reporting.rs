@@ -9,7 +9,7 @@ use crate::control::Control;
 use crate::control_digest::ControlDigest;
 use crate::history::History;
 use crate::joiner::TransferPhase;
-use crate::member_state::NodeState;
+use crate::member_state::{MemberState, NodeState};
 use crate::replicator::{Replicator, Stage};
 use crate::status::{LocalState, NodeWait, Status};
 
@@ -73,7 +73,7 @@ impl Replicator {
 
     /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
     pub fn status(&self, history: &dyn History) -> Status {
-        let (state, comment) = self.local_state();
+        let (state, comment) = self.shown_state();
         let counters = &self.counters;
         let control = self.context.control();
         let elapsed_ms = counters.elapsed_ms(self.context.now_ms()).max(1);
@@ -178,6 +178,17 @@ impl Replicator {
             let seqno = self.context.seqno().unwrap_or(-1);
             let text = format!("Shifting {before} -> {state} (TO: {seqno})");
             self.log(Level::Info, text);
+        }
+    }
+
+    /// The state for status variables, which load balancers act on.
+    fn shown_state(&self) -> (LocalState, &'static str) {
+        let state = self.local_state();
+        let is_only_left_out = state.0 == LocalState::Donor
+            && (self.context.my_state()).is_some_and(MemberState::is_only_left_out);
+        match is_only_left_out && self.context.options().left_out_shows_synced {
+            true => (LocalState::Synced, "Synced"),
+            false => state,
         }
     }
 

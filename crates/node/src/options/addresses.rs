@@ -14,30 +14,6 @@ impl Options {
         })
     }
 
-    /// The address that a joiner gives to its donor: `ist.recv_addr`, by default the node's host, and `base_port` + 1.
-    pub fn ist_receive_address(&self) -> Result<HostPort, AddressError> {
-        let address = HostPort::parse_with_scheme(self.str("ist.recv_addr"))?;
-        Ok(HostPort {
-            port: Some(address.port_or(self.base_port().saturating_add(1))),
-            ..address
-        })
-    }
-
-    /// Where a joiner listens for its donor: `ist.recv_bind`, by default [`Options::ist_receive_address`].
-    pub fn ist_bind_address(&self) -> Result<HostPort, AddressError> {
-        let receive = self.ist_receive_address()?;
-        match self.str("ist.recv_bind") {
-            "" => Ok(receive),
-            text => {
-                let bind = HostPort::parse_with_scheme(text)?;
-                Ok(HostPort {
-                    port: bind.port.or(receive.port),
-                    ..bind
-                })
-            }
-        }
-    }
-
     /// Default port of group traffic.
     pub fn base_port(&self) -> u16 {
         // The registry bounds it to 1..=65535.

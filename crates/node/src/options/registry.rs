@@ -266,6 +266,12 @@ pub const SPECS: &[Spec] = &[
     // Likewise: how long writers wait for one slow member before the group leaves it out of flow control (in
     // milliseconds; 0: as long as it takes).
     dynamic("repl.fc_desync_after_ms", COUNT, Shown("60")),
+    // Likewise: how a node shows that was left out so: as a desynced one, or as one in step (docs/load-balancers.md).
+    dynamic(
+        "repl.fc_desync_state",
+        Choice(&["donor", "synced"]),
+        Shown("donor"),
+    ),
     dynamic(
         "repl.key_format",
         Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
@@ -321,9 +327,9 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.mark_dir,
+        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.fc_desync_state, repl.mark_dir,
         // repl.require_encryption, repl.secret_file, repl.sequencer and socket.ssl_crl.
-        assert_eq!(sysvars.len(), 97);
+        assert_eq!(sysvars.len(), 98);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

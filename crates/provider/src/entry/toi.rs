@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{Event, WriteSetDraft};
 use trireme_wsrep_abi::{
-    Buf, ConnId, Key, PoHandle, TrxMeta, Uuid, Wsrep, WsrepStatus, slice_or_empty,
+    Buf, ConnId, Key, PoHandle, TrxMeta, Uuid, Wsrep, WsrepStatus, flag, slice_or_empty,
 };
 
 use super::writes::error_text;
@@ -15,6 +15,9 @@ use crate::recv;
 
 /// The server's transaction id of what is no transaction.
 const NO_TRX: u64 = u64::MAX;
+
+/// A total-order action begins and ends with one call; only a non-blocking operation (NBO) begins with one and ends with another.
+const WHOLE_ACTION: u32 = flag::TRX_START | flag::TRX_END;
 
 pub unsafe extern "C" fn to_execute_start(
     wsrep: *mut Wsrep,
@@ -29,6 +32,12 @@ pub unsafe extern "C" fn to_execute_start(
     // SAFETY: the server passes valid keys, buffers and room for the meta data.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
+            if flags & WHOLE_ACTION != WHOLE_ACTION {
+                node.logger.warn(
+                    "refused a non-blocking operation (NBO), which Trireme does not have: set wsrep_OSU_method to TOI or RSU",
+                );
+                return WsrepStatus::NOT_IMPLEMENTED;
+            }
             let mut set = KeySetBuilder::new();
             for key in slice_or_empty(keys, keys_num) {
                 let parts: Vec<&[u8]> = key.parts().collect();

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_wsrep_abi::WsrepStatus;
+use trireme_wsrep_abi::{WsrepStatus, flag};
 
 use crate::server::Server;
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, begin_isolated, execute_isolated};
 
 /// No timer and no batching stands between a write-set and its commit.
 #[test]
@@ -50,4 +50,19 @@ fn a_write_set_that_is_too_large_is_not_certified() {
     assert_eq!(transaction.certify(), WsrepStatus::OK);
     transaction.commit();
     assert_eq!(server.state().rows.len(), 1);
+}
+
+/// As an ordinary total-order action it would block the cluster, and its end would be a second action.
+#[test]
+fn a_non_blocking_operation_is_refused_and_takes_no_seqno() {
+    let server = Server::start("nbo", "").expect("init");
+    server.connect("gcomm://");
+    let before = execute_isolated(&server, "alter table");
+    for flags in [flag::TRX_START, flag::TRX_END, 0] {
+        assert_eq!(
+            begin_isolated(&server, 77, "alter table", flags),
+            (WsrepStatus::NOT_IMPLEMENTED, -1)
+        );
+    }
+    assert_eq!(execute_isolated(&server, "alter table"), before + 1);
 }

@@ -168,13 +168,29 @@ impl<'a> Transaction<'a> {
 /// Executes a statement in total-order isolation; returns its seqno.
 pub fn execute_isolated(server: &Server, statement: &str) -> Seqno {
     let conn = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let (status, seqno) = begin_isolated(server, conn, statement, flag::TRX_START | flag::TRX_END);
+    assert_eq!(status, WsrepStatus::OK);
+    server.commit_row(seqno, statement);
+    assert_eq!(
+        call!(server, to_execute_end, conn, &Buf::EMPTY),
+        WsrepStatus::OK
+    );
+    seqno
+}
+
+/// What `to_execute_start` answers, and the seqno of the action.
+pub fn begin_isolated(
+    server: &Server,
+    conn: u64,
+    statement: &str,
+    flags: u32,
+) -> (WsrepStatus, Seqno) {
     let (part, action) = (Buf::new(b"db"), Buf::new(statement.as_bytes()));
     let key = Key {
         parts: &part,
         parts_num: 1,
     };
     let mut meta = TrxMeta::UNDEFINED;
-    let flags = flag::TRX_START | flag::TRX_END;
     let status = call!(
         server,
         to_execute_start,
@@ -186,11 +202,5 @@ pub fn execute_isolated(server: &Server, statement: &str) -> Seqno {
         flags,
         &mut meta
     );
-    assert_eq!(status, WsrepStatus::OK);
-    server.commit_row(meta.gtid.seqno, statement);
-    assert_eq!(
-        call!(server, to_execute_end, conn, &Buf::EMPTY),
-        WsrepStatus::OK
-    );
-    meta.gtid.seqno
+    (status, meta.gtid.seqno)
 }

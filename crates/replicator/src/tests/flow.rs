@@ -203,6 +203,36 @@ fn who_alone_holds_up_the_writers_is_left_out_until_it_has_caught_up() {
     cluster.assert_settled();
 }
 
+/// Load balancers may keep it. It is no donor and no leader for that, and what else desyncs it shows.
+#[test]
+fn who_is_left_out_may_show_as_synced() {
+    let (mut cluster, _) = held_up_by_one(3);
+    pass(&mut cluster, 90);
+    assert_eq!(cluster.comment(2), "Donor/Desynced");
+    for node in [1, 2] {
+        let options = Options {
+            fc_limit: 2,
+            left_out_shows_synced: true,
+            ..Options::default()
+        };
+        cluster.event(node, Event::SetOptions(options));
+    }
+    let desync = |cluster: &mut Cluster, node: usize| {
+        let ticket = cluster.nodes[node].server.ticket();
+        cluster.event(node, Event::Desync { ticket });
+        pass(cluster, 10);
+    };
+    desync(&mut cluster, 1);
+    assert_eq!(
+        (cluster.comment(2), cluster.comment(1)),
+        ("Synced", "Donor/Desynced")
+    );
+    assert_eq!(cluster.status(0).left_out, ["node2"]);
+    assert!(!cluster.nodes[2].replicator.is_synced());
+    desync(&mut cluster, 2);
+    assert_eq!(cluster.comment(2), "Donor/Desynced");
+}
+
 /// That it is slow is known: the second time it leaves flow control before anybody has waited for it.
 #[test]
 fn who_falls_behind_again_steps_out_by_itself() {
