@@ -49,7 +49,7 @@ pub struct TableSum {
     pub table: String,
     /// Number of rows.
     pub rows: u64,
-    /// `CHECKSUM TABLE`.
+    /// `CHECKSUM TABLE`. It means nothing for a table with generated columns (docs/runbooks.md#two-nodes-seem-to-differ).
     pub checksum: String,
 }
 

@@ -9,6 +9,7 @@ mod cluster;
 mod costs;
 mod errors;
 mod flood;
+mod left_out;
 mod secret;
 mod server;
 mod single;
