@@ -12,8 +12,11 @@ use super::trial::{JOIN, SOON, Trial, pause, provider};
 
 /// How often each change is made; more by `TRIREME_ROUNDS`.
 const ROUNDS: usize = 3;
-/// Longest pause of all commits that a change may bring.
+/// Longest pause of all commits that a change may bring: each of those that TRIREME_ROUNDS asks for, on a machine that has nothing
+/// else to do; most of the others.
 const GAP: Duration = Duration::from_millis(100);
+/// The same on a machine that does much else.
+const GAP_OF_BUSY: Duration = Duration::from_secs(1);
 const NODES: [&str; 3] = ["node1", "node2", "node3"];
 const RELOAD: &str = "socket.ssl_reload=1";
 
@@ -125,8 +128,8 @@ fn disable(trial: &Trial) {
     (0..3).for_each(|i| trial.await_status(i, "wsrep_trireme_plaintext_links", "2", SOON));
 }
 
-/// Under load no client noticed anything but a short pause.
-fn assert_unnoticed(what: &str, load: Load, began: Instant) {
+/// Under load no client noticed anything but a short pause: how long that was.
+fn assert_unnoticed(what: &str, load: Load, began: Instant) -> Duration {
     pause(Duration::from_millis(200));
     let record = load.stop();
     let gap = record.longest_gap(began, Instant::now());
@@ -135,7 +138,21 @@ fn assert_unnoticed(what: &str, load: Load, began: Instant) {
         record.commits.len()
     );
     record.assert_undisturbed();
-    assert!(gap < GAP, "{what}: no commits for {gap:?}");
+    gap
+}
+
+/// The pauses of all rounds are as short as they have to be.
+fn assert_short(what: &str, mut gaps: Vec<Duration>) {
+    gaps.sort_unstable();
+    let is_asked_for = std::env::var_os("TRIREME_ROUNDS").is_some();
+    let strict = match is_asked_for {
+        true => gaps.len() - 1,
+        false => gaps.len() / 2,
+    };
+    assert!(
+        gaps[strict] < GAP && gaps[gaps.len() - 1] < GAP_OF_BUSY,
+        "{what}: no commits for {gaps:?}"
+    );
 }
 
 #[test]
@@ -143,16 +160,22 @@ fn a_live_cluster_is_led_to_tls_and_back() {
     let Some(path) = provider() else { return };
     let store = Store::new(&NODES);
     let mut trial = Trial::start_under(path, 3, "").expect("the tests are on");
+    let mut gaps = Vec::new();
     for round in 1..=rounds() {
         let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
         store.must_enable(&trial);
-        assert_unnoticed(&format!("round {round}, to TLS"), load, began);
+        gaps.push(assert_unnoticed(
+            &format!("round {round}, to TLS"),
+            load,
+            began,
+        ));
         let again = store.enable(&trial, &[]);
         assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"));
         if round < rounds() {
             disable(&trial);
         }
     }
+    assert_short("to TLS", gaps);
     let refused = trial.try_exec(0, "SET GLOBAL wsrep_provider_options='socket.dynamic=yes'");
     assert!(refused.is_err(), "encryption is required");
     // What the nodes present, and what a stranger's look finds.
@@ -203,6 +226,7 @@ fn the_authority_of_a_live_cluster_is_changed() {
     let store = Store::new(&NODES);
     let options = format!("{};repl.require_encryption=yes", store.options("node1"));
     let mut trial = Trial::start_under(path, 3, &options).expect("the tests are on");
+    let mut gaps = Vec::new();
     let steps: [&[&str]; 3] = [&["--new-authority"], &[], &["--drop-old-authority"]];
     for round in 1..=rounds() {
         let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
@@ -211,8 +235,13 @@ fn the_authority_of_a_live_cluster_is_changed() {
             (0..3).for_each(|i| trial.set_option(i, RELOAD));
         }
         (0..3).for_each(|i| trial.await_size(i, 3, SOON));
-        assert_unnoticed(&format!("round {round}, another authority"), load, began);
+        gaps.push(assert_unnoticed(
+            &format!("round {round}, another authority"),
+            load,
+            began,
+        ));
     }
+    assert_short("another authority", gaps);
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
     for step in steps {
         store.renew(step);
@@ -234,6 +263,7 @@ fn the_secret_of_a_live_cluster_is_changed() {
     must(&["secret", "new", file]);
     let options = format!("repl.secret_file={file};repl.require_encryption=yes");
     let mut trial = Trial::start_under(path, 3, &options).expect("the tests are on");
+    let mut gaps = Vec::new();
     for round in 1..=rounds() {
         let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
         for step in ["stage", "swap", "drop-old"] {
@@ -241,8 +271,13 @@ fn the_secret_of_a_live_cluster_is_changed() {
             (0..3).for_each(|i| trial.set_option(i, RELOAD));
         }
         (0..3).for_each(|i| trial.await_size(i, 3, SOON));
-        assert_unnoticed(&format!("round {round}, another secret"), load, began);
+        gaps.push(assert_unnoticed(
+            &format!("round {round}, another secret"),
+            load,
+            began,
+        ));
     }
+    assert_short("another secret", gaps);
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
     for step in ["stage", "swap", "drop-old"] {
         must(&["secret", step, file]);
