@@ -4,8 +4,8 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, Position, Uuid};
 
-use crate::conflicts::Loss;
 use crate::event::Ticket;
+use crate::executor::Loss;
 use crate::gtid::Gtid;
 use crate::work::Apply;
 

@@ -13,7 +13,7 @@ impl Replicator {
     /// sync_wait()
     pub(crate) fn sync_wait(&mut self, ticket: Ticket, upto: Option<Gtid>) {
         match upto {
-            Some(upto) if upto.uuid != self.applied_history || upto.uuid.is_nil() => {
+            Some(upto) if upto.uuid != self.executor.history() || upto.uuid.is_nil() => {
                 self.answer_sync_wait(ticket, Code::TrxMissing);
             }
             Some(upto) => self.reads.wait(ticket, upto.seqno),
@@ -37,7 +37,7 @@ impl Replicator {
             self.reads
                 .processed(control.position, |at| retention.seqno_at(at, last));
         }
-        while let Some(ticket) = self.reads.next_done(self.order.low()) {
+        while let Some(ticket) = self.reads.next_done(self.executor.low()) {
             self.answer_sync_wait(ticket, Code::Ok);
         }
     }
@@ -70,7 +70,7 @@ impl Replicator {
         if matches!(self.stage, Stage::Admission(_)) {
             return false;
         }
-        let needed = || self.transactions.victim_awaits_order() || self.voting.is_disputing();
+        let needed = || self.executor.victim_awaits_order() || self.voting.is_disputing();
         self.pauses.is_any() && !(self.pauses.is_awaited() && needed())
     }
 
@@ -91,15 +91,15 @@ impl Replicator {
         // A donor's script takes back a pause only as long as its server is a donor (server-contract.md#pause): it
         // gets it before the view that ends that, whatever is behind.
         let is_last_chance =
-            self.works.ends_donor_next(self.order.low()) && !planted(Mutant::PauseAfterDonorsLoss);
+            self.executor.ends_donor_next() && !planted(Mutant::PauseAfterDonorsLoss);
         let at_rest = match self.stage {
             _ if is_last_chance => true,
             Stage::Active => {
-                let drained = self.order.is_drained() && self.deliveries_stand_still();
-                drained && !self.works.is_in_view()
+                let drained = self.executor.is_drained() && self.deliveries_stand_still();
+                drained && !self.executor.queue().is_in_view()
             }
             // What was certified before it left is still being applied.
-            Stage::Final => self.order.is_drained(),
+            Stage::Final => self.executor.is_drained(),
             Stage::Closed => true,
             Stage::Admission(_) | Stage::Transfer(_) => false,
         };
@@ -123,13 +123,13 @@ impl Replicator {
     pub(crate) fn desync(&mut self, ticket: Ticket) {
         // Nor for a server that takes itself for Synced still: it would not take the desync back (see `forget_desyncs`).
         let possible = self.lifecycle.takes_part()
-            && !self.works.shows_non_primary()
+            && !self.executor.queue().shows_non_primary()
             && self
                 .context
                 .my_node_state()
                 .is_some_and(|s| s != NodeState::Joiner);
         if possible {
-            let as_donor = self.works.is_known_donor();
+            let as_donor = self.executor.queue().is_known_donor();
             self.submit(Sent::Desync { ticket, as_donor }, &Message::Desync);
         } else {
             self.answer(ticket, Answer::unordered(Code::TrxFail));

@@ -9,7 +9,6 @@ use crate::database::Database;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 use crate::joiner::SnapshotPull;
-use crate::order::Order;
 use crate::replicator::{Replicator, Stage};
 use crate::voting::Voting;
 
@@ -19,7 +18,7 @@ impl Replicator {
         if self.lifecycle.has_diverged() && !planted(Mutant::InconsistencyForgotten) {
             // The database does not count until a snapshot takes its place: neither for this connection nor,
             // if the server refuses one, for the next.
-            self.applied_history = Uuid::NIL;
+            self.executor.forget_history();
         }
         let applied = Some(self.last_committed()).filter(|gtid| *gtid != Gtid::UNDEFINED);
         let (mut database, line) = Database::of(&connect, applied);
@@ -35,10 +34,8 @@ impl Replicator {
         self.intake.start_over();
         self.retention.start_over();
         self.lag.start_over();
-        self.works.start_over();
+        self.executor.start_over();
         self.submissions.start_over();
-        self.transactions.clear();
-        self.isolations.clear();
         self.voting = Voting::default();
         self.unsent.start_over();
         self.reads.start_over();
@@ -107,8 +104,8 @@ impl Replicator {
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.stage = Stage::Active;
         self.lifecycle.server_runs(); // before anything is applied: the first view sees to it
-        self.order = Order::new(seqno - 1);
-        self.applied_history = self.context.history().unwrap_or(self.applied_history);
+        let history = (self.context.history()).unwrap_or(self.executor.history());
+        self.executor.begin_at(history, seqno - 1);
         self.note_overrides();
         self.out.push(Action::Admitted);
         self.show_connected();

@@ -64,19 +64,10 @@ pub(crate) struct Counters {
     pub repl_other_bytes: u64,
     pub received: u64,
     pub received_bytes: u64,
-    pub local_commits: u64,
-    pub local_cert_failures: u64,
-    pub local_replays: u64,
     pub too_wide: u64,
     pub causal_reads: u64,
-    pub apply_waits: u64,
     pub deps_distance: Average,
     pub cert_interval: Average,
-    pub out_of_order_entered: Average,
-    pub out_of_order_left: Average,
-    pub window: Average,
-    /// Write-sets that wait to be applied.
-    pub recv_queue: QueueMeter,
     /// Own ones that wait to be submitted.
     pub send_queue: QueueMeter,
     /// When these began to count; None: no connection has begun yet.

@@ -6,9 +6,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::effect::{Effect, Lost};
+use crate::executor::Ordered;
 use crate::history::History;
 use crate::intake::Entry;
-use crate::isolation::Isolation;
 use crate::ist::received_ist;
 use crate::log_reader::is_a_slice;
 use crate::member_state::NodeState;
@@ -16,8 +16,7 @@ use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
-use crate::transactions::{Ordered, Phase};
-use crate::work::Task;
+use crate::work::{Apply, Task};
 use crate::writeset::WriteSet;
 
 impl Replicator {
@@ -188,19 +187,19 @@ impl Replicator {
         self.retention.certified();
         self.counters
             .certified(seqno, write_set.last_seen, &outcome);
-        let ordered = |write_set| Ordered {
-            seqno,
-            depends_on: outcome.depends_on,
-            write_set,
-        };
         match self.own(id).filter(|_| !self.is_covered(seqno)) {
             Some(Sent::Trx(trx)) => {
-                self.order.add(seqno);
-                return self.own_trx_ordered(trx, ordered(write_set), outcome.verdict);
+                let ordered = Ordered {
+                    seqno,
+                    depends_on: outcome.depends_on,
+                    write_set,
+                };
+                let (ticket, answer) =
+                    (self.executor).own_ordered(&self.context, trx, ordered, outcome.verdict);
+                return self.answer(ticket, answer);
             }
             Some(Sent::Toi(conn)) => {
-                self.order.add(seqno);
-                return self.own_toi_ordered(conn, &ordered(write_set), failed);
+                return (self.executor).action_ordered(conn, seqno, outcome.depends_on, failed);
             }
             // A rollback fragment concerns its origin's appliers like everybody's.
             None | Some(Sent::Rollback(_)) => {}
@@ -212,72 +211,14 @@ impl Replicator {
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
         self.flow_control.received(id.incarnation);
-        let apply = self.apply_task(
-            id.incarnation,
+        let apply = Apply::of(
             &write_set,
-            seqno,
+            id.incarnation,
+            self.ordered_gtid(seqno),
             outcome.depends_on,
             failed || forgotten || self.is_abandoned_fragment(id, &write_set),
         );
         self.push_apply(apply, position, write_set.len_bytes());
-    }
-
-    fn own_trx_ordered(&mut self, id: u64, ordered: Ordered, verdict: Verdict) {
-        let failed = verdict != Verdict::Pass;
-        if failed {
-            let winner = match verdict {
-                Verdict::Conflict { with } => self.winner(with),
-                _ => None,
-            };
-            (self.conflicts).lost_certification(id, ordered.seqno, winner);
-        }
-        let gtid = self.gtid_of(ordered.seqno);
-        let trx = self
-            .transactions
-            .get_mut(id)
-            .expect("a transaction in flight is in the table");
-        let Phase::Replicating { ticket, aborted } = trx.phase else {
-            unreachable!(
-                "a transaction in flight is replicating, not {:?}",
-                trx.phase
-            )
-        };
-        self.counters.local_cert_failures += u64::from(failed);
-        if !trx.commits && (failed || aborted) {
-            trx.phase = Phase::Certified { aborted: true };
-            trx.ordered = Some(ordered);
-            return self.fragment_failed(ticket, id, gtid.seqno);
-        }
-        let (phase, code) = match (failed, aborted) {
-            (true, _) => (Phase::Failed, Code::TrxFail),
-            (false, true) => (Phase::MustReplay, Code::BfAbort),
-            (false, false) => (Phase::Certified { aborted: false }, Code::Ok),
-        };
-        let depends_on = ordered.depends_on;
-        trx.phase = phase;
-        trx.ordered = Some(ordered);
-        self.answer(ticket, Answer::at(code, gtid, depends_on));
-    }
-
-    fn own_toi_ordered(&mut self, conn: u64, ordered: &Ordered, failed: bool) {
-        let code = if failed { Code::TrxFail } else { Code::Ok };
-        self.counters.local_cert_failures += u64::from(failed);
-        if failed {
-            self.conflicts.failed_certification();
-        }
-        let Some(Isolation::Replicating { ticket }) = self.isolations.get(&conn).copied() else {
-            unreachable!("an action in flight is in the table");
-        };
-        let (seqno, depends_on) = (ordered.seqno, ordered.depends_on);
-        self.isolations.insert(
-            conn,
-            Isolation::Waiting {
-                ticket,
-                seqno,
-                depends_on,
-                code,
-            },
-        );
     }
 
     fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
@@ -401,14 +342,14 @@ impl Replicator {
 
     /// True if a snapshot has brought this seqno already.
     pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
-        matches!(self.stage, Stage::Active) && seqno <= self.order.top()
+        matches!(self.stage, Stage::Active) && seqno <= self.executor.top()
     }
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.retention.took(position, seqno);
-        (self.lag).ordered(seqno, self.context.now_ms(), self.order.low());
+        (self.lag).ordered(seqno, self.context.now_ms(), self.executor.low());
         let is_dropped =
-            planted(Mutant::AppliedDependenceDropped) && depends_on <= self.order.low();
+            planted(Mutant::AppliedDependenceDropped) && depends_on <= self.executor.low();
         let depends_on = if is_dropped { 0 } else { depends_on };
         self.out.push(Action::RecordOutcome {
             position,

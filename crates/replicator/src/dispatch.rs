@@ -128,11 +128,7 @@ impl Replicator {
         self.intake.shed(is_full);
         self.fetch_works(history);
         self.tell_state();
-        let low = self.order.low();
-        match self.is_held_still() {
-            true => self.works.hold(),
-            false => self.works.announce(low, &mut self.out),
-        }
+        self.announce();
     }
 
     /// The next callback for a recv() thread; None if there is none now (wait for
@@ -152,23 +148,14 @@ impl Replicator {
         if self.is_held_still() {
             return None;
         }
-        let low = self.order.low();
-        let work = self.works.take(low)?;
-        if let Task::Apply(apply) = &work.task {
-            let early = apply.gtid.seqno > low + 1;
-            self.counters
-                .out_of_order_entered
-                .add(f64::from(u8::from(early)));
-            self.counters.window.add((apply.gtid.seqno - low) as f64);
-        }
-        Some(work)
+        self.executor.take()
     }
 
     /// True if nothing more will come for the server: recv() threads get Exit.
     fn is_closed(&self) -> bool {
         match self.stage {
             Stage::Closed => true,
-            Stage::Final => self.works.is_idle(),
+            Stage::Final => self.executor.queue().is_idle(),
             _ => false,
         }
     }

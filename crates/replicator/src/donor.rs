@@ -76,7 +76,7 @@ impl Replicator {
     /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
         let mut records = Vec::new();
-        let (low, first) = (self.order.low(), history.first_seqno());
+        let (low, first) = (self.executor.low(), history.first_seqno());
         let serves = (self.retention).serves(&self.context, low, first, (from, seqno));
         if serves {
             match history.read_part(seqno, offset, self.context.options().ist_part_bytes) {
@@ -120,7 +120,7 @@ impl Replicator {
             return; // who was chosen by the order has its state
         };
         if bypass.is_none() && !planted(Mutant::DonorStateMoves) {
-            self.order.hold(gtid.seqno);
+            self.executor.hold_above(gtid.seqno);
         }
         self.push_task(
             Task::Donate {
@@ -136,12 +136,12 @@ impl Replicator {
     /// The donate callback has returned.
     pub(crate) fn donated(&mut self, work: WorkId, ok: bool) {
         if !ok {
-            self.works.end_donation(); // whatever became of the connection
+            self.executor.end_donation(); // whatever became of the connection
         }
-        if self.works.done(work).is_none() {
+        if self.executor.done(work).is_none() {
             return;
         }
-        self.order.unhold();
+        self.executor.unhold();
         if !ok {
             if let Some(joiner) = self.donates_to() {
                 // Galera's words, which the suites look for.
@@ -160,9 +160,9 @@ impl Replicator {
         let donates = self.donates_to().is_some();
         let code = if donates { Code::Ok } else { Code::ConnFail };
         self.answer(ticket, Answer::unordered(code));
-        self.works.end_donation();
+        self.executor.end_donation();
         if donates {
-            let wrong = gtid.uuid != self.applied_history || gtid.seqno < 0;
+            let wrong = gtid.uuid != self.executor.history() || gtid.seqno < 0;
             self.end_donation(if rcode == 0 && wrong {
                 CANCELED
             } else {
@@ -173,7 +173,10 @@ impl Replicator {
 
     /// In step with the group again: it may count on a donation that the server was never asked for.
     pub(crate) fn review_donation(&mut self) {
-        if self.donates_to().is_some() && !self.works.donates && self.donation_result.is_none() {
+        if self.donates_to().is_some()
+            && !self.executor.queue().donates()
+            && self.donation_result.is_none()
+        {
             self.end_donation(CANCELED);
         }
     }
@@ -199,7 +202,7 @@ impl Replicator {
     /// A server whose script still sends has no way from a donor to Synced, and no second script besides
     /// (server-contract-callbacks.md#server-states): nobody chooses who is not Synced.
     pub(crate) fn has_sent(&self) -> bool {
-        !self.works.will_donate()
+        !self.executor.queue().will_donate()
     }
 
     pub(crate) fn donates_to(&self) -> Option<Incarnation> {

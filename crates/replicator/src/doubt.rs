@@ -155,7 +155,7 @@ impl Replicator {
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = TransferPhase::Requesting;
         }
-        self.applied_history = trireme_group::Uuid::NIL;
+        self.executor.forget_history();
         self.request_snapshot();
     }
 
@@ -174,7 +174,8 @@ impl Replicator {
 
     /// True if applying an action again ended with an error which says that it was done before.
     pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
-        let repeated = self.works.is_action(seqno) && self.database.doubt().is_repeated(seqno);
+        let repeated =
+            self.executor.queue().is_action(seqno) && self.database.doubt().is_repeated(seqno);
         let is_done = repeated && says_done(error) && !planted(Mutant::DoneIsAnError);
         if is_done {
             let (gtid, text) = (self.gtid_of(seqno), String::from_utf8_lossy(error));

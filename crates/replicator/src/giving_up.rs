@@ -4,10 +4,8 @@ use trireme_group::{Fate, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Answer, Code};
-use crate::isolation::Isolation;
 use crate::replicator::Replicator;
 use crate::submissions::Sent;
-use crate::transactions::Phase;
 
 impl Replicator {
     /// A submission will not be answered by a delivery.
@@ -30,41 +28,22 @@ impl Replicator {
         if unknown && !planted(Mutant::EpochNotRaised) {
             self.submissions.raise_epoch();
         }
-        let definite = if self.lifecycle.has_diverged() {
-            Code::NodeFail
-        } else {
-            Code::ConnFail
-        };
         match sent {
             Sent::Trx(id) => {
-                let commits_stream = self.transactions.commits_stream(id);
-                let Some(trx) = self.transactions.forget(id) else {
-                    return; // what is in flight is in the table
-                };
-                // The server makes a deadlock of a victim's CONN_FAIL and may repeat the statement, but a withdrawal
-                // holds only while this process lives.
-                let is_victim = matches!(trx.phase, Phase::Replicating { aborted: true, .. });
-                if let Phase::Held { ticket } | Phase::Replicating { ticket, .. } = trx.phase {
-                    let unsure = unknown && !planted(Mutant::UnknownIsFailure);
-                    let code = match trx.commits {
-                        true if unsure || is_victim => Code::NodeFail,
-                        // Only this makes the server send a rollback fragment, whatever came of it.
-                        false if unsure => Code::TrxFail,
-                        _ => definite,
-                    };
-                    self.answer(ticket, Answer::unordered(code));
+                let given_up = self.executor.give_up(id, unknown, self.refusal());
+                if let Some((ticket, answer)) = given_up.answer {
+                    self.answer(ticket, answer);
                 }
-                if unknown && commits_stream && !self.lifecycle.is_leaving() {
+                if unknown && given_up.commits_stream && !self.lifecycle.is_leaving() {
                     self.become_inconsistent(&format!(
                         "whether streaming transaction {id} was committed cannot be known any more"
                     ));
                 }
             }
             Sent::Toi(conn) => {
-                if let Some(Isolation::Held { ticket } | Isolation::Replicating { ticket }) =
-                    self.isolations.remove(&conn)
-                {
-                    self.answer(ticket, Answer::unordered(definite));
+                let code = self.refusal();
+                if let Some(ticket) = self.executor.give_up_action(conn) {
+                    self.answer(ticket, Answer::unordered(code));
                 }
             }
             Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
@@ -95,7 +74,7 @@ impl Replicator {
                 self.give_up(sent, true);
             }
         }
-        for ticket in self.reads.give_up_from(self.order.next_to_pass()) {
+        for ticket in self.reads.give_up_from(self.executor.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         for ticket in self.pauses.give_up() {

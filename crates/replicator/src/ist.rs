@@ -16,7 +16,7 @@ use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::streaming::is_same;
-use crate::work::Task;
+use crate::work::{Apply, Task};
 
 /// A member that does not answer a pull for so long is given up for now.
 const PATIENCE_MS: u64 = 1000;
@@ -144,7 +144,7 @@ impl Replicator {
     /// No more is pulled for now. What was delivered meanwhile may take all the room: one piece is pulled
     /// even so.
     fn has_enough_queued(&self) -> bool {
-        let (applies, bytes) = (self.works.applies(), self.payload_bytes());
+        let (applies, bytes) = (self.executor.waiting_applies(), self.payload_bytes());
         applies >= self.context.options().thresholds.pulled_entries
             || applies > 0 && bytes >= self.context.options().queue_bytes
     }
@@ -327,13 +327,11 @@ impl Replicator {
             shown.sort();
         }
         self.lifecycle.server_runs();
-        self.shown_low = Some(at - 1);
-        self.works
-            .push(Task::View(self.primary_view(at, &shown)), at, Payload::None);
-        if repeats && !planted(Mutant::RepeatedViewHidden) {
-            self.works
-                .push(Task::View(self.primary_view(at, &here)), at, Payload::None);
-        }
+        let repeats = repeats && !planted(Mutant::RepeatedViewHidden);
+        let first = self.primary_view(at, &shown);
+        let second = repeats.then(|| self.primary_view(at, &here));
+        self.executor
+            .show_first(at, [first].into_iter().chain(second));
     }
 
     fn ist_entry(&mut self, task: Task, payload: Payload) {
@@ -381,7 +379,8 @@ impl Replicator {
                         let executed =
                             ws.is_isolation() && self.database.doubt().was_executed(seqno);
                         let passed = failed || skipped || executed;
-                        let apply = self.apply_task(source, &ws, seqno, depends_on, passed);
+                        let gtid = self.ordered_gtid(seqno);
+                        let apply = Apply::of(&ws, source, gtid, depends_on, passed);
                         self.tell_repetition(&apply);
                         let bytes = if passed { 0 } else { payload.len() };
                         let payload = Payload::here(self.log_reader.memory(), bytes);
@@ -488,7 +487,7 @@ impl Replicator {
         }
         // Nothing was applied on top of it: the database makes room for a snapshot.
         transfer.phase = TransferPhase::Requesting;
-        self.applied_history = trireme_group::Uuid::NIL;
+        self.executor.forget_history();
         self.request_snapshot();
     }
 

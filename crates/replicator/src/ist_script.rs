@@ -8,7 +8,6 @@ use crate::action::Level;
 use crate::gtid::Gtid;
 use crate::ist::Ist;
 use crate::joiner::TransferPhase;
-use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::work::Task;
 
@@ -62,8 +61,7 @@ impl Replicator {
         transfer.phase = TransferPhase::Requesting;
         let text = "wsrep_gtid_mode is ON: the script of the state transfer runs before the IST, for the GTID domain";
         self.log(Level::Info, text);
-        let top = self.order.top();
-        self.works.push(Task::SstRequest, top, Payload::None);
+        self.executor.push_last(Task::SstRequest);
     }
 
     /// The log begins anew: it may hold what is on another branch than the control state to come.
@@ -75,7 +73,7 @@ impl Replicator {
 
     /// The server has the script's word, and its storage engine is up.
     pub(crate) fn script_has_told(&mut self, gtid: Gtid) {
-        let at = self.order.top();
+        let at = self.executor.top();
         if gtid.seqno != at {
             let seqno = gtid.seqno;
             let text = format!(
@@ -89,7 +87,7 @@ impl Replicator {
 
     /// The server has no use for a script (wsrep_sst_method=skip).
     pub(crate) fn script_is_not_wanted(&mut self) {
-        self.begin_ist_after_script(self.order.top());
+        self.begin_ist_after_script(self.executor.top());
     }
 
     fn begin_ist_after_script(&mut self, at: Seqno) {

@@ -11,7 +11,6 @@ use crate::action::{Action, Code, Level};
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::ist::Ist;
-use crate::order::Order;
 use crate::payload::Payload;
 use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
@@ -98,14 +97,14 @@ impl Replicator {
             Level::Debug,
             format!("the log begins anew above position {}", checkpoint.position),
         );
-        let is_used = self.lifecycle.is_connected() && !self.applied_history.is_nil();
-        let brought_to = is_used.then(|| self.gtid_of(self.order.top()));
+        let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
+        let brought_to = is_used.then(|| self.gtid_of(self.executor.top()));
         let control = self.context.control();
         (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
-        for ticket in self.reads.give_up_from(self.order.next_to_pass()) {
+        for ticket in self.reads.give_up_from(self.executor.next_to_pass()) {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.lifecycle.give_up_founding();
@@ -121,9 +120,7 @@ impl Replicator {
         self.distrust_log_after_script();
         self.intake.begin_above(checkpoint.position);
         self.retention.forget_log();
-        self.order.unhold_all();
-        self.works
-            .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));
+        self.executor.log_begins_anew();
         let before = std::mem::replace(&mut self.stage, Stage::Admission(SnapshotPull::default()));
         if let Stage::Transfer(transfer) = before {
             self.interrupted = transfer.is_with_scripts().then_some(transfer.phase);
@@ -165,8 +162,7 @@ impl Replicator {
         self.voting.forget_dummies();
         let phase = if usable {
             if !is_resumed {
-                self.order = Order::new(local.seqno);
-                self.applied_history = history;
+                self.executor.begin_at(history, local.seqno);
             }
             self.course = Some(Course::new(local.seqno, self.context.now_ms()));
             let mut ist = Ist::new(local.seqno + 1, sources, self.context.now_ms());
@@ -209,8 +205,7 @@ impl Replicator {
             );
             self.log(Level::Info, text);
         }
-        self.order = Order::new(seqno);
-        self.applied_history = history;
+        self.executor.begin_at(history, seqno);
         self.joined_at = seqno;
         self.lifecycle.enter_primary();
         self.stage = Stage::Active;
@@ -232,11 +227,11 @@ impl Replicator {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
             return; // `pursue_ist` has just seen it
         };
-        self.joined_at = self.joined_at.max(self.order.top());
+        self.joined_at = self.joined_at.max(self.executor.top());
         self.review_presumed();
         self.lifecycle.server_runs(); // the view that this node came in with, if none before
         // A snapshot that has brought a primary view has brought it to a server that was never without.
-        let top = self.order.top();
+        let top = self.executor.top();
         let is_brought = |(task, seqno, _): &(Task, Option<Seqno>, Payload)| {
             matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
         };

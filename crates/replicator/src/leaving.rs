@@ -2,7 +2,6 @@
 
 use crate::action::{Action, Level};
 use crate::gtid::Gtid;
-use crate::payload::Payload;
 use crate::replicator::{Replicator, Stage};
 use crate::work::Task;
 
@@ -20,19 +19,12 @@ impl Replicator {
             self.out.push(Action::Leave);
         }
         // Its server is on its way out: it could neither send nor receive.
-        let dropped = self
-            .works
-            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. }));
-        for task in dropped {
-            if matches!(task, Task::Donate { .. }) {
-                self.order.unhold_last();
-            }
-        }
+        self.executor.server_disconnects();
         self.wake_clients(false);
     }
 
     fn is_at_rest(&self) -> bool {
-        self.works.is_idle()
+        self.executor.queue().is_idle()
     }
 
     /// The group has let go: what was certified is still applied, then the last views.
@@ -50,21 +42,17 @@ impl Replicator {
         self.abandon_disputes();
         self.wake_clients(true);
         self.intake.clear();
-        self.order.unhold_all();
+        self.executor.group_lets_go();
         if self.context.is_arbitrator() {
             self.stage = Stage::Final;
             return self.closed(); // there is no server to be told
         }
-        self.works
-            .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
         if self.lifecycle.is_connected() {
             let alone = self.non_primary_view(vec![self.context.my_member().clone()]);
-            self.works
-                .push(Task::View(alone), self.order.top(), Payload::None);
+            self.executor.push_last(Task::View(alone));
         }
         let last = self.non_primary_view(Vec::new());
-        self.works
-            .push(Task::View(last), self.order.top(), Payload::None);
+        self.executor.push_last(Task::View(last));
         self.stage = Stage::Final;
     }
 
@@ -99,15 +87,7 @@ impl Replicator {
         self.log(Level::Error, text);
         self.forget_action();
         self.out.push(Action::MarkCorrupt);
-        let skipped = self.works.remove(|task| match task {
-            // Nobody is to be given these data.
-            Task::Apply(_) | Task::Donate { .. } => true,
-            Task::View(view) => view.primary,
-            _ => false,
-        });
-        for task in &skipped {
-            self.skip(task);
-        }
+        self.executor.diverge();
         if leaves_now {
             self.out.push(Action::Leave);
         }

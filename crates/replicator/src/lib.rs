@@ -7,7 +7,7 @@
 //!
 //! Events come in, and what they make possible is done, in `dispatch.rs`. The walk of a commit: a client's thread hands
 //! in a write-set (`client.rs`); it comes back in the order, gets a seqno and a verdict, and is answered or queued
-//! (`delivery.rs`); what every node must compute alike is in `control.rs`, who may apply and commit when in `order.rs`.
+//! (`delivery.rs`); what every node must compute alike is in `control.rs`, what is applied and commits when in `executor.rs`.
 //! The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`, `showing.rs`, `leaving.rs`.
 
 #![forbid(unsafe_code)]
@@ -16,7 +16,6 @@ mod action;
 mod announcements;
 mod calls;
 mod client;
-mod conflicts;
 mod connecting;
 mod context;
 mod control;
@@ -31,6 +30,7 @@ mod donor;
 mod doubt;
 mod effect;
 mod event;
+mod executor;
 mod flow_control;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -38,7 +38,6 @@ mod giving_up;
 mod gtid;
 mod history;
 mod intake;
-mod isolation;
 mod ist;
 mod ist_partial;
 mod ist_script;
@@ -52,7 +51,6 @@ mod member_state;
 mod membership;
 mod message;
 mod options;
-mod order;
 mod outputs;
 mod pauses;
 mod payload;
@@ -75,20 +73,18 @@ mod submissions;
 #[cfg_attr(not(test), allow(dead_code, unreachable_pub))]
 mod tests;
 mod thresholds;
-mod transactions;
 mod unsent;
 mod views;
 mod votes;
 mod voting;
 mod wire;
 mod work;
-mod works;
 mod writeset;
 
 pub use action::{Action, Answer, Code, Level};
-pub use conflicts::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use control_digest::ControlDigest;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
+pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded, RecordedPart, Unread};
 pub use last_action::LastAction;

@@ -55,7 +55,7 @@ impl Replicator {
 
     /// Reports how far this node has applied, when that is due.
     pub(crate) fn report_applied(&mut self) {
-        let (may_write, low) = (self.may_write(), self.order.low());
+        let (may_write, low) = (self.may_write(), self.executor.low());
         let least_seen = self.submissions.least_seen();
         if let Some(watermark) = (self.retention).report(&self.context, may_write, low, least_seen)
         {
@@ -68,7 +68,7 @@ impl Replicator {
         if !matches!(self.stage, Stage::Active) {
             return; // the database may follow from the own log
         }
-        if let Some(pin) = self.retention.pin(&self.context, self.order.low()) {
+        if let Some(pin) = self.retention.pin(&self.context, self.executor.low()) {
             self.out.push(Action::PinLog {
                 keep_from: pin.keep_from,
                 unreported: pin.unreported,
@@ -98,7 +98,7 @@ impl Replicator {
 
     /// Length of the apply queue.
     pub(crate) fn queue(&self) -> usize {
-        self.works.applies() + self.intake.len()
+        self.executor.waiting_applies() + self.intake.len()
     }
 
     /// The order has decided on a proposal to leave out a member.

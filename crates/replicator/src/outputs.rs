@@ -7,17 +7,46 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level};
 use crate::flow_control::FlowOutput;
-use crate::isolation::Isolation;
+use crate::gtid::Gtid;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
-use crate::transactions::Phase;
 use crate::unsent::{Dropped, Held};
 use crate::votes::Ballot;
 use crate::voting::{Caller, Standpoint, VotingOutput};
 
 impl Replicator {
+    /// What has become ready for the server's threads.
+    pub(crate) fn announce(&mut self) {
+        if self.is_held_still() {
+            return self.executor.hold_still();
+        }
+        let announced = self.executor.announce();
+        if announced.begins_to_apply {
+            self.out.push(Action::NoteApplying);
+        }
+        if let Some(gtid) = announced.action {
+            self.action_begins(gtid);
+        }
+        if announced.wake > 0 {
+            self.out.push(Action::WakeAppliers { n: announced.wake });
+        }
+    }
+
+    /// From here on the database may hold the total-order action (rule 13).
+    pub(crate) fn action_begins(&mut self, gtid: Gtid) {
+        self.out.push(Action::NoteAction { gtid, ended: false });
+        self.out.push(Action::MarkUnsafe);
+    }
+
+    /// From here on the database holds the action (rule 13).
+    pub(crate) fn action_ended(&mut self, seqno: Seqno) {
+        let gtid = self.gtid_of(seqno);
+        self.out.push(Action::NoteAction { gtid, ended: true });
+        self.out.push(Action::MarkSafe);
+    }
+
     pub(crate) fn carry_out_flow(&mut self, output: FlowOutput) {
         match output {
             FlowOutput::Send(to, message) => self.send(to, &message),
@@ -47,7 +76,7 @@ impl Replicator {
         // The origin of a write-set is not known below the floor: the control state does not tell the two apart.
         let is_first = self.context.control().is_some_and(|control| {
             let mut others = control.members.iter().filter(|(id, _)| **id != me);
-            self.works.is_action(seqno) && !others.any(|(_, member)| member.counts)
+            self.executor.queue().is_action(seqno) && !others.any(|(_, member)| member.counts)
         });
         match is_first {
             true => Standpoint::FirstToKnow,
@@ -91,7 +120,7 @@ impl Replicator {
     fn let_go_on(&mut self, seqno: Seqno, caller: Caller, code: Code) {
         let (ticket, code) = match caller {
             Caller::Commit(ticket) => {
-                self.order.leave(seqno);
+                self.executor.leave(seqno);
                 (ticket, code)
             }
             Caller::Isolation(ticket, conn) => {
@@ -108,8 +137,8 @@ impl Replicator {
         if self.context.abstains() || !self.may_write() {
             return;
         }
-        let order = &self.order;
-        let ballots = (self.voting).ballots(&self.context, |seqno| order.has_passed(seqno));
+        let executor = &self.executor;
+        let ballots = (self.voting).ballots(&self.context, |seqno| executor.has_passed(seqno));
         for (seqno, message) in ballots {
             self.submit_once(Sent::Vote(seqno), &message);
         }
@@ -147,7 +176,7 @@ impl Replicator {
             return self.carry_out_voting(outputs);
         }
         let is_heeded = self.voting.donor_has_heeded(&self.context, seqno);
-        if self.order.has_passed(seqno) && !is_heeded {
+        if self.executor.has_passed(seqno) && !is_heeded {
             self.check_success(seqno);
         }
     }
@@ -232,28 +261,14 @@ impl Replicator {
     }
 
     fn let_go(&mut self, held: Held) {
-        match held.sent {
-            Sent::Trx(id) => {
-                // Whoever forgets a held transaction takes it from the list as well (`abort`).
-                let Some(trx) = self.transactions.get_mut(id) else {
-                    return;
-                };
-                let Phase::Held { ticket } = trx.phase else {
-                    return;
-                };
-                trx.phase = Phase::Replicating {
-                    ticket,
-                    aborted: false,
-                };
-            }
-            Sent::Toi(conn) => {
-                let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied() else {
-                    return;
-                };
-                self.isolations
-                    .insert(conn, Isolation::Replicating { ticket });
-            }
-            _ => return, // nothing else is held
+        // A held transaction that is forgotten is taken from the list as well (`abort`).
+        let is_sent = match held.sent {
+            Sent::Trx(id) => self.executor.send(id),
+            Sent::Toi(conn) => self.executor.send_action(conn),
+            _ => false, // nothing else is held
+        };
+        if !is_sent {
+            return;
         }
         self.replicate(held.sent, held.draft);
     }

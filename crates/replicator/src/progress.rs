@@ -92,7 +92,7 @@ impl Replicator {
     pub fn progress(&self) -> Option<Progress> {
         let end = self.context.control()?.seqno();
         let course = self.course.as_ref()?;
-        Some(course.progress(self.context.now_ms(), self.order.low(), end))
+        Some(course.progress(self.context.now_ms(), self.executor.low(), end))
     }
 
     /// Tells now and then, and when the database has arrived.
@@ -100,7 +100,7 @@ impl Replicator {
         let (Some(progress), Some(course)) = (self.progress(), self.course) else {
             return;
         };
-        let (now_ms, at) = (self.context.now_ms(), self.order.low());
+        let (now_ms, at) = (self.context.now_ms(), self.executor.low());
         match self.stage {
             Stage::Transfer(_) => {}
             Stage::Active if at < self.joined_at => {}

@@ -23,14 +23,14 @@ impl Replicator {
         let up_to = |seqno: Seqno| DatabaseProof::UpTo {
             seqno: seqno.max(0) as u64,
         };
-        let follows = self.applied_history == control.history;
+        let follows = self.executor.history() == control.history;
         let database = match &self.stage {
             _ if self.context.is_arbitrator() || self.lifecycle.has_diverged() => {
                 DatabaseProof::Nothing
             }
-            Stage::Active => up_to(self.order.top()),
+            Stage::Active => up_to(self.executor.top()),
             Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
-            Stage::Transfer(_) if follows => up_to(self.order.top()),
+            Stage::Transfer(_) if follows => up_to(self.executor.top()),
             _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
             _ => self.database.proof(control),
         };

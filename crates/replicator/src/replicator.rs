@@ -6,16 +6,15 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Level};
 use crate::announcements::Announcements;
-use crate::conflicts::Conflicts;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::database::Database;
 use crate::direct::Direct;
 use crate::event::Ticket;
+use crate::executor::Executor;
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
 use crate::intake::Intake;
-use crate::isolation::Isolations;
 use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
 use crate::lag::Lag;
 use crate::lifecycle::Lifecycle;
@@ -23,16 +22,13 @@ use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
-use crate::order::Order;
 use crate::pauses::Pauses;
 use crate::progress::Course;
 use crate::reads::Reads;
 use crate::retention::Retention;
 use crate::submissions::{Sent, Submissions};
-use crate::transactions::Transactions;
 use crate::unsent::Unsent;
 use crate::voting::Voting;
-use crate::works::Works;
 
 /// Where a connection stands. A step that ends a borrow of it matches on it again; the other arm of
 /// such a second match, or of one after a caller's, is not reached.
@@ -70,13 +66,8 @@ pub struct Replicator {
     pub(crate) intake: Intake,
     pub(crate) log_reader: LogReader,
     pub(crate) retention: Retention,
-    pub(crate) order: Order,
+    pub(crate) executor: Executor,
     pub(crate) lag: Lag,
-    /// The history that `order` counts in; nil before anything of it is here.
-    pub(crate) applied_history: trireme_group::Uuid,
-    /// While the synthetic first view is shown: what last_committed() says meanwhile.
-    pub(crate) shown_low: Option<Seqno>,
-    pub(crate) works: Works,
     /// The group's log began anew in the middle of a snapshot transfer, which was this far.
     pub(crate) interrupted: Option<TransferPhase>,
     /// Of an IST.
@@ -86,9 +77,6 @@ pub struct Replicator {
 
     // --- own business
     pub(crate) submissions: Submissions,
-    pub(crate) transactions: Transactions,
-    pub(crate) conflicts: Conflicts,
-    pub(crate) isolations: Isolations,
     pub(crate) voting: Voting,
     pub(crate) unsent: Unsent,
     pub(crate) reads: Reads,
@@ -116,16 +104,10 @@ impl Replicator {
             intake: Intake::default(),
             log_reader: LogReader::default(),
             retention: Retention::default(),
-            order: Order::new(-1),
+            executor: Executor::new(),
             lag: Lag::default(),
-            applied_history: trireme_group::Uuid::NIL,
-            shown_low: None,
-            works: Works::default(),
             joined_at: -1,
             submissions: Submissions::default(),
-            transactions: Transactions::default(),
-            conflicts: Conflicts::default(),
-            isolations: Isolations::default(),
             voting: Voting::default(),
             unsent: Unsent::default(),
             reads: Reads::default(),
@@ -176,10 +158,7 @@ impl Replicator {
     }
 
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {
-        Gtid {
-            uuid: self.applied_history,
-            seqno,
-        }
+        self.executor.gtid_of(seqno)
     }
 
     /// Where the database stood when this connection began; seqno -1: not known.
@@ -189,9 +168,6 @@ impl Replicator {
 
     /// last_committed_id(): nil and -1 before the first view.
     pub fn last_committed(&self) -> Gtid {
-        if self.applied_history.is_nil() {
-            return Gtid::UNDEFINED;
-        }
-        self.gtid_of(self.shown_low.unwrap_or(self.order.low()))
+        self.executor.last_committed()
     }
 }

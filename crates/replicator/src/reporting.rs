@@ -68,13 +68,14 @@ impl Replicator {
 
     /// True if something that waits is in the log only: the log must stay readable.
     pub fn needs_log(&self) -> bool {
-        self.works.missing().is_some()
+        self.executor.queue().missing().is_some()
     }
 
     /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
     pub fn status(&self, history: &dyn History) -> Status {
         let (state, comment) = self.shown_state();
         let counters = &self.counters;
+        let executor = self.executor.counters();
         let control = self.context.control();
         let elapsed_ms = counters.elapsed_ms(self.context.now_ms()).max(1);
         let flow = self.flow_control.counters(self.context.now_ms());
@@ -84,7 +85,7 @@ impl Replicator {
             .unwrap_or_default();
         let incoming: Vec<&str> = members.iter().map(|m| m.incoming.as_str()).collect();
         Status {
-            local_state_uuid: control.map_or(self.applied_history, |c| c.history),
+            local_state_uuid: control.map_or(self.executor.history(), |c| c.history),
             protocol_application: control.map_or(-1, |c| i64::from(c.configuration.app_protocol())),
             last_committed: self.last_committed().seqno,
             replicated: counters.replicated,
@@ -95,11 +96,11 @@ impl Replicator {
             repl_other_bytes: counters.repl_other_bytes,
             received: counters.received,
             received_bytes: counters.received_bytes,
-            local_commits: counters.local_commits,
-            local_cert_failures: counters.local_cert_failures,
-            local_replays: counters.local_replays,
+            local_commits: executor.local_commits,
+            local_cert_failures: executor.local_cert_failures,
+            local_replays: executor.local_replays,
             local_send_queue: counters.send_queue.length(self.unsent.len()),
-            local_recv_queue: counters.recv_queue.length(self.queue()),
+            local_recv_queue: executor.recv_queue.length(self.queue()),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
             flow_control_paused_ns: held_up_ms * 1_000_000,
             flow_control_paused: (held_up_ms as f64 / elapsed_ms as f64).min(1.0),
@@ -108,10 +109,10 @@ impl Replicator {
             flow_control_active: flow.is_stopped,
             flow_control_requested: flow.is_stopping,
             cert_deps_distance: counters.deps_distance.get(),
-            apply_oooe: counters.out_of_order_entered.get(),
-            apply_oool: counters.out_of_order_left.get(),
-            apply_window: counters.window.get(),
-            apply_waits: counters.apply_waits,
+            apply_oooe: executor.out_of_order_entered.get(),
+            apply_oool: executor.out_of_order_left.get(),
+            apply_window: executor.window.get(),
+            apply_waits: executor.apply_waits,
             // Commit order is strict.
             commit_oooe: 0.0,
             commit_oool: 0.0,
@@ -121,7 +122,7 @@ impl Replicator {
             cert_index_size: control.map_or(0, |c| c.certification.len() as u64),
             causal_reads: counters.causal_reads,
             cert_interval: counters.cert_interval.get(),
-            open_transactions: self.transactions.len() as u64,
+            open_transactions: self.executor.open_transactions() as u64,
             incoming_addresses: incoming.join(","),
             cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
             desync_count: self
@@ -135,7 +136,7 @@ impl Replicator {
             paced_ns: flow.paced_ms * 1_000_000,
             lag_seqnos: self.lag_seqnos(),
             lag_ms: self.lag_ms(),
-            conflicts: self.conflicts.counts(),
+            conflicts: self.executor.conflicts(),
         }
     }
 
@@ -144,11 +145,11 @@ impl Replicator {
         let Some(top) = self
             .context
             .seqno()
-            .filter(|_| !self.applied_history.is_nil())
+            .filter(|_| !self.executor.history().is_nil())
         else {
             return 0;
         };
-        let certified = u64::try_from(top - self.order.low()).unwrap_or(0);
+        let certified = u64::try_from(top - self.executor.low()).unwrap_or(0);
         let to_come = match self.intake.to_come() {
             many if many > u64::MAX / 2 => 0, // not known
             few => few,
@@ -158,7 +159,7 @@ impl Replicator {
 
     fn lag_ms(&self) -> u64 {
         let top = self.context.seqno().unwrap_or(-1);
-        (self.lag).age_ms(self.context.now_ms(), self.order.low(), top)
+        (self.lag).age_ms(self.context.now_ms(), self.executor.low(), top)
     }
 
     /// True if the node is Synced: up to date, and neither a donor nor desynced.
@@ -225,6 +226,7 @@ impl Replicator {
     /// FLUSH STATUS.
     pub fn reset_counters(&mut self) {
         self.counters.reset(self.context.now_ms());
+        self.executor.reset_counters();
         self.flow_control.reset_counters(self.context.now_ms());
     }
 
@@ -316,7 +318,7 @@ impl Replicator {
                 | TransferPhase::Prepared { .. }
                 | TransferPhase::GivenUp => NodeWait::Donor,
             }),
-            Stage::Active if self.order.low() < self.joined_at => {
+            Stage::Active if self.executor.low() < self.joined_at => {
                 Some(NodeWait::IncrementalTransfer)
             }
             Stage::Active => match self.context.my_node_state() {

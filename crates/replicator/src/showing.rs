@@ -19,8 +19,7 @@ impl Replicator {
         };
         if self.lifecycle.show_connected() {
             let view = self.primary_view(seqno, &configuration);
-            self.works
-                .push(Task::Connected(view), i64::MIN, Payload::None);
+            self.executor.push_at_once(Task::Connected(view));
         }
     }
 
@@ -30,14 +29,7 @@ impl Replicator {
             return self.fatal("the server refused a view");
         }
         if view.primary {
-            let seqno = view.gtid.seqno;
-            if !self.works.shows_next(seqno) {
-                self.shown_low = None;
-            }
-            if seqno > self.order.low() {
-                self.order.pass(seqno);
-                self.released(seqno);
-            }
+            self.executor.view_shown(view.gtid.seqno);
             let gtid = Gtid {
                 uuid: view.gtid.uuid,
                 seqno: -1,
@@ -53,12 +45,8 @@ impl Replicator {
 
     /// A primary view as the server sees it.
     pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
-        let history = self.context.history().unwrap_or(self.applied_history);
         View {
-            gtid: Gtid {
-                uuid: history,
-                seqno,
-            },
+            gtid: self.ordered_gtid(seqno),
             number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
             primary: true,
             my_index: configuration.index_of(self.context.me()),
@@ -70,7 +58,7 @@ impl Replicator {
     /// A view without a majority.
     pub(crate) fn non_primary_view(&self, members: Vec<Member>) -> View {
         View {
-            gtid: self.gtid_of(self.order.top()),
+            gtid: self.gtid_of(self.executor.top()),
             number: -1,
             primary: false,
             my_index: members

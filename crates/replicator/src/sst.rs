@@ -16,8 +16,6 @@ use crate::gtid::Gtid;
 use crate::ist::Ist;
 use crate::joiner::{Transfer, TransferPhase, never_received};
 use crate::message::Message;
-use crate::order::Order;
-use crate::payload::Payload;
 use crate::progress::Course;
 use crate::replicator::{Replicator, Stage};
 use crate::submissions::Sent;
@@ -29,13 +27,12 @@ const RETRY_MS: u64 = 1000;
 impl Replicator {
     pub(crate) fn request_snapshot(&mut self) {
         self.log(Level::Info, "Gap in state sequence. Need state transfer.");
-        let top = self.order.top();
-        self.works.push(Task::SstRequest, top, Payload::None);
+        self.executor.push_last(Task::SstRequest);
     }
 
     /// The server is ready to receive.
     pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
-        if self.works.done(work).is_none() {
+        if self.executor.done(work).is_none() {
             return; // the answer of a connection that is over
         }
         match &mut self.interrupted {
@@ -411,18 +408,15 @@ impl Replicator {
         self.carry_out_voting(outputs);
         self.forget_action();
         self.note_overrides();
-        self.applied_history = self.context.history().unwrap_or_default();
-        self.order = Order::new(seqno);
+        let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
+        let history = self.context.history().unwrap_or_default();
+        self.executor.begin_at(history, seqno + skipped);
         self.lifecycle.server_runs();
         let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
         let Stage::Transfer(transfer) = &mut self.stage else {
             return;
         };
         transfer.upto = upto;
-        let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
-        if skipped > 0 {
-            self.order = Order::new(seqno + skipped);
-        }
         let mut ist = Ist::new(seqno + 1 + skipped, sources, now_ms);
         ist.after_snapshot = true;
         transfer.phase = TransferPhase::Ist(ist);

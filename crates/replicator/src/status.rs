@@ -5,7 +5,7 @@ use std::fmt;
 use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
-use crate::conflicts::ConflictCounts;
+use crate::executor::ConflictCounts;
 use crate::progress::Progress;
 
 /// `wsrep_local_state`.

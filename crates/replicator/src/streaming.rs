@@ -20,7 +20,7 @@ impl Replicator {
     /// rollback(): never waits, not for flow control either (server-contract.md#rollback). The order keeps the
     /// submissions of a node in sequence, so it comes behind all fragments of its transaction (rule 9).
     pub(crate) fn rollback(&mut self, ticket: Ticket, trx: TrxId) {
-        self.transactions.end_stream(trx, &mut self.order);
+        self.executor.end_stream(trx);
         if self.may_write() {
             self.send_rollback(trx);
         } else if planted(Mutant::RollbackLeftToServer) {
@@ -34,7 +34,7 @@ impl Replicator {
     }
 
     fn send_rollback(&mut self, trx: TrxId) {
-        let submit = self.submissions.rollback(trx, self.order.low());
+        let submit = self.submissions.rollback(trx, self.executor.low());
         self.out.extend(submit);
     }
 
@@ -43,7 +43,7 @@ impl Replicator {
     /// hold the locks of these transactions.
     pub(crate) fn send_lost_rollbacks(&mut self) {
         if self.may_write() {
-            let (now_ms, low) = (self.context.now_ms(), self.order.low());
+            let (now_ms, low) = (self.context.now_ms(), self.executor.low());
             let rollbacks = self.submissions.lost_rollbacks(now_ms, low);
             self.out.extend(rollbacks);
         }
@@ -69,7 +69,7 @@ impl Replicator {
             .into_iter()
             .any(|m| m.donates_to == Some(self.context.me()));
         let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
-        self.order.low() >= self.joined_at && !waits
+        self.executor.low() >= self.joined_at && !waits
     }
 
     /// What is ordered up to here may complete the state that was sent to this joiner.
@@ -87,24 +87,6 @@ impl Replicator {
         }
     }
 
-    /// The fragment of what is about to be sent that was ordered before it; -1: none. All before that
-    /// one has left commit order, and so holds no locks any more: its transaction has seen it.
-    pub(crate) fn previous_fragment(&self, sent: Sent) -> Seqno {
-        match sent {
-            Sent::Trx(id) => self.transactions.get(id).and_then(|trx| trx.previous),
-            _ => None,
-        }
-        .unwrap_or(-1)
-    }
-
-    /// A fragment that does not commit has a place in the order that its client will not take: the
-    /// server asks for no commit order after TRX_FAIL (server-contract-traps.md#failed-fragments).
-    pub(crate) fn fragment_failed(&mut self, ticket: Ticket, id: TrxId, seqno: Seqno) {
-        self.transactions.end_stream(id, &mut self.order);
-        let gtid = self.gtid_of(seqno);
-        self.answer(ticket, Answer::at(Code::TrxFail, gtid, -1));
-    }
-
     /// True for a fragment of this very process that nobody waits for: its client was told that it
     /// failed. The others have applied it, and undo it with the rollback fragment that follows; here
     /// there is nothing to undo (rule 7).
@@ -120,13 +102,13 @@ impl Replicator {
         let Sent::Trx(trx) = sent else {
             return false;
         };
-        self.transactions.commits_stream(trx) && !planted(Mutant::UndecidedCommitFails)
+        self.executor.commits_stream(trx) && !planted(Mutant::UndecidedCommitFails)
     }
 
     /// Makes the order tell what became of undecided submissions: whatever comes after them.
     pub(crate) fn settle_undecided(&mut self) {
         if self.submissions.has_undecided() {
-            let low = self.order.low();
+            let low = self.executor.low();
             self.submit_once(Sent::Cut, &Message::Cut(low));
         }
     }

@@ -7,6 +7,7 @@ use trireme_group::{Incarnation, Member};
 use crate::action::Code;
 use crate::event::{ConnId, TrxId};
 use crate::gtid::Gtid;
+use crate::writeset::WriteSet;
 
 /// Names one piece of work within a connection.
 pub type WorkId = u64;
@@ -67,6 +68,31 @@ pub struct Apply {
     pub conn: ConnId,
     /// The server's own bytes; empty for a dummy.
     pub data: Bytes,
+}
+
+impl Apply {
+    /// A write-set in the order. `failed`: it is a dummy that changes nothing.
+    pub(crate) fn of(
+        write_set: &WriteSet,
+        source: Incarnation,
+        gtid: Gtid,
+        depends_on: Seqno,
+        failed: bool,
+    ) -> Apply {
+        let (flags, data) = match failed {
+            true => (write_set.dummy_flags(), Bytes::new()),
+            false => (write_set.apply_flags(), write_set.data.clone()),
+        };
+        Apply {
+            gtid,
+            depends_on,
+            flags,
+            source,
+            trx: write_set.trx,
+            conn: write_set.conn,
+            data,
+        }
+    }
 }
 
 /// `wsrep_view_info_t`.

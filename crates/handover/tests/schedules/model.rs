@@ -182,7 +182,7 @@ impl Model {
         }
     }
 
-    /// As the replicator's `Works::announce`: only what was not announced yet.
+    /// As the replicator's `ApplyQueue::announce`: only what was not announced yet.
     fn announce(&mut self) {
         let mut ready = 0;
         for &task in &self.queue {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use trireme_certification::Seqno;
 use trireme_mutants::{Mutant, planted};
 
+use super::order::Order;
 use crate::action::Code;
 use crate::event::{Ticket, TrxId};
-use crate::order::Order;
 use crate::writeset::WriteSet;
 
 /// How far a transaction is.

@@ -1,4 +1,4 @@
-//! The queue of callbacks for recv() threads.
+//! The apply queue: callbacks for recv() threads, in order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,16 +6,16 @@ use trireme_certification::Seqno;
 use trireme_group::{Delivery, Position};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::Action;
 use crate::flags;
+use crate::gtid::Gtid;
 use crate::message::Message;
 use crate::payload::{Memory, Missing, Payload};
 use crate::work::{Task, View, Work, WorkId};
 
-/// How many ready works are announced at most; each one that is finished announces more.
+/// How many ready callbacks are announced at most; each one that is finished announces more.
 const MAX_ANNOUNCED: usize = 64;
 
-/// What is left of a task while it runs.
+/// A task that a thread is at.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Running {
     Apply {
@@ -64,10 +64,10 @@ impl Queued {
     }
 }
 
-/// Works are handed out strictly in order: a later one before an earlier one could take the last
+/// Callbacks are handed out strictly in order: a later one before an earlier one could take the last
 /// thread and leave the earlier one, for which it waits in commit order, without any.
 #[derive(Default)]
-pub(crate) struct Works {
+pub(crate) struct ApplyQueue {
     queue: VecDeque<Queued>,
     /// How many at the front have their payload; the one after them is in the log only.
     here: usize,
@@ -82,12 +82,12 @@ pub(crate) struct Works {
     applies: usize,
     /// The server was asked to send its state, and has not said yet that it has: a script of its may be under way, also
     /// one of an earlier connection.
-    pub(crate) donates: bool,
+    donates: bool,
     /// The server takes itself for a donor: until it says that it has sent, or loses the primary component.
     is_donor: bool,
 }
 
-impl Works {
+impl ApplyQueue {
     pub(crate) fn push(&mut self, task: Task, after: Seqno, payload: Payload) {
         match &payload {
             Payload::InLog { position, .. } => self.last_in_log = *position,
@@ -152,10 +152,10 @@ impl Works {
     /// A new connection begins. Ids go on: an applier stuck in a callback of the last connection may
     /// still report, and must not be taken for one of this.
     pub(crate) fn start_over(&mut self) {
-        *self = Works {
+        *self = ApplyQueue {
             next_id: self.next_id,
             donates: self.donates,
-            ..Works::default()
+            ..ApplyQueue::default()
         };
     }
 
@@ -241,6 +241,11 @@ impl Works {
         })
     }
 
+    /// The server was asked to send its state, and has not said yet that it has.
+    pub(crate) fn donates(&self) -> bool {
+        self.donates
+    }
+
     /// The server has sent its state, or could not begin to.
     pub(crate) fn end_donation(&mut self) {
         (self.donates, self.is_donor) = (false, false);
@@ -299,24 +304,19 @@ impl Works {
     }
 
     /// Announces what has become ready.
-    pub(crate) fn announce(&mut self, low: Seqno, out: &mut Vec<Action>) {
+    pub(crate) fn announce(&mut self, low: Seqno) -> Announced {
+        let mut announced = Announced::default();
         if let Some(front) = self.queue.front_mut() {
             if let Task::Apply(apply) = &front.task {
-                if !std::mem::replace(&mut self.applying_noted, true) {
-                    out.push(Action::NoteApplying);
-                }
+                announced.begins_to_apply = !std::mem::replace(&mut self.applying_noted, true);
                 let alone = apply.flags & flags::ISOLATION != 0;
                 if alone && !front.marked && apply.depends_on <= low {
                     front.marked = true;
-                    out.push(Action::NoteAction {
-                        gtid: apply.gtid,
-                        ended: false,
-                    });
-                    out.push(Action::MarkUnsafe);
+                    announced.action = Some(apply.gtid);
                 }
             }
         }
-        let mut ready = 0;
+        let mut ready = 0_usize;
         for queued in self.queue.iter().take(MAX_ANNOUNCED) {
             if !self.is_ready(queued, low) {
                 break;
@@ -326,13 +326,21 @@ impl Works {
                 break;
             }
         }
-        if ready > self.announced {
-            out.push(Action::WakeAppliers {
-                n: ready - self.announced,
-            });
-        }
+        announced.wake = ready.saturating_sub(self.announced);
         self.announced = ready;
+        announced
     }
+}
+
+/// Result of [`ApplyQueue::announce`]: what the coordinator does, in this order.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Announced {
+    /// The server is about to be given the first write-set of this connection.
+    pub begins_to_apply: bool,
+    /// This total-order action is about to begin.
+    pub action: Option<Gtid>,
+    /// So many threads are woken.
+    pub wake: usize,
 }
 
 #[cfg(test)]
@@ -341,13 +349,13 @@ mod tests {
 
     #[test]
     fn a_report_of_the_last_connection_finishes_nothing_of_this_one() {
-        let mut works = Works::default();
-        works.push(Task::Synced, 0, Payload::None);
-        let stuck = works.take(0).expect("it may run").id;
-        works.start_over();
-        works.push(Task::Synced, 0, Payload::None);
-        let running = works.take(0).expect("nothing else runs").id;
-        assert_eq!(works.done(stuck), None);
-        assert_eq!(works.done(running), Some(Running::Other));
+        let mut queue = ApplyQueue::default();
+        queue.push(Task::Synced, 0, Payload::None);
+        let stuck = queue.take(0).expect("it may run").id;
+        queue.start_over();
+        queue.push(Task::Synced, 0, Payload::None);
+        let running = queue.take(0).expect("nothing else runs").id;
+        assert_eq!(queue.done(stuck), None);
+        assert_eq!(queue.done(running), Some(Running::Other));
     }
 }
