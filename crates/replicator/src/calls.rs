@@ -5,7 +5,8 @@ use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::member_state::NodeState;
 use crate::message::Message;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use trireme_mutants::{Mutant, planted};
 
@@ -18,7 +19,7 @@ impl Replicator {
             }
             Some(upto) => self.reads.wait(ticket, upto.seqno),
             // The order that counts may be of another branch than what this database still applies.
-            None if !self.lifecycle.takes_part() || self.is_with_scripts() => {
+            None if !self.lifecycle.takes_part() || self.transfer.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
             None => {
@@ -67,7 +68,7 @@ impl Replicator {
     /// applier needs, and who waits for a vote holds commit order. Nothing is applied of what is
     /// delivered while the own log is read back.
     pub(crate) fn deliveries_stand_still(&self) -> bool {
-        if matches!(self.stage, Stage::Admission(_)) {
+        if self.transfer.place() == Place::Admission {
             return false;
         }
         let needed = || self.executor.victim_awaits_order() || self.voting.is_disputing();
@@ -77,12 +78,12 @@ impl Replicator {
     /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones
     /// if it waits for them itself. A donor's script takes back its pause only before them (simulator, seed 11019939).
     pub(crate) fn is_held_still(&self) -> bool {
-        let may_wait = match self.stage {
-            Stage::Final => {
+        let may_wait = match self.transfer.place() {
+            Place::Final => {
                 !self.lifecycle.is_awaited() && !planted(Mutant::NonPrimaryOvertakesPause)
             }
-            Stage::Closed => false,
-            Stage::Admission(_) | Stage::Transfer(_) | Stage::Active => true,
+            Place::Closed => false,
+            Place::Admission | Place::Transfer | Place::Active => true,
         };
         may_wait && self.pauses.is_granted()
     }
@@ -92,16 +93,16 @@ impl Replicator {
         // gets it before the view that ends that, whatever is behind.
         let is_last_chance =
             self.executor.ends_donor_next() && !planted(Mutant::PauseAfterDonorsLoss);
-        let at_rest = match self.stage {
+        let at_rest = match self.transfer.place() {
             _ if is_last_chance => true,
-            Stage::Active => {
+            Place::Active => {
                 let drained = self.executor.is_drained() && self.deliveries_stand_still();
                 drained && !self.executor.queue().is_in_view()
             }
             // What was certified before it left is still being applied.
-            Stage::Final => self.executor.is_drained(),
-            Stage::Closed => true,
-            Stage::Admission(_) | Stage::Transfer(_) => false,
+            Place::Final => self.executor.is_drained(),
+            Place::Closed => true,
+            Place::Admission | Place::Transfer => false,
         };
         if !at_rest {
             return;

@@ -8,8 +8,7 @@ use crate::control::Control;
 use crate::database::Database;
 use crate::event::Connect;
 use crate::gtid::Gtid;
-use crate::joiner::SnapshotPull;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
 use crate::voting::Voting;
 
 impl Replicator {
@@ -41,11 +40,8 @@ impl Replicator {
         self.reads.start_over();
         self.pauses.start_over();
         self.announcements.start_over();
-        self.joined_at = -1;
         self.flow_control.start_over(self.context.now_ms());
         (self.desyncs_granted, self.donation_result) = (0, None);
-        (self.interrupted, self.course) = (None, None);
-        self.script = crate::ist_script::Script::NotRun;
         let control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let local = self.database.local();
@@ -71,7 +67,7 @@ impl Replicator {
         };
         self.context.set_control(control);
         self.database.note_view(self.context.control());
-        self.stage = Stage::Admission(SnapshotPull::default());
+        self.transfer.start_over();
     }
 
     /// The node is to be the first of this history, whose state its database is.
@@ -102,7 +98,7 @@ impl Replicator {
 
     /// The first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
-        self.stage = Stage::Active;
+        self.transfer.activate();
         self.lifecycle.server_runs(); // before anything is applied: the first view sees to it
         let history = (self.context.history()).unwrap_or(self.executor.history());
         self.executor.begin_at(history, seqno - 1);

@@ -9,12 +9,12 @@ use crate::effect::{Effect, Lost};
 use crate::executor::Ordered;
 use crate::history::History;
 use crate::intake::Entry;
-use crate::ist::received_ist;
 use crate::log_reader::is_a_slice;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::{Place, received_ist};
 use crate::submissions::Sent;
 use crate::work::{Apply, Task};
 use crate::writeset::WriteSet;
@@ -78,7 +78,7 @@ impl Replicator {
 
     /// What the group delivers is not for this node any more: its control state stays that of then.
     pub(crate) fn takes_nothing_in(&self) -> bool {
-        matches!(self.stage, Stage::Closed | Stage::Final) || self.lifecycle.is_excluded()
+        self.transfer.is_over() || self.lifecycle.is_excluded()
     }
 
     /// A node that is held still goes on to count desyncs, votes and what else is said of members, as
@@ -237,7 +237,7 @@ impl Replicator {
             self.intake.clear();
             return self.donors_lost(&lost);
         }
-        if matches!(self.stage, Stage::Admission(_)) {
+        if self.transfer.place() == Place::Admission {
             self.database.note_view(self.context.control());
             if configuration.index_of(self.context.me()).is_none() {
                 return; // catching up from the own log
@@ -247,13 +247,13 @@ impl Replicator {
             }
             self.begin_founded(seqno);
         }
-        let replaced = self.awaits_snapshot();
+        let replaced = self.transfer.awaits_snapshot();
         match configuration.override_id {
             Some(_) if replaced => self.overridden_in_transfer(),
             Some(_) => self.note_overrides(),
             None => {}
         }
-        if matches!(self.stage, Stage::Active) {
+        if self.transfer.place() == Place::Active {
             self.tell_missed();
         }
         let view = self.primary_view(seqno, &configuration);
@@ -275,7 +275,7 @@ impl Replicator {
 
     /// What is delivered is of before this process was a member: its log is read back.
     fn is_catching_up(&self) -> bool {
-        matches!(self.stage, Stage::Admission(_))
+        self.transfer.place() == Place::Admission
             && self
                 .context
                 .configuration()
@@ -342,7 +342,7 @@ impl Replicator {
 
     /// True if a snapshot has brought this seqno already.
     pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
-        matches!(self.stage, Stage::Active) && seqno <= self.executor.top()
+        self.transfer.place() == Place::Active && seqno <= self.executor.top()
     }
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {

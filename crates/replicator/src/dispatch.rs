@@ -4,7 +4,8 @@
 use crate::action::{Action, Code};
 use crate::event::Event;
 use crate::history::History;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::work::{Task, Work};
 
 impl Replicator {
@@ -153,9 +154,9 @@ impl Replicator {
 
     /// True if nothing more will come for the server: recv() threads get Exit.
     fn is_closed(&self) -> bool {
-        match self.stage {
-            Stage::Closed => true,
-            Stage::Final => self.executor.queue().is_idle(),
+        match self.transfer.place() {
+            Place::Closed => true,
+            Place::Final => self.executor.queue().is_idle(),
             _ => false,
         }
     }

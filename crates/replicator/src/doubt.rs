@@ -12,11 +12,11 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::{Action, Level};
 use crate::control::Control;
 use crate::gtid::Gtid;
-use crate::joiner::TransferPhase;
 use crate::last_action::LastAction;
 use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use crate::work::Apply;
 
@@ -113,11 +113,7 @@ impl Doubt {
 impl Replicator {
     /// False as long as nothing may be applied to the database: another may be beyond doubt.
     pub(crate) fn doubt_is_settled(&mut self) -> bool {
-        let Stage::Transfer(transfer) = &self.stage else {
-            return true;
-        };
-        let in_question =
-            matches!(transfer.phase, TransferPhase::Ist(_)) && self.database.is_in_doubt();
+        let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
         let Some(control) = self.context.control().filter(|_| in_question) else {
             return true;
         };
@@ -135,8 +131,8 @@ impl Replicator {
             }
         }
         !self.database.is_in_doubt()
-            && matches!(self.stage, Stage::Transfer(_))
-            && !self.awaits_snapshot()
+            && self.transfer.place() == Place::Transfer
+            && !self.transfer.awaits_snapshot()
     }
 
     fn go_on_in_doubt(&mut self) {
@@ -152,9 +148,7 @@ impl Replicator {
     /// Nothing was applied to it: it makes room for a snapshot.
     fn give_up_database(&mut self) {
         self.database.forget_action();
-        if let Stage::Transfer(transfer) = &mut self.stage {
-            transfer.phase = TransferPhase::Requesting;
-        }
+        self.transfer.request();
         self.executor.forget_history();
         self.request_snapshot();
     }

@@ -49,7 +49,7 @@ impl Replicator {
             Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
             Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // Said again when the time comes.
-            Sent::StateRequest => self.state_request_failed(true),
+            Sent::StateRequest => (self.transfer).request_failed(true, self.context.now_ms()),
             Sent::Doubt
             | Sent::Donated
             | Sent::Joined

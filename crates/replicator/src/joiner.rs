@@ -1,95 +1,17 @@
-//! How a node gets the database that belongs to its place in the order: from what it has plus the
-//! missing entries (IST), or from a donor's snapshot (SST). Rules 6 and 19.
+//! The joiner's state transfer from its beginning to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
 
-use std::collections::VecDeque;
-
-use bytes::Bytes;
-use trireme_certification::Seqno;
 use trireme_group::{Checkpoint, Incarnation};
 
 use crate::action::{Action, Code, Level};
-use crate::gtid::Gtid;
 use crate::history::History;
-use crate::ist::Ist;
-use crate::payload::Payload;
-use crate::progress::Course;
-use crate::replicator::{Replicator, Stage};
-pub(crate) use crate::snapshot::SnapshotPull;
-use crate::work::Task;
-
-/// Why the process ends, after the words of Galera that people, and MariaDB's suites, look for at the line's beginning.
-pub(crate) fn never_received(why: &str) -> String {
-    format!("Will never receive state. Need to abort. {why}")
-}
-
-/// A state transfer under way.
-#[derive(Debug)]
-pub(crate) struct Transfer {
-    /// Last seqno that was ordered before this node was in step: no delivery brings it.
-    pub upto: Seqno,
-    pub phase: TransferPhase,
-    /// What was delivered meanwhile.
-    pub later: VecDeque<(Task, Option<Seqno>, Payload)>,
-    /// One of these is without its payload, and so are all after it.
-    pub spilled: bool,
-    /// It was said that no node has a database to give.
-    pub told_nobody_has: bool,
-}
-
-#[derive(Debug)]
-pub(crate) enum TransferPhase {
-    Ist(Ist),
-    /// The server prepares itself to receive.
-    Requesting,
-    /// Nobody could send; asks again then.
-    Retry {
-        request: Bytes,
-        at_ms: u64,
-        /// An earlier request was given up. On another branch it may have been ordered after all, and a donor sends.
-        given_up: bool,
-    },
-    /// The request is on its way into the order.
-    Submitted {
-        request: Bytes,
-    },
-    /// A donor sends. None: it is done, the server has still to say so.
-    Receiving {
-        donor: Option<Incarnation>,
-    },
-    /// The server is prepared; what the order holds is not known again yet.
-    Prepared {
-        request: Option<Bytes>,
-    },
-    /// The server has the snapshot; what the order holds is not known again yet.
-    Brought {
-        gtid: Gtid,
-        rcode: i32,
-    },
-    /// Nothing can be done.
-    GivenUp,
-}
-
-impl Transfer {
-    /// From sst_request to sst_received.
-    pub(crate) fn is_with_scripts(&self) -> bool {
-        !matches!(self.phase, TransferPhase::Ist(_))
-    }
-
-    pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        match &self.phase {
-            TransferPhase::Ist(ist) => ist.deadline_ms(),
-            TransferPhase::Retry { at_ms, .. } => Some(*at_ms),
-            _ => None,
-        }
-    }
-}
+use crate::replicator::Replicator;
+use crate::state_transfer::Ist;
 
 impl Replicator {
     /// The group's log begins anew: what was delivered is still applied here, but what comes next
     /// is not known without a peer's control state.
     pub(crate) fn reset(&mut self, checkpoint: &Checkpoint) {
-        if matches!(self.stage, Stage::Closed | Stage::Final)
-            || self.lifecycle.is_founding() && !self.lifecycle.is_connected()
+        if self.transfer.is_over() || self.lifecycle.is_founding() && !self.lifecycle.is_connected()
         {
             return;
         }
@@ -108,7 +30,6 @@ impl Replicator {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.lifecycle.give_up_founding();
-        self.course = None;
         self.lifecycle.lose_primary();
         self.announcements.forget_joined();
         self.announcements.forget_synced();
@@ -117,14 +38,10 @@ impl Replicator {
         if let Some(component) = self.intake.take_non_primary() {
             self.show_non_primary(component);
         }
-        self.distrust_log_after_script();
         self.intake.begin_above(checkpoint.position);
         self.retention.forget_log();
         self.executor.log_begins_anew();
-        let before = std::mem::replace(&mut self.stage, Stage::Admission(SnapshotPull::default()));
-        if let Stage::Transfer(transfer) = before {
-            self.interrupted = transfer.is_with_scripts().then_some(transfer.phase);
-        }
+        self.transfer.log_begins_anew();
     }
 
     /// In step with the group from here on: decides how the database follows.
@@ -133,8 +50,8 @@ impl Replicator {
         if self.context.is_arbitrator() {
             return self.begin_arbitration(sender.is_some());
         }
-        if let Some(phase) = self.interrupted.take() {
-            return self.resume_snapshot(phase);
+        if self.transfer.is_interrupted() {
+            return self.resume_snapshot();
         }
         let Some(control) = self.context.control() else {
             return;
@@ -160,32 +77,26 @@ impl Replicator {
             self.log(Level::Info, text);
         }
         self.voting.forget_dummies();
-        let phase = if usable {
+        if usable {
             if !is_resumed {
                 self.executor.begin_at(history, local.seqno);
             }
-            self.course = Some(Course::new(local.seqno, self.context.now_ms()));
-            let mut ist = Ist::new(local.seqno + 1, sources, self.context.now_ms());
+            let now_ms = self.context.now_ms();
             // What was read back from the own log is on this branch.
-            ist.own_log = fitness.fork.is_none() || sender.is_none();
-            ist.begun = is_resumed && self.lifecycle.is_server_running();
+            let own_log = fitness.fork.is_none() || sender.is_none();
+            let begun = is_resumed && self.lifecycle.is_server_running();
+            let entries = (local.seqno + 1, upto);
+            let ist = Ist::of_database(entries, sources, own_log, begun, now_ms);
+            self.transfer.begin_ist(upto, ist);
+            self.transfer.follow_from(local.seqno, now_ms);
             self.note_overrides();
-            TransferPhase::Ist(ist)
         } else {
-            TransferPhase::Requesting
-        };
-        let needs_snapshot = matches!(phase, TransferPhase::Requesting);
-        self.stage = Stage::Transfer(Transfer {
-            upto,
-            phase,
-            later: VecDeque::new(),
-            spilled: false,
-            told_nobody_has: false,
-        });
+            self.transfer.begin_sst(upto);
+        }
         self.show_connected();
         self.review_disputes();
         self.review_donation();
-        if needs_snapshot {
+        if !usable {
             self.request_snapshot();
         }
     }
@@ -206,9 +117,8 @@ impl Replicator {
             self.log(Level::Info, text);
         }
         self.executor.begin_at(history, seqno);
-        self.joined_at = seqno;
+        self.transfer.arbitrate(seqno);
         self.lifecycle.enter_primary();
-        self.stage = Stage::Active;
         self.out.push(Action::Admitted);
     }
 
@@ -224,24 +134,23 @@ impl Replicator {
 
     /// The database has caught up with the order: what was delivered meanwhile follows.
     pub(crate) fn finish_transfer(&mut self) {
-        let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
-            return; // `pursue_ist` has just seen it
-        };
-        self.joined_at = self.joined_at.max(self.executor.top());
+        let later = self.transfer.finish(self.executor.top());
         self.review_presumed();
         self.lifecycle.server_runs(); // the view that this node came in with, if none before
-        // A snapshot that has brought a primary view has brought it to a server that was never without.
-        let top = self.executor.top();
-        let is_brought = |(task, seqno, _): &(Task, Option<Seqno>, Payload)| {
-            matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
-        };
-        let last_brought = transfer.later.iter().rposition(is_brought);
-        for (at, (task, seqno, payload)) in transfer.later.into_iter().enumerate() {
-            let is_past = last_brought.is_some_and(|last| at < last);
-            if !(is_past && matches!(task, Task::View(_))) {
-                self.enqueue(task, seqno, payload);
-            }
+        for (task, seqno, payload) in later {
+            self.enqueue(task, seqno, payload);
         }
         self.tell_synced();
+    }
+
+    /// Tells how far the database has come.
+    fn tell_progress(&mut self) {
+        let Some(end) = self.context.seqno() else {
+            return;
+        };
+        let (now_ms, low) = (self.context.now_ms(), self.executor.low());
+        if let Some(text) = self.transfer.progress_line(now_ms, low, end) {
+            self.log(Level::Info, text);
+        }
     }
 }

@@ -2,14 +2,15 @@
 
 use crate::action::{Action, Level};
 use crate::gtid::Gtid;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::work::Task;
 
 impl Replicator {
     /// disconnect()
     pub(crate) fn disconnect(&mut self) {
-        let leaves_now = !matches!(self.stage, Stage::Closed) && self.lifecycle.disconnect();
-        if matches!(self.stage, Stage::Closed | Stage::Final) {
+        let leaves_now = self.transfer.place() != Place::Closed && self.lifecycle.disconnect();
+        if self.transfer.is_over() {
             if self.is_at_rest() {
                 self.out.push(Action::Closed);
             }
@@ -29,10 +30,10 @@ impl Replicator {
 
     /// The group has let go: what was certified is still applied, then the last views.
     pub(crate) fn left(&mut self) {
-        if matches!(self.stage, Stage::Closed | Stage::Final) {
+        if self.transfer.is_over() {
             return;
         }
-        if self.is_with_scripts() && !self.lifecycle.is_leaving() {
+        if self.transfer.is_with_scripts() && !self.lifecycle.is_leaving() {
             // The server waits for nothing else, and has no database yet to go on with.
             return self.fatal("the node has to leave while its server waits for a state transfer");
         }
@@ -44,7 +45,7 @@ impl Replicator {
         self.intake.clear();
         self.executor.group_lets_go();
         if self.context.is_arbitrator() {
-            self.stage = Stage::Final;
+            self.transfer.end();
             return self.closed(); // there is no server to be told
         }
         if self.lifecycle.is_connected() {
@@ -53,7 +54,7 @@ impl Replicator {
         }
         let last = self.non_primary_view(Vec::new());
         self.executor.push_last(Task::View(last));
-        self.stage = Stage::Final;
+        self.transfer.end();
     }
 
     /// The final view was delivered.

@@ -7,8 +7,9 @@ use crate::flow_control;
 use crate::history::History;
 use crate::member_state::NodeState;
 use crate::message::Message;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
 use crate::retention::log_is_deep_enough;
+use crate::state_transfer::Place;
 use crate::submissions::Sent;
 
 impl Replicator {
@@ -17,7 +18,7 @@ impl Replicator {
         let Some(control) = self.context.control() else {
             return;
         };
-        if matches!(self.stage, Stage::Closed | Stage::Final) {
+        if self.transfer.is_over() {
             return;
         }
         if let Some((position, members)) = self.announcements.joined(control) {
@@ -28,7 +29,7 @@ impl Replicator {
     /// Says what the order must know of this node: Joined, Synced, its desyncs.
     pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
         let may_say = self.submissions.may_say(self.context.now_ms());
-        if !self.lifecycle.takes_part() || !matches!(self.stage, Stage::Active) || !may_say {
+        if !self.lifecycle.takes_part() || self.transfer.place() != Place::Active || !may_say {
             return;
         }
         self.settle_desyncs();
@@ -65,7 +66,7 @@ impl Replicator {
 
     /// Tells the log what this node still needs, and what the others may lack.
     pub(crate) fn pin_log(&mut self) {
-        if !matches!(self.stage, Stage::Active) {
+        if self.transfer.place() != Place::Active {
             return; // the database may follow from the own log
         }
         if let Some(pin) = self.retention.pin(&self.context, self.executor.low()) {

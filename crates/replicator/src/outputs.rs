@@ -10,7 +10,8 @@ use crate::flow_control::FlowOutput;
 use crate::gtid::Gtid;
 use crate::member_state::NodeState;
 use crate::message::Message;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use crate::unsent::{Dropped, Held};
 use crate::votes::Ballot;
@@ -69,7 +70,7 @@ impl Replicator {
     fn standpoint(&self, seqno: Seqno) -> Standpoint {
         let state = self.context.my_node_state();
         let may_vote = state.is_some_and(|s| s != NodeState::Joiner);
-        if matches!(self.stage, Stage::Active) && may_vote && !self.lifecycle.is_leaving() {
+        if self.transfer.place() == Place::Active && may_vote && !self.lifecycle.is_leaving() {
             return Standpoint::Voter;
         }
         let me = self.context.me();
@@ -184,10 +185,10 @@ impl Replicator {
     /// This node has applied `seqno` without an error; did the cluster? That a database in doubt came with an action
     /// says nothing of a success: it is replaced, or all others are replaced with it.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
-        let follows = match &self.stage {
-            Stage::Active => !self.context.is_arbitrator(),
-            Stage::Transfer(_) => !self.awaits_snapshot(),
-            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        let follows = match self.transfer.place() {
+            Place::Active => !self.context.is_arbitrator(),
+            Place::Transfer => !self.transfer.awaits_snapshot(),
+            Place::Closed | Place::Admission | Place::Final => false,
         };
         let is_unknown =
             self.database.doubt().hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);

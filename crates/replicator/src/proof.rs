@@ -5,7 +5,8 @@ use trireme_group::{DatabaseProof, Proof};
 
 use crate::event::Connect;
 use crate::last_action::LastAction;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 
 impl Replicator {
     /// What log and database can prove now (rule 5).
@@ -24,13 +25,13 @@ impl Replicator {
             seqno: seqno.max(0) as u64,
         };
         let follows = self.executor.history() == control.history;
-        let database = match &self.stage {
+        let database = match self.transfer.place() {
             _ if self.context.is_arbitrator() || self.lifecycle.has_diverged() => {
                 DatabaseProof::Nothing
             }
-            Stage::Active => up_to(self.executor.top()),
-            Stage::Transfer(_) if self.awaits_snapshot() => DatabaseProof::Nothing,
-            Stage::Transfer(_) if follows => up_to(self.executor.top()),
+            Place::Active => up_to(self.executor.top()),
+            Place::Transfer if self.transfer.awaits_snapshot() => DatabaseProof::Nothing,
+            Place::Transfer if follows => up_to(self.executor.top()),
             _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
             _ => self.database.proof(control),
         };

@@ -10,20 +10,16 @@ use crate::gtid::Gtid;
 use crate::history::{History, Unread};
 use crate::log_reader::{ReadBack, piece_bytes};
 use crate::payload::{Memory, Missing, Payload};
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::work::{Apply, Task, WorkId};
 
 impl Replicator {
     /// Gives the server its next callback: at once, or when the state transfer is through. One with
     /// a seqno takes its place in the order.
     pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
-        match &mut self.stage {
-            Stage::Closed | Stage::Admission(_) | Stage::Final => {}
-            Stage::Transfer(transfer) => {
-                transfer.spilled |= payload.is_in_log();
-                transfer.later.push_back((task, seqno, payload));
-            }
-            Stage::Active => self.enqueue(task, seqno, payload),
+        if let Some((task, seqno, payload)) = self.transfer.hold_back((task, seqno, payload)) {
+            self.enqueue(task, seqno, payload);
         }
     }
 
@@ -36,11 +32,10 @@ impl Replicator {
     /// A write-set is to be applied that is in the log at this position: it waits with its payload, which
     /// takes so many bytes, or without.
     pub(crate) fn push_apply(&mut self, mut apply: Apply, position: Position, bytes: usize) {
-        let none_before = match &self.stage {
-            Stage::Closed | Stage::Admission(_) | Stage::Final => return,
-            // Whatever waits without its payload, all after it does, too: it is read back in order.
-            Stage::Transfer(transfer) => !transfer.spilled,
-            Stage::Active => self.executor.queue().missing().is_none(),
+        let none_before = match self.transfer.place() {
+            Place::Closed | Place::Admission | Place::Final => return,
+            Place::Transfer => !self.transfer.has_spilled(),
+            Place::Active => self.executor.queue().missing().is_none(),
         };
         let fits = self.log_reader.has_room(self.context.options());
         let payload = match (apply.data.is_empty(), none_before && fits) {

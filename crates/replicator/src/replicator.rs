@@ -15,7 +15,6 @@ use crate::executor::Executor;
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
 use crate::intake::Intake;
-use crate::joiner::{SnapshotPull, Transfer, TransferPhase};
 use crate::lag::Lag;
 use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
@@ -23,28 +22,12 @@ use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
 use crate::pauses::Pauses;
-use crate::progress::Course;
 use crate::reads::Reads;
 use crate::retention::Retention;
+use crate::state_transfer::{Place, StateTransfer};
 use crate::submissions::{Sent, Submissions};
 use crate::unsent::Unsent;
 use crate::voting::Voting;
-
-/// Where a connection stands. A step that ends a borrow of it matches on it again; the other arm of
-/// such a second match, or of one after a caller's, is not reached.
-#[derive(Debug)]
-pub(crate) enum Stage {
-    /// Not connected.
-    Closed,
-    /// Waits for a configuration with this node in it, and for the control state at it.
-    Admission(SnapshotPull),
-    /// In step with the group, without the database that goes with it.
-    Transfer(Transfer),
-    /// Applies what is delivered.
-    Active,
-    /// Out of the group; the last callbacks are under way.
-    Final,
-}
 
 /// A node. See the crate's page.
 pub struct Replicator {
@@ -55,10 +38,8 @@ pub struct Replicator {
     pub(crate) complaints: trireme_group::Complaints,
 
     // --- this connection
-    pub(crate) stage: Stage,
+    pub(crate) transfer: StateTransfer,
     pub(crate) lifecycle: Lifecycle,
-    /// The database follows the others since then; None: it is in step, or has no position yet.
-    pub(crate) course: Option<Course>,
     pub(crate) database: Database,
     pub(crate) announcements: Announcements,
 
@@ -68,12 +49,6 @@ pub struct Replicator {
     pub(crate) retention: Retention,
     pub(crate) executor: Executor,
     pub(crate) lag: Lag,
-    /// The group's log began anew in the middle of a snapshot transfer, which was this far.
-    pub(crate) interrupted: Option<TransferPhase>,
-    /// Of an IST.
-    pub(crate) script: crate::ist_script::Script,
-    /// As a joiner, this node has joined when everything up to here is applied.
-    pub(crate) joined_at: Seqno,
 
     // --- own business
     pub(crate) submissions: Submissions,
@@ -95,9 +70,8 @@ impl Replicator {
             context: Context::new(options),
             out: Vec::new(),
             counters: Counters::default(),
-            stage: Stage::Closed,
+            transfer: StateTransfer::closed(),
             lifecycle: Lifecycle::default(),
-            course: None,
             database: Database::unknown(),
             complaints: Default::default(),
             announcements: Announcements::new(),
@@ -106,7 +80,6 @@ impl Replicator {
             retention: Retention::default(),
             executor: Executor::new(),
             lag: Lag::default(),
-            joined_at: -1,
             submissions: Submissions::default(),
             voting: Voting::default(),
             unsent: Unsent::default(),
@@ -115,8 +88,6 @@ impl Replicator {
             pauses: Pauses::default(),
             desyncs_granted: 0,
             donation_result: None,
-            interrupted: None,
-            script: crate::ist_script::Script::NotRun,
         }
     }
 
@@ -152,7 +123,7 @@ impl Replicator {
 
     /// A write-set of this node would count.
     pub(crate) fn may_write(&self) -> bool {
-        let in_step = |s| s != NodeState::Joiner && matches!(self.stage, Stage::Active);
+        let in_step = |s| s != NodeState::Joiner && self.transfer.place() == Place::Active;
         let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
         self.context.my_node_state().is_some_and(joined) && self.lifecycle.takes_part()
     }

@@ -8,9 +8,9 @@ use crate::action::Level;
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
 use crate::history::History;
-use crate::joiner::TransferPhase;
 use crate::member_state::{MemberState, NodeState};
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::{Place, Progress, SstPhase};
 use crate::status::{LocalState, NodeWait, Status};
 
 impl Replicator {
@@ -21,17 +21,13 @@ impl Replicator {
 
     /// When [`crate::Event::Tick`] is due at the latest.
     pub fn next_deadline_ms(&self) -> Option<u64> {
-        let stage = match &self.stage {
-            Stage::Closed | Stage::Final => return self.log_reader.again_ms(),
-            Stage::Admission(pull)
-                if self.context.control().is_none() && !self.intake.is_empty() =>
-            {
-                Some(pull.deadline_ms())
-            }
-            Stage::Admission(_) => None,
-            Stage::Transfer(_) if !self.lifecycle.is_primary() => None,
-            Stage::Transfer(transfer) => transfer.deadline_ms(),
-            Stage::Active => {
+        let waits_for_control = || self.context.control().is_none() && !self.intake.is_empty();
+        let stage = match self.transfer.place() {
+            Place::Closed | Place::Final => return self.log_reader.again_ms(),
+            Place::Admission if !waits_for_control() => None,
+            Place::Transfer if !self.lifecycle.is_primary() => None,
+            Place::Admission | Place::Transfer => self.transfer.deadline_ms(),
+            Place::Active => {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
             }
         };
@@ -162,6 +158,13 @@ impl Replicator {
         (self.lag).age_ms(self.context.now_ms(), self.executor.low(), top)
     }
 
+    /// How far the database has come; None: it follows the order, or waits for a snapshot.
+    pub fn progress(&self) -> Option<Progress> {
+        let end = self.context.seqno()?;
+        let (now_ms, low) = (self.context.now_ms(), self.executor.low());
+        self.transfer.progress(now_ms, low, end)
+    }
+
     /// True if the node is Synced: up to date, and neither a donor nor desynced.
     pub fn is_synced(&self) -> bool {
         self.local_state().0 == LocalState::Synced
@@ -201,25 +204,27 @@ impl Replicator {
         if !self.lifecycle.is_primary() {
             return initialized;
         }
-        match (&self.stage, self.context.my_node_state()) {
-            (Stage::Closed | Stage::Final | Stage::Admission(_), _) | (_, None) => initialized,
-            (Stage::Transfer(transfer), _) => match transfer.phase {
-                TransferPhase::Receiving { .. } | TransferPhase::Ist(_) => {
+        match (self.transfer.place(), self.context.my_node_state()) {
+            (Place::Closed | Place::Final | Place::Admission, _) | (_, None) => initialized,
+            (Place::Transfer, _) => match self.transfer.sst() {
+                None | Some(SstPhase::Receiving { .. }) => {
                     (LocalState::Joiner, "Joining: receiving State Transfer")
                 }
-                TransferPhase::Retry { .. } => {
+                Some(SstPhase::Retry { .. }) => {
                     (LocalState::Joiner, "Joining: State Transfer request failed")
                 }
-                TransferPhase::GivenUp => (LocalState::Joiner, "Joining: State Transfer failed"),
-                TransferPhase::Requesting
-                | TransferPhase::Prepared { .. }
-                | TransferPhase::Submitted { .. }
-                | TransferPhase::Brought { .. } => (LocalState::Joiner, "Joining"),
+                Some(SstPhase::GivenUp) => (LocalState::Joiner, "Joining: State Transfer failed"),
+                Some(
+                    SstPhase::Requesting
+                    | SstPhase::Prepared { .. }
+                    | SstPhase::Submitted { .. }
+                    | SstPhase::Brought { .. },
+                ) => (LocalState::Joiner, "Joining"),
             },
-            (Stage::Active, Some(NodeState::Joiner)) => (LocalState::Joiner, "Joining"),
-            (Stage::Active, Some(NodeState::Donor)) => (LocalState::Donor, "Donor/Desynced"),
-            (Stage::Active, Some(NodeState::Joined)) => (LocalState::Joined, "Joined"),
-            (Stage::Active, Some(NodeState::Synced)) => (LocalState::Synced, "Synced"),
+            (Place::Active, Some(NodeState::Joiner)) => (LocalState::Joiner, "Joining"),
+            (Place::Active, Some(NodeState::Donor)) => (LocalState::Donor, "Donor/Desynced"),
+            (Place::Active, Some(NodeState::Joined)) => (LocalState::Joined, "Joined"),
+            (Place::Active, Some(NodeState::Synced)) => (LocalState::Synced, "Synced"),
         }
     }
 
@@ -257,7 +262,7 @@ impl Replicator {
     }
 
     fn control_in_use(&self) -> Option<&Control> {
-        let has_left = matches!(self.stage, Stage::Closed | Stage::Final);
+        let has_left = self.transfer.is_over();
         self.context.control().filter(|_| !has_left)
     }
 
@@ -276,10 +281,10 @@ impl Replicator {
     /// True if what the group delivers goes into the database, now or when its turn comes: no snapshot
     /// will take the place of it, as far as is known.
     pub fn database_follows(&self) -> bool {
-        match &self.stage {
-            Stage::Active => true,
-            Stage::Transfer(_) => !self.awaits_snapshot(),
-            Stage::Closed | Stage::Admission(_) | Stage::Final => false,
+        match self.transfer.place() {
+            Place::Active => true,
+            Place::Transfer => !self.transfer.awaits_snapshot(),
+            Place::Closed | Place::Admission | Place::Final => false,
         }
     }
 
@@ -303,25 +308,27 @@ impl Replicator {
 
     /// What this node, which the group has taken in, still waits for before it is in step.
     pub fn waits_for(&self) -> Option<NodeWait> {
-        match &self.stage {
-            Stage::Closed | Stage::Final => None,
-            Stage::Admission(_) => Some(NodeWait::Admission),
-            Stage::Transfer(transfer) => Some(match &transfer.phase {
-                TransferPhase::Ist(_) => NodeWait::IncrementalTransfer,
-                TransferPhase::Receiving { donor } => NodeWait::StateTransfer {
+        match self.transfer.place() {
+            Place::Closed | Place::Final => None,
+            Place::Admission => Some(NodeWait::Admission),
+            Place::Transfer => Some(match self.transfer.sst() {
+                None => NodeWait::IncrementalTransfer,
+                Some(SstPhase::Receiving { donor }) => NodeWait::StateTransfer {
                     donor: donor.and_then(|donor| self.member_name(donor)),
                 },
-                TransferPhase::Brought { .. } => NodeWait::StateTransfer { donor: None },
-                TransferPhase::Requesting
-                | TransferPhase::Retry { .. }
-                | TransferPhase::Submitted { .. }
-                | TransferPhase::Prepared { .. }
-                | TransferPhase::GivenUp => NodeWait::Donor,
+                Some(SstPhase::Brought { .. }) => NodeWait::StateTransfer { donor: None },
+                Some(
+                    SstPhase::Requesting
+                    | SstPhase::Retry { .. }
+                    | SstPhase::Submitted { .. }
+                    | SstPhase::Prepared { .. }
+                    | SstPhase::GivenUp,
+                ) => NodeWait::Donor,
             }),
-            Stage::Active if self.executor.low() < self.joined_at => {
+            Place::Active if self.executor.low() < self.transfer.joined_at() => {
                 Some(NodeWait::IncrementalTransfer)
             }
-            Stage::Active => match self.context.my_node_state() {
+            Place::Active => match self.context.my_node_state() {
                 Some(NodeState::Joiner | NodeState::Joined) => Some(NodeWait::CatchUp),
                 _ => None,
             },

@@ -7,7 +7,8 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::{Action, Answer, Code, Level};
 use crate::gtid::Gtid;
 use crate::payload::Payload;
-use crate::replicator::{Replicator, Stage};
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 use crate::work::{Task, View};
 
 impl Replicator {
@@ -83,9 +84,11 @@ impl Replicator {
         // it is primary again is known already, and would not be shown after this one.
         let behind =
             (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
-        let has_place = matches!(self.stage, Stage::Active | Stage::Transfer(_));
-        let is_shown =
-            self.lifecycle.is_connected() && has_place && !self.is_with_scripts() && !behind;
+        let has_place = matches!(self.transfer.place(), Place::Active | Place::Transfer);
+        let is_shown = self.lifecycle.is_connected()
+            && has_place
+            && !self.transfer.is_with_scripts()
+            && !behind;
         let waits = self.pauses.is_any() || !self.intake.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
             return self.intake.push_non_primary(component);
@@ -104,7 +107,7 @@ impl Replicator {
         // An older view may have said so since.
         self.announcements.forget_synced();
         self.forget_desyncs();
-        if !self.is_with_scripts() {
+        if !self.transfer.is_with_scripts() {
             self.push_non_primary_view(component);
         }
     }
@@ -129,11 +132,5 @@ impl Replicator {
                  SET GLOBAL wsrep_desync=OFF and ON again",
             );
         }
-    }
-
-    /// Between sst_request and sst_received: no view callback (rule 19).
-    pub(crate) fn is_with_scripts(&self) -> bool {
-        self.interrupted.is_some()
-            || matches!(&self.stage, Stage::Transfer(t) if t.is_with_scripts())
     }
 }

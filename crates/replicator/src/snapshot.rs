@@ -1,43 +1,12 @@
 //! The control state on its way from a member to a joiner.
 
-use bytes::Bytes;
 use trireme_group::{Configuration, Incarnation, Position};
 
 use crate::action::Level;
 use crate::control::Control;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::replicator::{Replicator, Stage};
-
-/// More than any control state can have.
-const MAX_BYTES: u64 = 1 << 32;
-/// Who does not answer for so long is given up.
-const PATIENCE_MS: u64 = 1000;
-/// Who refuses may know more after so long.
-const RETRY_MS: u64 = 50;
-
-/// A control state being asked for.
-#[derive(Debug, Default)]
-pub(crate) struct SnapshotPull {
-    /// Distinguishes attempts.
-    pub round: u64,
-    from: Option<Incarnation>,
-    deadline_ms: u64,
-    /// Size of the whole, by its first part.
-    total: u64,
-    bytes: Vec<u8>,
-}
-
-impl SnapshotPull {
-    pub(crate) fn deadline_ms(&self) -> u64 {
-        self.deadline_ms
-    }
-
-    /// Bytes of the state that have come.
-    #[cfg(test)]
-    pub(crate) fn received_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-}
+use crate::replicator::Replicator;
+use crate::state_transfer::Place;
 
 impl Replicator {
     /// Waits for a configuration with this node in it, then asks its members, one after the other,
@@ -58,26 +27,9 @@ impl Replicator {
             .collect();
         peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
-        let Stage::Admission(pull) = &mut self.stage else {
-            return; // nothing is delivered in the stages without a control state
-        };
-        if now_ms < pull.deadline_ms {
-            return;
+        if let Some((peer, round)) = self.transfer.ask_control_state(now_ms, &peers) {
+            self.send(peer, &Direct::SnapshotRequest { round, at_least });
         }
-        if peers.is_empty() {
-            pull.deadline_ms = now_ms + PATIENCE_MS;
-            return;
-        }
-        let peer = peers[pull.round as usize % peers.len()];
-        *pull = SnapshotPull {
-            round: pull.round + 1,
-            from: Some(peer),
-            deadline_ms: now_ms + PATIENCE_MS,
-            total: 0,
-            bytes: Vec::new(),
-        };
-        let round = pull.round;
-        self.send(peer, &Direct::SnapshotRequest { round, at_least });
     }
 
     /// Where this node was admitted, and the last configuration with it that is known.
@@ -94,7 +46,7 @@ impl Replicator {
     /// Sends the own control state, if it is recent enough.
     pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
         let ready = self.context.control().filter(|c| c.position >= at_least);
-        let Some(control) = ready.filter(|_| !matches!(self.stage, Stage::Admission(_))) else {
+        let Some(control) = ready.filter(|_| self.transfer.place() != Place::Admission) else {
             return self.send(to, &Direct::SnapshotRefused { round });
         };
         let bytes = control.encode();
@@ -117,35 +69,15 @@ impl Replicator {
     /// Asks the next member soon.
     pub(crate) fn snapshot_refused(&mut self, from: Incarnation, round: u64) {
         let now_ms = self.context.now_ms();
-        if let Stage::Admission(pull) = &mut self.stage {
-            if pull.round == round && pull.from == Some(from) {
-                pull.deadline_ms = now_ms + RETRY_MS;
-            }
-        }
+        self.transfer.control_state_refused(from, round, now_ms);
     }
 
     /// A part came; with the last one this node is in step with the group.
     pub(crate) fn snapshot_chunk(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
         let now_ms = self.context.now_ms();
-        let Stage::Admission(pull) = &mut self.stage else {
+        let Some(bytes) = self.transfer.control_state_part(from, chunk, now_ms) else {
             return;
         };
-        let expected = pull.round == chunk.round && pull.from == Some(from);
-        if pull.bytes.is_empty() {
-            pull.total = chunk.total.min(MAX_BYTES);
-        }
-        let (received, len) = (pull.bytes.len() as u64, chunk.part.len() as u64);
-        let follows = chunk.offset == received && chunk.total == pull.total;
-        // An empty part would only put off the deadline.
-        if !expected || !follows || len == 0 || len > chunk.total - received {
-            return;
-        }
-        pull.bytes.extend_from_slice(&chunk.part);
-        pull.deadline_ms = now_ms + PATIENCE_MS;
-        if (pull.bytes.len() as u64) < chunk.total {
-            return;
-        }
-        let bytes = Bytes::from(std::mem::take(&mut pull.bytes));
         let at_least = self
             .admitting_configuration()
             .map_or(0, |(position, _)| position);

@@ -6,7 +6,7 @@ use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
 use crate::executor::ConflictCounts;
-use crate::progress::Progress;
+use crate::state_transfer::Progress;
 
 /// `wsrep_local_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,13 +69,13 @@ impl Replicator {
             .into_iter()
             .any(|m| m.donates_to == Some(self.context.me()));
         let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
-        self.executor.low() >= self.joined_at && !waits
+        self.executor.low() >= self.transfer.joined_at() && !waits
     }
 
     /// What is ordered up to here may complete the state that was sent to this joiner.
     pub(crate) fn state_is_whole(&mut self) {
-        if let Some(control) = self.context.control() {
-            self.joined_at = self.joined_at.max(control.seqno());
+        if let Some(seqno) = self.context.seqno() {
+            self.transfer.state_is_whole(seqno);
         }
     }
 

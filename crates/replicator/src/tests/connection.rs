@@ -8,7 +8,6 @@ use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::replicator::Stage;
 use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
 
 #[test]
@@ -76,10 +75,8 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
         .encode();
         let from = incarnation(0);
         cluster.event(joiner, Event::Direct { from, bytes });
-        match &cluster.nodes[joiner].replicator.stage {
-            Stage::Admission(pull) => pull.received_bytes(),
-            _ => panic!("it has no state yet"),
-        }
+        let pull = cluster.nodes[joiner].replicator.transfer.pull();
+        pull.expect("it has no state yet").received_bytes()
     };
     assert_eq!(say(&mut cluster, 0, 20, 21), 0, "longer than the whole");
     assert_eq!(say(&mut cluster, 0, 20, 8), 8);

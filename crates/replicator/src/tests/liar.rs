@@ -14,7 +14,6 @@ use crate::fuzzing::change;
 use crate::gtid::Gtid;
 use crate::history::{Recorded, RecordedPart};
 use crate::message::Message;
-use crate::replicator::Stage;
 
 const NODES: usize = 3;
 const LIAR: usize = 2;
@@ -357,10 +356,8 @@ impl World<'_> {
 
     /// The liar sends something to a node's replicator.
     fn lie_beside_it(&mut self, to: usize) {
-        let round = match &self.cluster.nodes[to].replicator.stage {
-            Stage::Admission(pull) => pull.round,
-            _ => 1,
-        };
+        let pull = self.cluster.nodes[to].replicator.transfer.pull();
+        let round = pull.map_or(1, |pull| pull.round());
         let round = match self.dice.below(4) {
             0 => self.dice.near(round),
             _ => round,

@@ -4,8 +4,7 @@ use std::fmt;
 
 use trireme_certification::Seqno;
 
-use crate::action::Level;
-use crate::replicator::{Replicator, Stage};
+use super::{Place, StateTransfer};
 
 /// It is told so often at most.
 const TELL_MS: u64 = 10_000;
@@ -62,8 +61,18 @@ impl fmt::Display for Progress {
 }
 
 impl Course {
+    /// The database has arrived: a line for the log, if that took a while.
+    fn arrived(&self, now_ms: u64, done: u64) -> Option<String> {
+        let lasted_ms = now_ms - self.began_ms;
+        let s = lasted_ms as f64 / 1000.0;
+        let rate = done as f64 / s;
+        let text =
+            || format!("Caught up with the cluster: {done} entries in {s:.1} s ({rate:.0}/s)");
+        (lasted_ms >= RATE_MS).then(text)
+    }
+
     /// From here on.
-    pub fn new(from: Seqno, now_ms: u64) -> Course {
+    fn new(from: Seqno, now_ms: u64) -> Course {
         Course {
             from,
             began_ms: now_ms,
@@ -87,48 +96,41 @@ impl Course {
     }
 }
 
-impl Replicator {
-    /// How far the database has come; None: it follows the order, or waits for a snapshot.
-    pub fn progress(&self) -> Option<Progress> {
-        let end = self.context.control()?.seqno();
-        let course = self.course.as_ref()?;
-        Some(course.progress(self.context.now_ms(), self.executor.low(), end))
+impl StateTransfer {
+    /// The database follows the others from this seqno on.
+    pub(crate) fn follow_from(&mut self, seqno: Seqno, now_ms: u64) {
+        self.course = Some(Course::new(seqno, now_ms));
     }
 
-    /// Tells now and then, and when the database has arrived.
-    pub(crate) fn tell_progress(&mut self) {
-        let (Some(progress), Some(course)) = (self.progress(), self.course) else {
-            return;
-        };
-        let (now_ms, at) = (self.context.now_ms(), self.executor.low());
-        match self.stage {
-            Stage::Transfer(_) => {}
-            Stage::Active if at < self.joined_at => {}
-            Stage::Active => {
+    /// How far the database, which is at `low`, has come; None: it follows the order, or waits for a snapshot.
+    pub(crate) fn progress(&self, now_ms: u64, low: Seqno, end: Seqno) -> Option<Progress> {
+        let course = self.course.as_ref()?;
+        Some(course.progress(now_ms, low, end))
+    }
+
+    /// A line for the log, now and then, and when the database has arrived.
+    pub(crate) fn progress_line(&mut self, now_ms: u64, low: Seqno, end: Seqno) -> Option<String> {
+        let (course, progress) = (self.course?, self.progress(now_ms, low, end)?);
+        match self.place() {
+            Place::Transfer => {}
+            Place::Active if low < self.joined_at => {}
+            Place::Active => {
                 self.course = None;
-                let lasted_ms = now_ms - course.began_ms;
-                if lasted_ms >= RATE_MS {
-                    let (done, s) = (progress.done, lasted_ms as f64 / 1000.0);
-                    let rate = done as f64 / s;
-                    let text = format!(
-                        "Caught up with the cluster: {done} entries in {s:.1} s ({rate:.0}/s)"
-                    );
-                    self.log(Level::Info, text);
-                }
-                return;
+                return course.arrived(now_ms, progress.done);
             }
-            _ => return self.course = None,
+            Place::Closed | Place::Admission | Place::Final => {
+                self.course = None;
+                return None;
+            }
         }
-        if now_ms >= course.mark.0 + TELL_MS {
-            self.course = Some(Course {
-                mark: (now_ms, at),
-                ..course
-            });
-            self.log(
-                Level::Info,
-                format!("Catching up with the cluster: {progress}"),
-            );
+        if now_ms < course.mark.0 + TELL_MS {
+            return None;
         }
+        self.course = Some(Course {
+            mark: (now_ms, low),
+            ..course
+        });
+        Some(format!("Catching up with the cluster: {progress}"))
     }
 }
 

@@ -1,0 +1,380 @@
+//! Incremental state transfer, the joiner's side: entries that an [`Ist`] finds are handed to the executor, from the own log, from
+//! what is remembered of views, or from members. Before the first one the server may need a view, or a script.
+//!
+//! A server learns its GTID domain (`wsrep_gtid_mode`) from the script of a state transfer, and from nothing else: for such a server
+//! the script runs even if all that is missing comes from logs. The joiner's server starts its script, a donor's passes on where the
+//! joiner's database stands (bypass), and then the entries are handed over.
+
+use std::collections::VecDeque;
+
+use trireme_certification::Seqno;
+use trireme_group::{Configuration, Delivery, Incarnation, Member};
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::{Action, Level};
+use crate::gtid::Gtid;
+use crate::history::{History, Recorded, RecordedPart};
+use crate::message::Message;
+use crate::payload::Payload;
+use crate::replicator::Replicator;
+use crate::state_transfer::{Answered, DeadEnd, Ist, Next, PartTaken};
+use crate::streaming::is_same;
+use crate::work::{Apply, Task};
+
+/// Why the process ends, after the words of Galera that people, and MariaDB's suites, look for at the line's beginning.
+pub(crate) fn never_received(why: &str) -> String {
+    format!("Will never receive state. Need to abort. {why}")
+}
+
+impl Replicator {
+    /// Members that may have missing entries; the first is asked first.
+    pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
+        let mut members = self.context.configuration().members;
+        members.retain(|m| m.incarnation != self.context.me());
+        if planted(Mutant::ArbitratorServesNothing) {
+            members.retain(|m| !m.arbitrator);
+        }
+        // Arbitrators last: they may be far away.
+        members.sort_by_key(|m| (Some(m.incarnation) != first, m.arbitrator));
+        members.into_iter().map(|m| m.incarnation).collect()
+    }
+
+    /// No more is pulled for now. What was delivered meanwhile may take all the room: one piece is pulled
+    /// even so.
+    fn has_enough_queued(&self) -> bool {
+        let (applies, bytes) = (self.executor.waiting_applies(), self.payload_bytes());
+        applies >= self.context.options().thresholds.pulled_entries
+            || applies > 0 && bytes >= self.context.options().queue_bytes
+    }
+
+    /// Takes one step; false if it has to wait.
+    pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
+        let may_not = self.lifecycle.is_leaving() || self.is_held_still();
+        if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
+            return false;
+        }
+        let now_ms = self.context.now_ms();
+        let next = match self.transfer.ist_mut().map(|ist| ist.next(now_ms)) {
+            None | Some(Next::Waits) => return false,
+            Some(Next::Over) => {
+                self.finish_transfer();
+                return false;
+            }
+            Some(Next::Entry(next)) => next,
+        };
+        if self.transfer.ist().is_some_and(Ist::is_to_probe) {
+            self.begin_probe(history);
+        }
+        if self.transfer.ist().and_then(Ist::probed).is_some() {
+            self.pull();
+            return false;
+        }
+        if self.owes_script() {
+            self.request_script();
+            return false;
+        }
+        if self.take_remembered_view(next) {
+            return true;
+        }
+        if self.transfer.ist().is_some_and(Ist::looks_into_own_log) {
+            if self.log_reader.again_ms().is_some() {
+                return false;
+            }
+            let Ok(records) = history.read(next, self.context.options().ist_chunk_bytes) else {
+                self.log_reader.wait(now_ms);
+                return false;
+            };
+            if self.take_records(&records) {
+                return true;
+            }
+        }
+        self.pull();
+        false
+    }
+
+    /// A view that is remembered need not be pulled.
+    fn take_remembered_view(&mut self, next: Seqno) -> bool {
+        let views = self.context.control().map(|control| &control.views);
+        let Some(configuration) = views.and_then(|views| views.with(next).cloned()) else {
+            return false;
+        };
+        let task = Task::View(self.primary_view(next, &configuration));
+        self.ist_begins(&task);
+        self.ist_entry(task, Payload::None);
+        self.database.enters(next, configuration);
+        true
+    }
+
+    /// Finds the first entry that this node lacks behind some that it has.
+    fn begin_probe(&mut self, history: &dyn History) {
+        let before_script = self.owes_script() && !planted(Mutant::ScriptBeforeProbe);
+        let views = self.context.control().map(|c| &c.views);
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        let own_log = ist.may_read_own_log();
+        ist.begin_probe(before_script, |seqno| {
+            own_log && history.has(seqno) || views.is_some_and(|v| v.with(seqno).is_some())
+        });
+    }
+
+    /// Asks a member for the entry that is wanted.
+    fn pull(&mut self) {
+        let now_ms = self.context.now_ms();
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        match ist.pull(now_ms) {
+            Some((source, pull)) => self.send(source, &pull),
+            None => self.ist_impossible(),
+        }
+    }
+
+    /// Before the first entry: shows the server the view that its database is in, if it needs one.
+    fn ist_begins(&mut self, first: &Task) {
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        let at = ist.first() - 1;
+        if !ist.begin() {
+            return;
+        }
+        // After a script the server is in the last view that its tables know of, which may lie above the database's
+        // position: a crash may have come between the two.
+        let is_elsewhere = self.transfer.script_is_over() && !planted(Mutant::ViewOfTablesBelieved);
+        let unprepared = planted(Mutant::MissedFragmentsUnprepared);
+        let is_view = matches!(first, Task::View(_));
+        if self.lifecycle.is_server_running() && (unprepared || is_view && !is_elsewhere) {
+            return;
+        }
+        if at == 0 && is_view {
+            // The database of the founder of the history: it has seen no view before the first.
+            self.lifecycle.server_runs();
+            return;
+        }
+        self.show_own_view(at);
+    }
+
+    /// Shows a server that has just started the view that its database was
+    /// in, so that it brings up its storage engines and writes its checkpoint again. One that runs and
+    /// has connected anew has closed its streaming appliers without undoing anything, and recovers
+    /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
+    /// with the members of the one before; with both of this process's names among them this view is like
+    /// none before or after it. If the next view repeats the one that was here, at which the others undo
+    /// them all, that one is shown, too: both are alike here as well.
+    fn show_own_view(&mut self, at: Seqno) {
+        let control = self.context.control();
+        let here = match planted(Mutant::ReplayBeginsInLaterView) {
+            true => control.and_then(|c| c.views.last()),
+            false => control.and_then(|control| self.database.view_at(control, at)),
+        };
+        let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
+        let next = control.and_then(|c| c.views.after(at));
+        let is_running = self.lifecycle.is_server_running();
+        let repeats = is_running && next.is_some_and(|next| is_same(next, &here));
+        let repeats = repeats && !planted(Mutant::RepeatedViewHidden);
+        let shown = match is_running {
+            true => self.with_own_names(here.clone()),
+            false => here.clone(),
+        };
+        self.lifecycle.server_runs();
+        let first = self.primary_view(at, &shown);
+        let second = repeats.then(|| self.primary_view(at, &here));
+        self.executor
+            .show_first(at, [first].into_iter().chain(second));
+    }
+
+    /// This view, with both names of this process among its members.
+    fn with_own_names(&self, mut view: Configuration) -> Configuration {
+        for incarnation in [self.context.me(), self.context.me_before()] {
+            if view.index_of(incarnation).is_none() && !incarnation.0.is_nil() {
+                view.members.push(Member {
+                    incarnation,
+                    ..self.context.my_member().clone()
+                });
+            }
+        }
+        view.sort();
+        view
+    }
+
+    fn ist_entry(&mut self, task: Task, payload: Payload) {
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        let seqno = ist.took_next();
+        self.counters.received += 1;
+        self.enqueue(task, Some(seqno), payload);
+    }
+
+    /// Queues entries that are next; false if the first is not.
+    fn take_records(&mut self, records: &[Recorded]) -> bool {
+        let mut any = false;
+        for record in records {
+            if !(self.transfer.ist()).is_some_and(|ist| ist.expects(record)) {
+                break;
+            }
+            let Some((task, payload)) = self.task_of(record) else {
+                break;
+            };
+            self.ist_begins(&task);
+            self.ist_entry(task, payload);
+            if let Delivery::Configuration(configuration) = &record.delivery {
+                (self.database).enters(record.seqno, configuration.clone());
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// The callback for an entry that is next; None: it is none that has a seqno.
+    fn task_of(&mut self, record: &Recorded) -> Option<(Task, Payload)> {
+        let (id, payload) = match &record.delivery {
+            Delivery::Configuration(configuration) => {
+                let view = self.primary_view(record.seqno, configuration);
+                return Some((Task::View(view), Payload::None));
+            }
+            Delivery::Submission { id, payload } => (*id, payload),
+        };
+        let Ok(Message::WriteSet(write_set)) = Message::decode(payload) else {
+            return None;
+        };
+        let seqno = record.seqno;
+        let is_first = self.transfer.ist().is_some_and(|ist| seqno == ist.first());
+        let skipped = planted(Mutant::IstSkipsOne) && is_first;
+        let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
+        let failed = failed || self.is_abandoned_fragment(id, &write_set);
+        if failed {
+            self.voting.passed_as_dummy(seqno);
+        }
+        let executed = write_set.is_isolation() && self.database.doubt().was_executed(seqno);
+        let passed = failed || skipped || executed;
+        let gtid = self.ordered_gtid(seqno);
+        let apply = Apply::of(&write_set, id.incarnation, gtid, record.depends_on, passed);
+        self.tell_repetition(&apply);
+        let bytes = if passed { 0 } else { payload.len() };
+        let payload = Payload::here(self.log_reader.memory(), bytes);
+        Some((Task::Apply(Box::new(apply)), payload))
+    }
+
+    /// A member answers a pull with a part of a long entry.
+    pub(crate) fn ist_part(&mut self, from: Incarnation, part: &RecordedPart) {
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        match ist.take_part(from, part) {
+            PartTaken::Goes => {}
+            PartTaken::Ends(whole) => self.ist_chunk(from, part.record.seqno, whole.as_slice()),
+        }
+    }
+
+    /// A member answers a pull.
+    pub(crate) fn ist_chunk(&mut self, from: Incarnation, at: Seqno, records: &[Recorded]) {
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        let shown = records.first().map(|record| record.seqno);
+        let lacks = match ist.answered(from, at, shown) {
+            Answered::Unasked | Answered::ProbeOver => return,
+            Answered::Lacks(wanted) => Some(wanted),
+            Answered::Take => (!self.take_records(records)).then_some(at),
+        };
+        let now_ms = self.context.now_ms();
+        let Some(ist) = self.transfer.ist_mut() else {
+            return;
+        };
+        let text = match lacks {
+            Some(seqno) => {
+                ist.drop_source();
+                Some(format!("{from} does not have seqno {seqno} any more"))
+            }
+            None => ist.report(now_ms),
+        };
+        if let Some(text) = text {
+            self.log(Level::Info, text);
+        }
+    }
+
+    /// Nobody has the missing entries.
+    fn ist_impossible(&mut self) {
+        let Some(dead_end) = self.transfer.ist().map(Ist::dead_end) else {
+            return;
+        };
+        match dead_end {
+            DeadEnd::BehindSnapshot(seqno) => {
+                self.transfer.give_up();
+                self.fatal(never_received(&format!(
+                    "The snapshot ends at {seqno}, and nobody has what follows."
+                )));
+            }
+            DeadEnd::NotBegun if !self.transfer.script_is_over() => {
+                // Nothing was applied on top of it: the database makes room for a snapshot.
+                self.transfer.request();
+                self.executor.forget_history();
+                self.request_snapshot();
+            }
+            DeadEnd::Begun | DeadEnd::NotBegun => self.needs_restart(),
+        }
+    }
+
+    pub(crate) fn needs_restart(&mut self) {
+        self.transfer.give_up();
+        self.log(
+            Level::Error,
+            "nobody has the entries that this node misses: state transfer needs a restart",
+        );
+        if self.lifecycle.leave() {
+            self.out.push(Action::Leave);
+        }
+    }
+
+    // --- the script before it
+
+    /// True if the script has to run before the first entry is handed over. The server does without if nobody could run the
+    /// donor's: all were down, and come back with their logs.
+    fn owes_script(&self) -> bool {
+        let is_wanted =
+            self.context.options().script_before_ist && self.transfer.has_run_no_script();
+        is_wanted && !self.lifecycle.is_server_running() && self.has_donor()
+    }
+
+    /// A member may be chosen to run the donor's script, now or later.
+    pub(crate) fn has_donor(&self) -> bool {
+        (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
+    }
+
+    fn request_script(&mut self) {
+        if !self.transfer.run_script() {
+            return;
+        }
+        let text = "wsrep_gtid_mode is ON: the script of the state transfer runs before the IST, for the GTID domain";
+        self.log(Level::Info, text);
+        self.executor.push_last(Task::SstRequest);
+    }
+
+    /// The server has the script's word, and its storage engine is up.
+    pub(crate) fn script_has_told(&mut self, gtid: Gtid) {
+        let at = self.executor.top();
+        if gtid.seqno != at {
+            let seqno = gtid.seqno;
+            let text = format!(
+                "the server's storage engine stands at seqno {seqno}, the IST goes on from {at}"
+            );
+            self.log(Level::Warn, text);
+        }
+        self.lifecycle.server_runs();
+        self.begin_ist_after_script();
+    }
+
+    /// The script is over, or the server has no use for it (wsrep_sst_method=skip).
+    pub(crate) fn begin_ist_after_script(&mut self) {
+        let own_log = self.transfer.end_script();
+        let Some(upto) = self.transfer.upto() else {
+            return;
+        };
+        let entries = (self.executor.top() + 1, upto);
+        let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
+        let ist = Ist::of_database(entries, sources, own_log, false, now_ms);
+        self.transfer.go_on_with(ist);
+    }
+}

@@ -1,0 +1,367 @@
+//! How the database of this node comes to its place in the order: from what it has plus the missing entries (IST), or from a
+//! donor's snapshot (SST). Rules 6 and 19.
+//!
+//! It owns the stage of the connection, the callbacks that wait until a transfer is through, and how far the transfer is.
+//! In come answers of the server, of peers and of the order; out go what is to be sent, and what follows ([`Resumed`],
+//! [`Received`]). A transfer of the server's scripts outlasts a log that begins anew: the server can be asked only once.
+
+mod control_pull;
+mod ist;
+mod partial;
+mod progress;
+mod sst;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use trireme_certification::Seqno;
+use trireme_group::Incarnation;
+
+use crate::direct::SnapshotChunk;
+use crate::payload::Payload;
+use crate::work::Task;
+use control_pull::ControlPull;
+use progress::Course;
+
+pub(crate) use ist::{Answered, DeadEnd, Ist, Next, PartTaken, received_ist};
+pub use progress::Progress;
+pub(crate) use sst::{Prepared, Received, Resumed, SstPhase};
+
+/// Where a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Not connected.
+    Closed,
+    /// Waits for a configuration with this node in it, and for the control state at it.
+    Admission,
+    /// In step with the group, without the database that goes with it.
+    Transfer,
+    /// Applies what is delivered.
+    Active,
+    /// Out of the group; the last callbacks are under way.
+    Final,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Closed,
+    Admission(ControlPull),
+    Transfer(Transfer),
+    Active,
+    Final,
+}
+
+/// A callback that waits until the transfer is through.
+pub(crate) type Later = (Task, Option<Seqno>, Payload);
+
+/// A state transfer under way.
+#[derive(Debug)]
+struct Transfer {
+    /// Last seqno that was ordered before this node was in step: no delivery brings it.
+    upto: Seqno,
+    phase: Phase,
+    /// What was delivered meanwhile.
+    later: VecDeque<Later>,
+    /// One of these is without its payload, and so are all after it.
+    spilled: bool,
+    /// It was said that no node has a database to give.
+    told_nobody_has: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Ist(Ist),
+    /// From sst_request to sst_received.
+    Sst(SstPhase),
+}
+
+/// How far the script before an IST is, in one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Script {
+    #[default]
+    NotRun,
+    /// From sst_request to sst_received. `own_log`: the IST that follows may read the own log.
+    Runs {
+        own_log: bool,
+    },
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct StateTransfer {
+    stage: Stage,
+    /// The group's log began anew in the middle of a snapshot transfer, which was this far.
+    interrupted: Option<SstPhase>,
+    /// Of an IST.
+    script: Script,
+    /// The database follows the others since then; None: it is in step, or has no position yet.
+    course: Option<Course>,
+    /// As a joiner, this node has joined when everything up to here is applied.
+    joined_at: Seqno,
+}
+
+impl StateTransfer {
+    /// Not connected.
+    pub(crate) fn closed() -> StateTransfer {
+        StateTransfer {
+            stage: Stage::Closed,
+            interrupted: None,
+            script: Script::NotRun,
+            course: None,
+            joined_at: -1,
+        }
+    }
+
+    /// A new connection begins.
+    pub(crate) fn start_over(&mut self) {
+        *self = StateTransfer {
+            stage: Stage::Admission(ControlPull::default()),
+            ..StateTransfer::closed()
+        };
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self.stage {
+            Stage::Closed => Place::Closed,
+            Stage::Admission(_) => Place::Admission,
+            Stage::Transfer(_) => Place::Transfer,
+            Stage::Active => Place::Active,
+            Stage::Final => Place::Final,
+        }
+    }
+
+    /// Not connected, or out of the group.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Closed | Stage::Final)
+    }
+
+    /// The database is in step.
+    pub(crate) fn activate(&mut self) {
+        self.stage = Stage::Active;
+    }
+
+    /// There is no database: the node has joined at this seqno.
+    pub(crate) fn arbitrate(&mut self, seqno: Seqno) {
+        (self.stage, self.joined_at) = (Stage::Active, seqno);
+    }
+
+    /// Out of the group.
+    pub(crate) fn end(&mut self) {
+        self.stage = Stage::Final;
+    }
+
+    /// The group's log begins anew: the control state is asked for again, and the log may hold what is on another branch.
+    pub(crate) fn log_begins_anew(&mut self) {
+        self.course = None;
+        if let Script::Runs { own_log } = &mut self.script {
+            *own_log = false;
+        }
+        let before = std::mem::replace(&mut self.stage, Stage::Admission(ControlPull::default()));
+        if let Stage::Transfer(transfer) = before {
+            self.interrupted = match transfer.phase {
+                Phase::Sst(phase) => Some(phase),
+                Phase::Ist(_) => None,
+            };
+        }
+    }
+
+    /// As a joiner, the node has joined when everything up to here is applied.
+    pub(crate) fn joined_at(&self) -> Seqno {
+        self.joined_at
+    }
+
+    /// What is ordered up to here may complete the state that was sent to this joiner.
+    pub(crate) fn state_is_whole(&mut self, seqno: Seqno) {
+        self.joined_at = self.joined_at.max(seqno);
+    }
+
+    /// When this moves on by itself.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Admission(pull) => Some(pull.deadline_ms()),
+            Stage::Transfer(transfer) => match &transfer.phase {
+                Phase::Ist(ist) => ist.deadline_ms(),
+                Phase::Sst(phase) => phase.deadline_ms(),
+            },
+            _ => None,
+        }
+    }
+
+    // --- the control state
+
+    /// Asks one of these members for the control state, if that is due: its name and the number of the attempt.
+    pub(crate) fn ask_control_state(
+        &mut self,
+        now_ms: u64,
+        peers: &[Incarnation],
+    ) -> Option<(Incarnation, u64)> {
+        self.pull_mut()?.ask(now_ms, peers)
+    }
+
+    /// A member has none, or none that can be used: asks the next one soon.
+    pub(crate) fn control_state_refused(&mut self, from: Incarnation, round: u64, now_ms: u64) {
+        if let Some(pull) = self.pull_mut() {
+            pull.refused(from, round, now_ms);
+        }
+    }
+
+    /// A part came; gives the whole with the last one.
+    pub(crate) fn control_state_part(
+        &mut self,
+        from: Incarnation,
+        chunk: &SnapshotChunk,
+        now_ms: u64,
+    ) -> Option<Bytes> {
+        self.pull_mut()?.take(from, chunk, now_ms)
+    }
+
+    fn pull_mut(&mut self) -> Option<&mut ControlPull> {
+        match &mut self.stage {
+            Stage::Admission(pull) => Some(pull),
+            _ => None,
+        }
+    }
+
+    /// The control state being asked for.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn pull(&self) -> Option<&ControlPull> {
+        match &self.stage {
+            Stage::Admission(pull) => Some(pull),
+            _ => None,
+        }
+    }
+
+    // --- callbacks that wait
+
+    /// A callback came; gives it back if it goes into the apply queue now.
+    pub(crate) fn hold_back(&mut self, later: Later) -> Option<Later> {
+        match &mut self.stage {
+            Stage::Closed | Stage::Admission(_) | Stage::Final => None,
+            Stage::Transfer(transfer) => {
+                transfer.spilled |= later.2.is_in_log();
+                transfer.later.push_back(later);
+                None
+            }
+            Stage::Active => Some(later),
+        }
+    }
+
+    /// One of the callbacks that wait here is without its payload, and so are all after it: they are read back in order.
+    pub(crate) fn has_spilled(&self) -> bool {
+        self.transfer().is_some_and(|transfer| transfer.spilled)
+    }
+
+    /// The database has caught up with the order, which is at `top`. Gives the callbacks that follow.
+    pub(crate) fn finish(&mut self, top: Seqno) -> Vec<Later> {
+        let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
+            return Vec::new();
+        };
+        self.joined_at = self.joined_at.max(top);
+        // A snapshot that has brought a primary view has brought it to a server that was never without.
+        let is_brought = |(task, seqno, _): &Later| {
+            matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
+        };
+        let last_brought = transfer.later.iter().rposition(is_brought);
+        let is_past = |at: usize| last_brought.is_some_and(|last| at < last);
+        let later = transfer.later.into_iter().enumerate();
+        later
+            .filter(|(at, (task, ..))| !(is_past(*at) && matches!(task, Task::View(_))))
+            .map(|(_, later)| later)
+            .collect()
+    }
+
+    // --- the transfer
+
+    /// In step with the group, `upto` being its last seqno: the missing entries are pulled.
+    pub(crate) fn begin_ist(&mut self, upto: Seqno, ist: Ist) {
+        self.begin(upto, Phase::Ist(ist));
+    }
+
+    /// In step with the group, `upto` being its last seqno: a snapshot is needed.
+    pub(crate) fn begin_sst(&mut self, upto: Seqno) {
+        self.begin(upto, Phase::Sst(SstPhase::Requesting));
+    }
+
+    fn begin(&mut self, upto: Seqno, phase: Phase) {
+        self.stage = Stage::Transfer(Transfer {
+            upto,
+            phase,
+            later: VecDeque::new(),
+            spilled: false,
+            told_nobody_has: false,
+        });
+    }
+
+    /// Last seqno that no delivery brings; None: no transfer is under way.
+    pub(crate) fn upto(&self) -> Option<Seqno> {
+        self.transfer().map(|transfer| transfer.upto)
+    }
+
+    /// The database is there, and follows by these missing entries.
+    pub(crate) fn go_on_with(&mut self, ist: Ist) {
+        if let Stage::Transfer(transfer) = &mut self.stage {
+            transfer.phase = Phase::Ist(ist);
+        }
+    }
+
+    fn transfer(&self) -> Option<&Transfer> {
+        match &self.stage {
+            Stage::Transfer(transfer) => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// The missing entries being pulled.
+    pub(crate) fn ist(&self) -> Option<&Ist> {
+        match &self.transfer()?.phase {
+            Phase::Ist(ist) => Some(ist),
+            Phase::Sst(_) => None,
+        }
+    }
+
+    /// The same, for their answers.
+    pub(crate) fn ist_mut(&mut self) -> Option<&mut Ist> {
+        match &mut self.stage {
+            Stage::Transfer(Transfer {
+                phase: Phase::Ist(ist),
+                ..
+            }) => Some(ist),
+            _ => None,
+        }
+    }
+
+    // --- the script before an IST
+
+    /// What the server awaits is no snapshot, only the script.
+    pub(crate) fn awaits_script(&self) -> bool {
+        matches!(self.script, Script::Runs { .. })
+    }
+
+    /// No script has run in this connection.
+    pub(crate) fn has_run_no_script(&self) -> bool {
+        self.script == Script::NotRun
+    }
+
+    pub(crate) fn script_is_over(&self) -> bool {
+        self.script == Script::Over
+    }
+
+    /// The script is to run before the missing entries are handed over; false if none are pulled.
+    pub(crate) fn run_script(&mut self) -> bool {
+        let Some(own_log) = self.ist().map(Ist::may_read_own_log) else {
+            return false;
+        };
+        self.script = Script::Runs { own_log };
+        self.request();
+        true
+    }
+
+    /// The script is over. True if the IST that follows may read the own log.
+    pub(crate) fn end_script(&mut self) -> bool {
+        let script = std::mem::replace(&mut self.script, Script::Over);
+        matches!(script, Script::Runs { own_log: true })
+    }
+}
+
+#[cfg(test)]
+mod tests;

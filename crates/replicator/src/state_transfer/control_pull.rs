@@ -1,0 +1,93 @@
+//! The control state on its way from a member to this joiner: members are asked one after the other.
+
+use bytes::Bytes;
+use trireme_group::Incarnation;
+
+use crate::direct::SnapshotChunk;
+
+/// More than any control state can have.
+const MAX_BYTES: u64 = 1 << 32;
+/// A member that does not answer for so long is given up.
+const PATIENCE_MS: u64 = 1000;
+/// A member that refuses may know more after so long.
+const RETRY_MS: u64 = 50;
+
+/// A control state being asked for.
+#[derive(Debug, Default)]
+pub(crate) struct ControlPull {
+    /// Distinguishes attempts.
+    round: u64,
+    from: Option<Incarnation>,
+    deadline_ms: u64,
+    /// Size of the whole, by its first part.
+    total: u64,
+    bytes: Vec<u8>,
+}
+
+impl ControlPull {
+    pub(crate) fn deadline_ms(&self) -> u64 {
+        self.deadline_ms
+    }
+
+    /// Bytes of the state that have come.
+    #[cfg(test)]
+    pub(crate) fn received_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Number of the attempt.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Asks the next of these members, if that is due.
+    pub(super) fn ask(&mut self, now_ms: u64, peers: &[Incarnation]) -> Option<(Incarnation, u64)> {
+        if now_ms < self.deadline_ms {
+            return None;
+        }
+        let deadline_ms = now_ms + PATIENCE_MS;
+        if peers.is_empty() {
+            self.deadline_ms = deadline_ms;
+            return None;
+        }
+        let peer = peers[self.round as usize % peers.len()];
+        *self = ControlPull {
+            round: self.round + 1,
+            from: Some(peer),
+            deadline_ms,
+            total: 0,
+            bytes: Vec::new(),
+        };
+        Some((peer, self.round))
+    }
+
+    pub(super) fn refused(&mut self, from: Incarnation, round: u64, now_ms: u64) {
+        if self.round == round && self.from == Some(from) {
+            self.deadline_ms = now_ms + RETRY_MS;
+        }
+    }
+
+    /// A part came; gives the whole with the last one.
+    pub(super) fn take(
+        &mut self,
+        from: Incarnation,
+        chunk: &SnapshotChunk,
+        now_ms: u64,
+    ) -> Option<Bytes> {
+        let expected = self.round == chunk.round && self.from == Some(from);
+        if self.bytes.is_empty() {
+            self.total = chunk.total.min(MAX_BYTES);
+        }
+        let (received, len) = (self.bytes.len() as u64, chunk.part.len() as u64);
+        let follows = chunk.offset == received && chunk.total == self.total;
+        // An empty part would only put off the deadline.
+        if !expected || !follows || len == 0 || len > chunk.total - received {
+            return None;
+        }
+        self.bytes.extend_from_slice(&chunk.part);
+        self.deadline_ms = now_ms + PATIENCE_MS;
+        let is_whole = self.bytes.len() as u64 >= chunk.total;
+        is_whole.then(|| Bytes::from(std::mem::take(&mut self.bytes)))
+    }
+}

@@ -1,0 +1,145 @@
+//! The state transfer alone: its stages, and what waits for them.
+
+use trireme_group::{Configuration, Uuid};
+
+use super::*;
+use crate::control::Control;
+use crate::gtid::Gtid;
+use crate::member_state::{MemberState, NodeState};
+
+fn me() -> Incarnation {
+    Incarnation(Uuid([1; 16]))
+}
+
+fn donor() -> Incarnation {
+    Incarnation(Uuid([2; 16]))
+}
+
+fn request() -> Bytes {
+    Bytes::from_static(b"rsync")
+}
+
+/// The server awaits a snapshot, and the order is asked for a donor.
+fn asking() -> StateTransfer {
+    let mut transfer = StateTransfer::closed();
+    transfer.start_over();
+    transfer.begin_sst(9);
+    let prepared = transfer.server_prepared(Some(request()));
+    assert_eq!(prepared, Prepared::Now(Some(request())));
+    transfer.ask_donor(request(), 100);
+    transfer
+}
+
+fn received() -> Gtid {
+    Gtid {
+        uuid: Uuid([7; 16]),
+        seqno: 9,
+    }
+}
+
+/// A control state in which the donor is a member, and sends or does not.
+fn control(is_member: bool, sends: bool) -> Control {
+    let mut control = Control::found(Uuid([7; 16]), 9, Vec::new(), 1_000);
+    control.configuration = Configuration::default();
+    if is_member {
+        let mut state = MemberState::new(NodeState::Donor);
+        state.donates_to = sends.then(me);
+        control.members.insert(donor(), state);
+    }
+    control
+}
+
+#[test]
+fn a_request_is_made_again_until_a_donor_is_chosen() {
+    let mut transfer = asking();
+    assert_eq!(transfer.due_request(99), None);
+    assert_eq!(transfer.due_request(100), Some(request()));
+    assert_eq!(transfer.due_request(100), None, "it is under way");
+    transfer.request_failed(true, 200);
+    assert!(transfer.may_have_donor());
+    assert_eq!(transfer.due_request(1_199), None);
+    assert_eq!(transfer.due_request(1_200), Some(request()));
+    transfer.donor_chosen(donor());
+    assert_eq!(transfer.receives_from(), Some(donor()));
+    assert!(!transfer.donor_is_done(me()) && transfer.donor_is_done(donor()));
+    assert_eq!(transfer.server_received(received(), 0), Received::Now);
+    assert!(transfer.tells_nobody_has() && !transfer.tells_nobody_has());
+}
+
+#[test]
+fn a_transfer_outlasts_a_log_that_begins_anew() {
+    let resumed = |control: &Control, is_forked| {
+        let mut transfer = asking();
+        transfer.donor_chosen(donor());
+        transfer.log_begins_anew();
+        assert_eq!(transfer.place(), Place::Admission);
+        assert!(transfer.is_interrupted() && transfer.is_with_scripts());
+        let resumed = transfer.resume(control, me(), is_forked, 300);
+        assert!(!transfer.is_interrupted());
+        (resumed, transfer.receives_from())
+    };
+    let sends = (Resumed::GoesOn, Some(donor()));
+    assert_eq!(resumed(&control(true, true), false), sends);
+    assert_eq!(
+        resumed(&control(true, false), false),
+        (Resumed::GoesOn, None)
+    );
+    let lost = (Resumed::DonorLost(donor()), None);
+    assert_eq!(resumed(&control(false, false), false), lost);
+    assert_eq!(resumed(&control(true, true), true).0, Resumed::Forked);
+}
+
+#[test]
+fn the_servers_word_is_kept_until_the_order_is_known_again() {
+    let mut transfer = asking();
+    transfer.log_begins_anew();
+    assert_eq!(transfer.server_received(received(), 0), Received::Kept);
+    let brought = Resumed::Brought {
+        gtid: received(),
+        rcode: 0,
+    };
+    assert_eq!(
+        transfer.resume(&control(true, false), me(), false, 0),
+        brought
+    );
+
+    let mut transfer = StateTransfer::closed();
+    assert_eq!(transfer.server_received(received(), 0), Received::Unasked);
+    transfer.start_over();
+    transfer.begin_sst(9);
+    transfer.log_begins_anew();
+    assert_eq!(transfer.server_prepared(None), Prepared::Kept);
+    let prepared = Resumed::Prepared(None);
+    assert_eq!(
+        transfer.resume(&control(true, false), me(), false, 0),
+        prepared
+    );
+}
+
+#[test]
+fn callbacks_wait_until_a_transfer_is_through() {
+    let mut transfer = StateTransfer::closed();
+    let later = || (Task::Synced, None, Payload::None);
+    assert!(transfer.hold_back(later()).is_none());
+    assert!(transfer.finish(9).is_empty());
+    transfer.start_over();
+    assert!(transfer.hold_back(later()).is_none(), "nobody will miss it");
+    transfer.begin_sst(9);
+    assert!(transfer.hold_back(later()).is_none());
+    assert_eq!(transfer.finish(9).len(), 1);
+    assert_eq!((transfer.place(), transfer.joined_at()), (Place::Active, 9));
+    assert!(transfer.hold_back(later()).is_some());
+}
+
+#[test]
+fn a_script_before_an_ist_is_no_snapshot() {
+    let mut transfer = StateTransfer::closed();
+    transfer.start_over();
+    assert!(!transfer.run_script(), "nothing is pulled");
+    let ist = Ist::of_database((5, 9), VecDeque::new(), true, false, 0);
+    transfer.begin_ist(9, ist);
+    assert!(transfer.run_script() && transfer.awaits_script());
+    assert!(transfer.is_with_scripts() && !transfer.awaits_snapshot());
+    assert!(transfer.end_script() && transfer.script_is_over());
+    assert!(!transfer.has_run_no_script() && !transfer.awaits_script());
+}
