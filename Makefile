@@ -87,11 +87,13 @@ model:  ## every interleaving of a small group (minutes, some GiB)
 coverage:  ## what the simulator (SEEDS=500) and the tests reach of the pure cores, at least 95 %
 	scripts/coverage.sh $(or $(SEEDS),500)
 
-lint:  ## formatting, clippy, licences and advisories
+lint:  ## formatting, clippy, the oldest Rust, licences and advisories
 	@scripts/packages.sh lint
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	@if cargo +1.85 --version >/dev/null 2>&1; then cargo +1.85 check --workspace --all-targets --target-dir target/oldest; \
+	else echo "lint: Rust 1.85, which Debian has, is not installed (rustup toolchain install 1.85): unchecked"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny check; \
 	else echo "lint: cargo-deny is not installed (cargo install --locked cargo-deny): licences and advisories unchecked"; fi
 

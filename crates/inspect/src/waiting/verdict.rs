@@ -55,7 +55,7 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
     }
     match (&evidence.state, evidence.server) {
         (Some(state), Server::Down) => down(evidence, &name, Some(state)),
-        (Some(state), _) if is_stale(evidence) => verdict_of(
+        (Some(_), _) if is_stale(evidence) => verdict_of(
             true,
             format!(
                 "{name} has told nothing for {}, though its process runs",

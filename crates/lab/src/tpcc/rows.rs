@@ -122,8 +122,7 @@ fn items<E>(
     for i in 1..=scale.items() {
         let (image, name) = (random.uniform(1, 10_000), random.text(14, 24));
         let (price, data) = (Cents(random.uniform(100, 10_000)), data(random));
-        let row = format_args!("{i},{image},'{name}',{price},'{data}'");
-        insert.row(row, send)?;
+        insert.row(format_args!("{i},{image},'{name}',{price},'{data}'"), send)?;
     }
     insert.end(send)
 }
@@ -139,16 +138,20 @@ fn warehouse<E>(
     // So that the balances add up: 10.00 for the payment of each customer.
     let district_paid = scale.customers() * 1000;
     let paid = Cents(district_paid * DISTRICTS);
-    let row = format_args!("{w},'{name}',{address},0.{tax:04},{paid}");
-    insert.row(row, send)?;
+    insert.row(
+        format_args!("{w},'{name}',{address},0.{tax:04},{paid}"),
+        send,
+    )?;
     insert.end(send)?;
     let mut insert = Insert::into("district");
     for d in 1..=DISTRICTS {
         let (name, address) = (random.text(6, 10), self::address(random));
         let (tax, paid) = (self::tax(random), Cents(district_paid));
         let next = scale.customers() + 1;
-        let row = format_args!("{d},{w},'{name}',{address},0.{tax:04},{paid},{next}");
-        insert.row(row, send)?;
+        insert.row(
+            format_args!("{d},{w},'{name}',{address},0.{tax:04},{paid},{next}"),
+            send,
+        )?;
     }
     insert.end(send)
 }
@@ -164,8 +167,10 @@ fn stock<E>(
         let quantity = random.uniform(10, 100);
         let districts: Vec<String> = (0..DISTRICTS).map(|_| random.text(24, 24)).collect();
         let (districts, data) = (districts.join("','"), data(random));
-        let row = format_args!("{i},{w},{quantity},'{districts}',0,0,0,'{data}'");
-        insert.row(row, send)?;
+        insert.row(
+            format_args!("{i},{w},{quantity},'{districts}',0,0,0,'{data}'"),
+            send,
+        )?;
     }
     insert.end(send)
 }
@@ -189,11 +194,13 @@ fn customers<E>(
         let phone = random.digits(16);
         let credit = if random.chance(10) { "BC" } else { "GC" };
         let (discount, data) = (random.uniform(0, 5000), random.text(300, 500));
-        let row = format_args!(
-            "{c},{d},{w},'{first}','OE','{last}',{address},'{phone}',NOW(),'{credit}',50000.00,\
+        customer.row(
+            format_args!(
+                "{c},{d},{w},'{first}','OE','{last}',{address},'{phone}',NOW(),'{credit}',50000.00,\
              0.{discount:04},-10.00,10.00,1,0,'{data}'"
-        );
-        customer.row(row, send)?;
+            ),
+            send,
+        )?;
         let text = random.text(12, 24);
         history.row(
             format_args!("{c},{d},{w},{d},{w},NOW(),10.00,'{text}'"),
@@ -231,8 +238,10 @@ fn orders<E>(
                 false => ("NULL", Cents(random.uniform(1, 999_999))),
             };
             let text = random.text(24, 24);
-            let row = format_args!("{o},{d},{w},{number},{item},{w},{date},5,{amount},'{text}'");
-            line.row(row, send)?;
+            line.row(
+                format_args!("{o},{d},{w},{number},{item},{w},{date},5,{amount},'{text}'"),
+                send,
+            )?;
         }
         if !delivered {
             open.row(format_args!("{o},{d},{w}"), send)?;
