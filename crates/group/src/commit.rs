@@ -106,14 +106,8 @@ impl Group {
     fn deliver(&mut self, committed: Committed) {
         let position = committed.position;
         if let Some(id) = committed.submission {
-            self.submissions.ordered(id);
-            self.forget_parcels_upto(id);
-            if id.incarnation == self.me() {
-                if let Some(parcel) = self.submissions.parcel_of(id.number) {
-                    self.serving.note_ordered(parcel, position, id);
-                }
-                self.submissions.delivered(id.number);
-            }
+            let outputs = self.dissemination.committed(self.me(), id, position);
+            self.disseminate(outputs);
         }
         match committed.delivers {
             Delivers::Nothing => {}
@@ -132,10 +126,10 @@ impl Group {
         self.forced_views.committed(at, before, now);
         (self.component).keep_joined(|member| now.member(member).is_some());
         let latest = self.log.latest().clone();
-        let is_member = |origin| now.member(origin).is_some() || latest.member(origin).is_some();
-        self.submissions.retain_origins(is_member);
         let members = now.members.iter().chain(&latest.members);
-        self.forget_parcels_beside(members.map(|m| m.incarnation).collect());
+        let members = members.map(|m| m.incarnation).collect();
+        let outputs = self.dissemination.configured(members);
+        self.disseminate(outputs);
         if now.member(me).is_some() {
             if before.member(me).is_none() {
                 // After a long absence the numbers begin anew ([`crate::Numbers`]).
@@ -167,7 +161,7 @@ impl Group {
     /// This member is in a committed configuration: primary, unless it is one from before it
     /// declared itself non-primary, or it has left without the cluster's word.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
-        self.submissions.seated();
+        self.dissemination.seated();
         if self.component.admit(configuration.number) {
             self.majority.heard(self.context.now());
             self.resend_own(0);

@@ -3,7 +3,8 @@
 
 use crate::event::{Action, Event};
 use crate::group::Group;
-use crate::ids::{Incarnation, TimeMs};
+use crate::ids::{Incarnation, SubmissionId, TimeMs};
+use crate::known::known;
 use crate::log_reader::LogReader;
 use crate::message::Message;
 use crate::validation::{Validation, outline};
@@ -28,7 +29,10 @@ impl Group {
             Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
             Event::Message { from, message } => self.message(from, message),
             Event::Appended { position } => self.log.flushed(position),
-            Event::StagedUpTo { parcel, until } => self.staged_up_to(parcel, until),
+            Event::StagedUpTo { parcel, until } => {
+                let outputs = (self.dissemination).staged_up_to(known!(self), parcel, until);
+                self.disseminate(outputs);
+            }
             Event::Persisted { promised } => self.persisted(promised),
             Event::Tick => self.tick(late_ms),
             Event::Leave => self.leave(),
@@ -79,7 +83,10 @@ impl Group {
         if let Some(at) = self.stands_at().filter(|at| *at > self.context.now()) {
             deadline = deadline.min(at);
         }
-        let soon = [self.feeds_from_log_at(), self.serves_at()];
+        let soon = [
+            self.feeds_from_log_at(),
+            self.dissemination.serves_at(self.context.now()),
+        ];
         soon.into_iter().flatten().fold(deadline, TimeMs::min)
     }
 
@@ -104,7 +111,10 @@ impl Group {
         }
         match message {
             Message::Status(status) => self.status(from, status),
-            Message::Submit { number, payload } => self.take_submission(from, number, payload),
+            Message::Submit { number, payload } => {
+                let id = SubmissionId::of(from, number);
+                self.dissemination.take(known!(self), id, payload);
+            }
             Message::Append(append) => self.append_received(from, append),
             Message::Ack {
                 ballot, position, ..
@@ -130,23 +140,34 @@ impl Group {
             Message::LogEndReply { round, ballot, end } => {
                 self.log_end_reply(from, round, ballot, end)
             }
-            Message::Offer { oldest, parcel } => self.offered(from, oldest, parcel),
+            Message::Offer { oldest, parcel } => {
+                let outputs = (self.dissemination).offered(known!(self), from, oldest, parcel);
+                self.disseminate(outputs);
+            }
             Message::Fetch {
                 source,
                 offset,
                 len,
-            } => self.fetch_asked(from, source, offset, len),
+            } => (self.dissemination).ask(known!(self), from, source, (offset, len)),
             Message::Part {
                 source,
                 offset,
                 bytes,
-            } => self.part(from, source, offset, bytes),
-            Message::Held { parcel } => self.spreading.held(from, parcel),
+            } => {
+                let part = (offset, bytes);
+                let outputs = self.dissemination.part(known!(self), from, source, part);
+                self.disseminate(outputs);
+            }
+            Message::Held { parcel } => self.dissemination.held(from, parcel),
             Message::SubmitParcel {
                 number,
                 parcel,
                 head,
-            } => self.take_parcel(from, number, parcel, head),
+            } => {
+                let id = SubmissionId::of(from, number);
+                let outputs = (self.dissemination).take_parcel(known!(self), id, parcel, head);
+                self.disseminate(outputs);
+            }
         }
     }
 

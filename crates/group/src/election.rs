@@ -392,7 +392,7 @@ impl Group {
         }
         // Payloads that came before their withdrawal are not ordered any more; only the number is.
         for id in &withdrawn {
-            self.submissions.keep(id.incarnation, id.number, None);
+            self.dissemination.void(*id);
         }
         let last = |entry: &Entry| {
             let mut origins = withdrawn.iter().rev();

@@ -68,7 +68,7 @@ impl Group {
             amnesiac: self.vote.is_amnesiac(),
             lost_views: self.has_lost_views(),
             proof: self.context.config().proof,
-            withdrawn: self.submissions.withdrawals(self.me()),
+            withdrawn: self.dissemination.withdrawals(self.me()),
         }
     }
 

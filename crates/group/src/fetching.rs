@@ -15,7 +15,7 @@ use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
 use crate::known::Known;
 use crate::message::{Message, Parcel, Source};
 
-pub(crate) use logged::{PARCEL_NUMBER_MAX, Wanted};
+pub(crate) use logged::{PARCEL_NUMBER_MAX, Wanted, awaits_large};
 
 /// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
 /// comes around it, it fits into a record of the log (asserted in the engine).

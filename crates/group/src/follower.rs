@@ -198,20 +198,13 @@ impl Group {
             let body = match &front.body {
                 WireBody::Full(body) => body.clone(),
                 WireBody::Reference { id, len, digest } => {
-                    match self
-                        .submissions
-                        .payload(self.context.config().me.incarnation, *id)
-                    {
-                        Some(payload)
-                            if payload.len() == *len as usize
-                                && self.submissions.digest(*id, payload) == *digest =>
-                        {
-                            Body::Submission {
-                                id: *id,
-                                payload: payload.clone(),
-                            }
-                        }
-                        _ => break,
+                    let me = self.context.me();
+                    match self.dissemination.payload(me, *id, (*len, *digest)) {
+                        Some(payload) => Body::Submission {
+                            id: *id,
+                            payload: payload.clone(),
+                        },
+                        None => break,
                     }
                 }
             };
@@ -222,8 +215,8 @@ impl Group {
             };
             self.matching.take_first();
             if let Some(id) = entry.submission() {
-                self.submissions.ordered(id);
-                self.forget_parcels_upto(id);
+                let outputs = self.dissemination.ordered(id);
+                self.disseminate(outputs);
             }
             self.append(entry);
         }

@@ -9,13 +9,14 @@ use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::counters::Counters;
+use crate::dissemination::Dissemination;
 use crate::election_timer::ElectionTimer;
 use crate::event::{Action, Recovered};
-use crate::fetching::Fetching;
 use crate::forced_views::ForcedViews;
 use crate::founding::Founding;
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::known::{Known, known};
+use crate::lasting::Lasting;
 use crate::log::Log;
 use crate::majority::Majority;
 use crate::matching::Matching;
@@ -24,9 +25,6 @@ use crate::outbox::Outbox;
 use crate::peers::Peers;
 use crate::reads::Reads;
 use crate::role::Role;
-use crate::serving::Serving;
-use crate::spreading::Spreading;
-use crate::submissions::Submissions;
 use crate::vote::Vote;
 
 /// The group core of one process.
@@ -45,12 +43,7 @@ pub struct Group {
     pub(crate) peers: Peers,
     pub(crate) founding: Founding,
     pub(crate) acks: Acks,
-    pub(crate) submissions: Submissions,
-    /// Own payloads that the others are to hold before they are submitted.
-    pub(crate) spreading: Spreading,
-    /// Such payloads of the others.
-    pub(crate) fetching: Fetching,
-    pub(crate) serving: Serving,
+    pub(crate) dissemination: Dissemination,
     pub(crate) reads: Reads,
     pub(crate) out: Outbox,
 }
@@ -83,10 +76,7 @@ impl Group {
             peers: Peers::default(),
             founding: Founding::new(now),
             acks: Acks::default(),
-            submissions: Submissions::new(recovered.lasting.withdrawn.clone()),
-            spreading: Spreading::default(),
-            fetching: Fetching::default(),
-            serving: Serving::default(),
+            dissemination: Dissemination::new(&recovered.lasting),
             reads: Reads::default(),
             out: Outbox::default(),
         }
@@ -201,6 +191,19 @@ impl Group {
     /// Cluster uuid; nil before the first view.
     pub fn history(&self) -> Uuid {
         self.log.committed().history
+    }
+
+    /// The facts of this connection that the next one of this process needs.
+    pub fn lasting(&self) -> Lasting {
+        Lasting {
+            promised: self.vote.promised(),
+            withdrawn: self.dissemination.certain_withdrawals(self.me()),
+        }
+    }
+
+    /// Bytes of others' payloads that wait to be submitted, or are on their way, the missing ones included.
+    pub fn parcels_len(&self) -> u64 {
+        self.dissemination.parcels_len()
     }
 
     /// Counts since the start.

@@ -116,6 +116,15 @@ pub struct SubmissionId {
     pub number: u64,
 }
 
+impl SubmissionId {
+    pub(crate) fn of(incarnation: Incarnation, number: u64) -> SubmissionId {
+        SubmissionId {
+            incarnation,
+            number,
+        }
+    }
+}
+
 /// Names a large payload on its way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ParcelId {

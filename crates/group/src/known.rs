@@ -1,13 +1,18 @@
 //! What every part may read: the context, the own log, and the peers; and what follows from them about who speaks for whom
 //! (rule 14).
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
-use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::log::Log;
 use crate::message::Status;
 use crate::peer::Peer;
 use crate::peers::Peers;
+
+/// An origin that runs further ahead of the order than this is not believed.
+const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
@@ -103,5 +108,36 @@ impl<'a> Known<'a> {
         let members = self.log.latest().members.iter();
         let names = members.map(|m| m.incarnation);
         names.filter(|m| *m != self.me()).collect()
+    }
+
+    /// The last of `origin`'s numbers in the own log.
+    pub(crate) fn tail_number(self, origin: Incarnation) -> u64 {
+        let committed = self.log.committed();
+        let last = committed.last_number(self.my_replica(), origin);
+        let tail = self.log.tail().above(committed.position);
+        let ids = tail.filter_map(|entry| entry.submission());
+        ids.filter(|id| id.incarnation == origin)
+            .map(|id| id.number)
+            .fold(last.unwrap_or(0), u64::max)
+    }
+
+    /// True for a submission of a member that is not ordered yet, as far as is known.
+    pub(crate) fn expects_submission(self, id: SubmissionId) -> bool {
+        let (from, number) = (id.incarnation, id.number);
+        let Some(replica) = self.peers.replica_of(from) else {
+            return false; // the sender has been looked up
+        };
+        let ordered = self.log.committed().last_number(replica, from).unwrap_or(0);
+        let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
+        let seated = self.log.latest().member(from).is_some();
+        believable && (seated || planted(Mutant::EvictedDelivered))
+    }
+
+    /// True for what is ordered before everything else of its origin.
+    pub(crate) fn is_next_submission(self, id: SubmissionId) -> bool {
+        let replica = self.peers.replica_of(id.incarnation);
+        let last = |replica| self.log.committed().last_number(replica, id.incarnation);
+        let committed = replica.and_then(last).unwrap_or(0);
+        id.number <= committed.max(self.tail_number(id.incarnation)) + 1
     }
 }

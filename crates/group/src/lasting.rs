@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::group::Group;
 use crate::ids::{Ballot, SubmissionId};
 
-/// Handed from one connection of a process to the next ([`Group::lasting`], [`crate::Recovered`]). It dies with the
+/// Handed from one connection of a process to the next ([`crate::Group::lasting`], [`crate::Recovered`]). It dies with the
 /// process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lasting {
@@ -13,14 +12,4 @@ pub struct Lasting {
     pub(crate) promised: Ballot,
     /// Submissions that clients were told have failed for certain, under names that the view in force may still seat (rule 7).
     pub(crate) withdrawn: BTreeSet<SubmissionId>,
-}
-
-impl Group {
-    /// The facts of this connection that the next one of this process needs.
-    pub fn lasting(&self) -> Lasting {
-        Lasting {
-            promised: self.vote.promised(),
-            withdrawn: self.submissions.certain_withdrawals(self.me()),
-        }
-    }
 }

@@ -8,12 +8,12 @@
 //! [`Group`] holds parts, each of which owns its state, and the routing between them (dispatch). What every part may read is
 //! `known` (context, log, peers).
 //!
-//! The walk of a submission: [`Group::submit`] disseminates it (submitting, submissions) -> the leader gives it a position
+//! The walk of a submission: [`Group::submit`] disseminates it (dissemination, submissions) -> the leader gives it a position
 //! (ordering) and sends the order (replication) -> members append it and acknowledge (follower, matching) -> a majority of
 //! acknowledgements in one ballot commits it and it is delivered (commit, log). Who leads: election_timer, election (the
 //! candidate), elector (the others), promises (whose are enough), role; who would lead better: transfer. Who is a member:
-//! membership, changes, component. A large payload is with a majority before it is submitted: spreading and serving (its
-//! origin), fetching (the others).
+//! membership, changes, component. A large payload is with a majority before it is submitted (below dissemination:
+//! spreading and serving at its origin, fetching at the others). What the parts ask for is carried out in outputs.
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ mod configuration;
 mod context;
 mod counters;
 mod dispatch;
+mod dissemination;
 mod election;
 mod election_timer;
 mod elector;
@@ -69,13 +70,13 @@ mod model;
 mod numbers;
 mod ordering;
 mod outbox;
+mod outputs;
 mod overriding;
 mod own_log;
 mod peer;
 mod peers;
 mod placement;
 mod promises;
-mod reading;
 mod reads;
 mod reminder;
 mod replicating;
@@ -90,7 +91,6 @@ mod spreading;
 mod standing;
 mod strangers;
 mod submissions;
-mod submitting;
 mod tail;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! For the model check (`crates/model`): equal situations as equal states.
 
 use crate::counters::Counters;
+use crate::dissemination::RESEND_AFTER_MS;
 use crate::election_timer::{ATTEMPT_MS, STAGGER_MS};
 use crate::group::Group;
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
 use crate::reads;
 use crate::reminder::Reminder;
-use crate::submitting::RESEND_AFTER_MS;
 
 impl Group {
     /// Moves this core to a clock that reads `now`. Every stamp keeps its age, but one that no timer
@@ -47,7 +47,7 @@ impl Group {
             let repeated = leaving.handed_at.iter_mut().chain(&mut leaving.asked_at);
             repeated.for_each(|at| aged(at, HANDOVER_MS));
         }
-        for at in self.submissions.sent_at() {
+        for at in self.dissemination.sent_at() {
             aged(at, RESEND_AFTER_MS);
         }
         if let Some(at) = self.reads.asked_at() {

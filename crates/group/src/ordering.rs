@@ -132,7 +132,7 @@ impl Group {
             let Some(last) = leader.last_number(replica, incarnation) else {
                 return;
             };
-            let Some((number, payload)) = self.submissions.take_next(incarnation, last) else {
+            let Some((number, payload)) = self.dissemination.take_next(incarnation, last) else {
                 return;
             };
             let id = SubmissionId {

@@ -4,6 +4,7 @@ use crate::configuration::Member;
 use crate::founding::Expects;
 use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
+use crate::known::known;
 use crate::message::{Message, Status};
 use crate::round_trips::RoundTrips;
 
@@ -48,7 +49,8 @@ impl Group {
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
         self.tell_expectation(vec![incarnation]);
-        self.offer_anew(incarnation);
+        let offer = (self.dissemination).offer_anew(known!(self), incarnation);
+        self.disseminate(offer);
         if self.sequencer() == Some(incarnation) {
             // What went with the old connection, of which nobody says that it is lost.
             self.resend_own(0);
@@ -80,7 +82,8 @@ impl Group {
         self.send(incarnation, status);
         let status = Message::Status(self.own_status());
         self.send(incarnation, status);
-        self.offer_anew(incarnation);
+        let offer = (self.dissemination).offer_anew(known!(self), incarnation);
+        self.disseminate(offer);
         self.resend_own(0);
     }
 }

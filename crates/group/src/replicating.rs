@@ -14,7 +14,7 @@ macro_rules! leading {
             known: known!($group),
             ballot: $group.vote.promised(),
             own_ack: $own_ack,
-            submissions: &$group.submissions,
+            submissions: $group.dissemination.submissions(),
         }
     };
 }

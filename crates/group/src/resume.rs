@@ -10,7 +10,10 @@ impl Group {
     /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
         let ids = log.entries.iter().filter_map(Entry::submission);
-        ids.for_each(|id| self.submissions.ordered(id));
+        for id in ids {
+            let outputs = self.dissemination.ordered(id);
+            debug_assert!(outputs.is_empty(), "nothing is fetched yet");
+        }
         let commit = self.log.resume(log);
         self.component.resume();
         // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.

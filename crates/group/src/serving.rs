@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::entry::part_of;
-use crate::group::Group;
 use crate::ids::{Incarnation, Position, SubmissionId, TimeMs};
-use crate::known::known;
+use crate::known::Known;
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Source};
 
@@ -37,9 +36,81 @@ pub(crate) struct Serving {
     ordered: VecDeque<(u64, Position, SubmissionId)>,
 }
 
+impl Request {
+    pub(crate) fn from(&self) -> Incarnation {
+        self.from
+    }
+
+    /// The own parcel that it is a piece of, where the piece begins, and its length.
+    pub(crate) fn of_own(&self) -> Option<(u64, u32, u32)> {
+        match self.source {
+            Source::Offered { parcel } => Some((parcel, self.offset, self.len)),
+            Source::Logged { .. } => None,
+        }
+    }
+}
+
 impl Serving {
-    fn is_waited_for(&self) -> bool {
+    pub(crate) fn is_waited_for(&self) -> bool {
         !self.requests.is_empty()
+    }
+
+    /// A peer asks for a piece. One that is in no view, and in no view's seat, gets nothing.
+    pub(crate) fn asked(
+        &mut self,
+        known: Known,
+        from: Incarnation,
+        source: Source,
+        (offset, len): (u32, u32),
+    ) {
+        let replica = known.peers.replica_of(from);
+        let seated = replica.filter(|replica| known.log.has_seat(*replica));
+        if seated.is_none_or(|replica| known.has_twin(replica, from)) {
+            return;
+        }
+        self.ask(Request {
+            from,
+            source,
+            offset,
+            len,
+        });
+    }
+
+    /// The request that is answered next; None: all are answered, or enough was given in this ms.
+    pub(crate) fn next(&mut self, known: Known) -> Option<Request> {
+        self.next_within(known.now(), known.context.config().thresholds.given_bytes)
+    }
+
+    /// What answers it; None: the log cannot be read now, and the peer asks again. `own`: an own parcel that is in memory.
+    pub(crate) fn answer<'a>(
+        &mut self,
+        known: Known,
+        request: Request,
+        own: impl FnOnce(u64) -> Option<&'a Bytes>,
+        log: &dyn LogReader,
+    ) -> Option<Message> {
+        let Request {
+            source,
+            offset,
+            len,
+            ..
+        } = request;
+        let piece = (offset, len);
+        let part = match source {
+            Source::Offered { parcel } => match (own(parcel), self.place_of(parcel)) {
+                (Some(payload), _) => Ok(Some(part_of(payload, offset, len))),
+                (None, Some((position, id))) => logged(known, position, id, piece, log),
+                (None, None) => Ok(None),
+            },
+            Source::Logged { position, id } => logged(known, position, id, piece, log),
+        };
+        let bytes = part.ok()?.unwrap_or_default();
+        self.gave(bytes.len());
+        Some(Message::Part {
+            source,
+            offset,
+            bytes,
+        })
     }
 
     fn ask(&mut self, request: Request) {
@@ -50,7 +121,7 @@ impl Serving {
     }
 
     /// None: all are answered, or `most_bytes` were given in this ms.
-    fn next(&mut self, now: TimeMs, most_bytes: usize) -> Option<Request> {
+    fn next_within(&mut self, now: TimeMs, most_bytes: usize) -> Option<Request> {
         if self.given.0 < now {
             self.given = (now, 0);
         }
@@ -79,88 +150,17 @@ impl Serving {
     }
 }
 
-impl Group {
-    /// When those that wait are answered.
-    pub(crate) fn serves_at(&self) -> Option<TimeMs> {
-        (self.serving.is_waited_for()).then_some(self.context.now() + 1)
-    }
-
-    /// Answered at the end of the batch, when the log can be read. Whoever is in no view, and no view's replica, gets
-    /// nothing.
-    pub(crate) fn fetch_asked(&mut self, from: Incarnation, source: Source, offset: u32, len: u32) {
-        let replica = self.peers.replica_of(from);
-        let seated = replica.filter(|replica| self.log.has_seat(*replica));
-        if seated.is_none_or(|replica| self.known().has_twin(replica, from)) {
-            return;
-        }
-        self.serving.ask(Request {
-            from,
-            source,
-            offset,
-            len,
-        });
-    }
-
-    pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
-        let (now, thresholds) = (self.context.now(), self.context.config().thresholds);
-        while let Some(request) = self.serving.next(now, thresholds.given_bytes) {
-            let Request {
-                from,
-                source,
-                offset,
-                len,
-            } = request;
-            let part = match source {
-                Source::Offered { parcel } => {
-                    let staged = self.spreading.stage(known!(self), parcel, offset, len);
-                    self.carry_out_bulk(staged.into_iter().collect());
-                    self.part_of_own(parcel, offset, len, log)
-                }
-                Source::Logged { position, id } => self.logged(position, id, offset, len, log),
-            };
-            let Ok(bytes) = part else {
-                continue; // it is asked for again
-            };
-            let bytes = bytes.unwrap_or_default();
-            self.serving.gave(bytes.len());
-            let part = Message::Part {
-                source,
-                offset,
-                bytes,
-            };
-            self.send(from, part);
-        }
-    }
-
-    fn part_of_own(
-        &self,
-        parcel: u64,
-        offset: u32,
-        len: u32,
-        log: &dyn LogReader,
-    ) -> Result<Option<Bytes>, NotNow> {
-        let submitted = || self.submissions.own_parcel(parcel);
-        if let Some(payload) = self.spreading.payload(parcel).or_else(submitted) {
-            return Ok(Some(part_of(payload, offset, len)));
-        }
-        match self.serving.place_of(parcel) {
-            Some((position, id)) => self.logged(position, id, offset, len, log),
-            None => Ok(None),
-        }
-    }
-
-    fn logged(
-        &self,
-        position: Position,
-        id: SubmissionId,
-        offset: u32,
-        len: u32,
-        log: &dyn LogReader,
-    ) -> Result<Option<Bytes>, NotNow> {
-        match self.log.tail().get(position) {
-            Some(entry) => Ok(entry.payload_part(id, offset, len)),
-            None => log.read_part(position, id, offset, len),
-        }
+/// None: the piece is not in the log.
+fn logged(
+    known: Known,
+    position: Position,
+    id: SubmissionId,
+    (offset, len): (u32, u32),
+    log: &dyn LogReader,
+) -> Result<Option<Bytes>, NotNow> {
+    match known.log.tail().get(position) {
+        Some(entry) => Ok(entry.payload_part(id, offset, len)),
+        None => log.read_part(position, id, offset, len),
     }
 }
 
@@ -179,12 +179,12 @@ mod tests {
         };
         (0..2 * REQUESTS_MAX).for_each(|_| serving.ask(request));
         assert_eq!(serving.requests.len(), REQUESTS_MAX);
-        assert_eq!(serving.next(5, 15), Some(request));
+        assert_eq!(serving.next_within(5, 15), Some(request));
         serving.gave(10);
-        assert_eq!(serving.next(5, 15), Some(request));
+        assert_eq!(serving.next_within(5, 15), Some(request));
         serving.gave(10);
-        assert_eq!(serving.next(5, 15), None);
-        assert_eq!(serving.next(6, 15), Some(request));
+        assert_eq!(serving.next_within(5, 15), None);
+        assert_eq!(serving.next_within(6, 15), Some(request));
     }
 
     #[test]

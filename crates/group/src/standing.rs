@@ -3,9 +3,11 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Member;
+use crate::dissemination::RESEND_AFTER_MS;
 use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
+use crate::known::known;
 use crate::message::{Message, Standing, Status};
 use crate::missing::Missing;
 use crate::peer::Peer;
@@ -143,9 +145,10 @@ impl Group {
             self.reconsider_office();
             self.election_timer.forget_silence();
             self.announce();
-            self.resend_overdue();
-            self.offer_again();
-            self.fetch_again();
+            self.resend_own(RESEND_AFTER_MS);
+            let leader = self.sequencer_in_office();
+            let outputs = self.dissemination.go_on(known!(self), leader);
+            self.disseminate(outputs);
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use crate::bulk::BulkOutput;
 use crate::fetch::{Fetch, PATIENCE_MS};
 use crate::fetching::Fetching;
-use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::incoming::Incoming;
 use crate::known::Known;
@@ -37,14 +36,8 @@ pub(crate) struct Wanted<'a> {
     pub promised: Ballot,
 }
 
-impl Group {
-    /// True if the first order record waits for a large payload, which is not fed but fetched.
-    pub(crate) fn awaits_large(&self) -> bool {
-        awaits_large(self.known(), self.matching.incoming())
-    }
-}
-
-fn awaits_large(known: Known, incoming: &Incoming) -> bool {
+/// True if the first order record waits for a large payload, which is not fed but fetched.
+pub(crate) fn awaits_large(known: Known, incoming: &Incoming) -> bool {
     let front = incoming.front();
     front.is_some_and(|entry| large_reference(known, entry).is_some())
 }

@@ -175,7 +175,7 @@ fn what_was_withdrawn_stays_out_under_the_next_names() {
         assert_eq!(cores.delivered(0), 0);
         let last = &cores.nodes[3].group;
         assert!(
-            last.submissions.withdrawals(last.me()).is_empty(),
+            last.dissemination.withdrawals(last.me()).is_empty(),
             "a view seats it"
         );
         // A process that has died meanwhile does not tell of it.

@@ -1,0 +1,204 @@
+//! The way out: what the parts ask for is carried out.
+
+use bytes::Bytes;
+
+use crate::dissemination::{Dissemination, DisseminationOutput, Lacking, Place};
+use crate::event::Action;
+use crate::group::Group;
+use crate::ids::{Ballot, Incarnation, Position, TimeMs};
+use crate::known::known;
+use crate::log_reader::LogReader;
+use crate::message::{Message, Parcel};
+use crate::reads::ReadOutput;
+
+impl Group {
+    // ---- payloads ----
+
+    /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
+    /// comes back as a delivery or as [`Action::Failed`].
+    pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
+        self.context.advance(now);
+        let place = self.place();
+        let outputs = (self.dissemination).submit(known!(self), place, number, payload);
+        self.disseminate(outputs);
+    }
+
+    /// Hands in a large payload, which the others are to hold before it is submitted: this member's
+    /// parcel `number` (ascending). Its first `head` bytes come with the submission; `digest` is the
+    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
+    /// lost; then it is forgotten, and its submission fails.
+    pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
+        self.context.advance(now);
+        let parcel = Parcel {
+            number,
+            len: u32::try_from(payload.len()).expect("wsrep bounds a write-set at 2 GiB"),
+            head,
+            digest,
+        };
+        let place = self.place();
+        let outputs = self.dissemination.spread(place, parcel, payload);
+        self.disseminate(outputs);
+    }
+
+    /// A parcel is not to be submitted any more.
+    pub fn recall(&mut self, number: u64) {
+        let outputs = self.dissemination.recall(known!(self), number);
+        self.disseminate(outputs);
+    }
+
+    /// Submits a parcel as this member's submission `number` (see [`Group::submit`]). `head` is what
+    /// was missing of it.
+    pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
+        self.context.advance(now);
+        let (place, parcel) = (self.place(), (parcel, head));
+        let outputs = (self.dissemination).submit_parcel(known!(self), place, number, parcel);
+        self.disseminate(outputs);
+    }
+
+    /// Sends the leader what it may not have.
+    pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
+        let leader = self.voice_of_leader();
+        let outputs = (self.dissemination).resend(known!(self), leader, older_than_ms);
+        self.disseminate(outputs);
+    }
+
+    /// Own submissions up to `number` lie below a checkpoint.
+    pub(crate) fn fail_covered(&mut self, number: u64) {
+        let leader = self.voice_of_leader();
+        let outputs = self.dissemination.cover(known!(self), leader, number);
+        self.disseminate(outputs);
+    }
+
+    /// No majority: every waiting client learns what can be known (rule 7).
+    pub(crate) fn withdraw_own(&mut self) {
+        let incoming = self.matching.incoming();
+        let outputs = self.dissemination.withdraw(known!(self), incoming);
+        self.disseminate(outputs);
+    }
+
+    /// Says what may be submitted, and offers the next.
+    pub(crate) fn pursue_spreading(&mut self) {
+        let (role, promised) = (&self.role, self.vote.promised());
+        let known = known!(self);
+        let leader = || match role.is_leader() {
+            true => Some(known.me()),
+            false => known.leader_of(promised),
+        };
+        let outputs = self.dissemination.pursue(known, leader);
+        self.disseminate(outputs);
+    }
+
+    /// Fetches what the first order records lack from the leader's log.
+    pub(crate) fn fetch_logged(&mut self) {
+        let lacking = Lacking {
+            incoming: self.matching.incoming(),
+            hole_since: self.matching.hole_since(),
+            promised: self.vote.promised(),
+        };
+        let outputs = self.dissemination.fetch_logged(known!(self), lacking);
+        self.disseminate(outputs);
+    }
+
+    pub(crate) fn serve_fetches(&mut self, log: &dyn LogReader) {
+        let outputs = self.dissemination.serve(known!(self), log);
+        self.disseminate(outputs);
+    }
+
+    /// True if the first order record waits for a large payload, which is not fed but fetched.
+    pub(crate) fn awaits_large(&self) -> bool {
+        Dissemination::awaits_large(self.known(), self.matching.incoming())
+    }
+
+    pub(crate) fn disseminate(&mut self, outputs: Vec<DisseminationOutput>) {
+        for output in outputs {
+            match output {
+                DisseminationOutput::Send(to, message) => self.send_all(to, message),
+                DisseminationOutput::Act(action) => self.out.push(action),
+                DisseminationOutput::Fetched => self.out.count(|c| c.parcels += 1),
+                DisseminationOutput::FetchedFromLog => self.out.count(|c| c.logged += 1),
+                DisseminationOutput::AskAnew(of) => {
+                    self.matching.drop_incoming();
+                    self.ask_catch_up(of);
+                }
+                DisseminationOutput::PromiseAnew => {
+                    let number = self.vote.next_number();
+                    let replica = self.my_replica();
+                    self.promise_ballot(Ballot { number, replica });
+                }
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            is_primary: self.component.is_primary(),
+            is_leader: self.role.is_leader(),
+        }
+    }
+
+    /// The process that leads, or seeks to, in the promised ballot.
+    fn voice_of_leader(&self) -> Option<Incarnation> {
+        match self.role.is_leader() {
+            true => Some(self.me()),
+            false => self.sequencer(),
+        }
+    }
+
+    // ---- current reads ----
+
+    /// With every batch.
+    pub(crate) fn pursue_reads(&mut self) {
+        let (is_primary, own_end) = (self.component.is_primary(), self.known_end());
+        let outputs = self.reads.pursue(known!(self), is_primary, own_end);
+        self.carry_out_reads(outputs);
+    }
+
+    pub(crate) fn log_end_reply(
+        &mut self,
+        from: Incarnation,
+        round: u64,
+        ballot: Ballot,
+        end: Position,
+    ) {
+        let Some(replica) = self.peers.replica_of(from) else {
+            return; // `message` has looked it up
+        };
+        if ballot == self.vote.promised() {
+            let own_end = self.known_end();
+            let outputs = (self.reads).end_told(known!(self), (replica, end), round, own_end);
+            self.carry_out_reads(outputs);
+        }
+    }
+
+    /// Nobody who could answer.
+    pub(crate) fn fail_reads(&mut self) {
+        let outputs = self.reads.fail();
+        self.carry_out_reads(outputs);
+    }
+
+    pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
+        // Who may have forgotten what it acknowledged in this ballot must not lower the read point.
+        let end = self.known_end().filter(|_| !self.vote.is_amnesiac());
+        if let Some(end) = end {
+            let ballot = self.vote.promised();
+            self.send(from, Message::LogEndReply { round, ballot, end });
+        }
+    }
+
+    /// Where the part of the own log ends that is the leader's, if that is known.
+    fn known_end(&self) -> Option<Position> {
+        (self.matching.is_matched() || self.is_sequencer()).then(|| self.agreed_end())
+    }
+
+    fn carry_out_reads(&mut self, outputs: Vec<ReadOutput>) {
+        for output in outputs {
+            match output {
+                ReadOutput::Ask { round, of } => self.send_all(of, Message::LogEnd { round }),
+                ReadOutput::Point { token, position } => {
+                    self.out.push(Action::ReadPoint { token, position })
+                }
+                ReadOutput::Failed { token } => self.out.push(Action::ReadFailed { token }),
+            }
+        }
+    }
+}
