@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::configuration::{Configuration, Member};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
 
 /// A member's latest acknowledgement.
@@ -66,6 +67,31 @@ impl Acks {
         let mut acks = self.0.values();
         let ack = acks.find(|ack| ack.incarnation == incarnation && ack.ballot == ballot);
         ack.map_or(0, |ack| ack.position)
+    }
+
+    /// Highest position that more than half of the votes hold, in this ballot; `own`: this replica, and what it holds.
+    pub(crate) fn quorum(
+        &self,
+        configuration: &Configuration,
+        ballot: Ballot,
+        own: (ReplicaId, Position),
+    ) -> Position {
+        let position_of = |replica| match replica == own.0 {
+            true => own.1,
+            false => self.of_replica(replica, ballot),
+        };
+        let members = configuration.members.iter();
+        let votes = |m: &Member| (position_of(m.replica), u64::from(m.weight));
+        let mut acks: Vec<(Position, u64)> = members.map(votes).collect();
+        acks.sort_unstable_by(|a, b| b.cmp(a));
+        let mut weight = 0;
+        for (position, votes) in acks {
+            weight += votes;
+            if configuration.is_majority(weight) {
+                return position;
+            }
+        }
+        0 // not reached: every configuration has a vote in it (`propose_changes`)
     }
 
     /// A process speaks for this replica: what an earlier one has said counts no more.

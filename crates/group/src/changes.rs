@@ -283,7 +283,7 @@ mod tests {
         log.found(HISTORY, Vec::new(), configuration);
         peers.connect(member(2).replica, member(2).incarnation, 0);
         peers.said(member(2).incarnation, &Status::default());
-        let mut component = Component::default();
+        let mut component = Component::new(0);
         component.set_joined(joined.iter().map(|n| member(*n).incarnation).collect());
         let branches = Branches {
             context: &context,

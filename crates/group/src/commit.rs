@@ -1,14 +1,18 @@
-//! Acknowledgements, the commit point, and the delivery of what is committed.
+//! The own log: what it takes in and drops, what of it is committed and delivered, what it begins with after a restart.
 
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
-use crate::event::Action;
+use crate::entry::Entry;
+use crate::event::{Action, RecoveredLog};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position};
 use crate::log::{Committed, Delivers};
+use crate::log_reader::LogReader;
 
 impl Group {
+    // ---- acknowledgements and the commit point ----
+
     pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         self.record_ack(from, ballot, position);
         if let Some(leader) = self.role.leader_mut() {
@@ -37,39 +41,15 @@ impl Group {
         word.min(self.log.committed().position)
     }
 
-    /// Highest position acknowledged, in the promised ballot, by more than half of the votes.
-    fn quorum_position(&self, configuration: &Configuration) -> Position {
-        let mut acks: Vec<(Position, u64)> = configuration
-            .members
-            .iter()
-            .map(|member| {
-                let position = if member.replica == self.my_replica() {
-                    self.own_ack()
-                } else {
-                    self.acks.of_replica(member.replica, self.vote.promised())
-                };
-                (position, u64::from(member.weight))
-            })
-            .collect();
-        acks.sort_unstable_by(|a, b| b.cmp(a));
-        let mut weight = 0;
-        for (position, votes) in acks {
-            weight += votes;
-            if configuration.is_majority(weight) {
-                return position;
-            }
-        }
-        0 // not reached: every configuration has a vote in it (`propose_changes`)
-    }
-
     /// Commits what the acknowledgements allow.
     pub(crate) fn advance_commit(&mut self) {
         if !self.matching.is_matched() && !self.role.is_leader() {
             return;
         }
-        while let Some(position) =
-            (self.log).committable(self.vote.promised(), |c| self.quorum_position(c))
-        {
+        while let Some(position) = self.log.committable(self.vote.promised(), |c| {
+            let own = (self.my_replica(), self.own_ack());
+            self.acks.quorum(c, self.vote.promised(), own)
+        }) {
             self.commit_to(position);
         }
         if let Some(leader) = self.role.leader() {
@@ -163,8 +143,97 @@ impl Group {
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         self.dissemination.seated();
         if self.component.admit(configuration.number) {
-            self.majority.heard(self.context.now());
+            self.component.majority_mut().heard(self.context.now());
             self.resend_own(0);
         }
+    }
+
+    // ---- what the own log takes in and drops ----
+
+    /// Appends to the own log.
+    pub(crate) fn append(&mut self, entry: Entry) {
+        let is_durable = self.context.config().append_is_durable;
+        self.log.append(entry.clone(), is_durable);
+        self.out.push(Action::Append { entry });
+    }
+
+    /// Drops the suffix above `after`, which conflicts with the sequencer's log.
+    pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
+        assert!(
+            after >= self.matching.agreed().min(self.log.tail().end()),
+            "what was acknowledged in a ballot is never dropped within it (rule 1)"
+        );
+        let dropped = self.log.truncate(after);
+        if !dropped.is_empty() {
+            self.out.count(|c| c.truncations += 1);
+            self.component.left_at_most_in(self.log.latest().number);
+            self.out.push(Action::Truncate { after });
+        }
+        dropped
+    }
+
+    /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
+    /// bounds.
+    pub(crate) fn trim(&mut self) {
+        let leader = self.role.leader();
+        let lacking = leader.and_then(|leader| leader.replication.least_acked());
+        let tail_bytes = self.context.config().tail_bytes;
+        self.log.trim(tail_bytes, lacking);
+    }
+
+    /// What is voided, and all that stands above it, is appended again: payloads of it that are in the log only are read
+    /// first.
+    pub(crate) fn read_left(&mut self, log: &dyn LogReader) {
+        let Some(from) = self.log.take_wanted() else {
+            return;
+        };
+        if !self.role.is_candidate() {
+            return;
+        }
+        let (left, mut next, mut found) = (self.log.tail().left(), from, Vec::new());
+        while next <= left {
+            let Ok(run) =
+                log.read_run(next, left, self.context.config().thresholds.read_left_bytes)
+            else {
+                return self.log.want_from(from); // it is tried again
+            };
+            let Some(last) = run.last() else {
+                return; // it cannot be read: the attempt fails
+            };
+            next = last.position + 1;
+            found.extend(run);
+        }
+        if self.log.restore(found) {
+            self.count_promises();
+        }
+    }
+
+    // ---- after a restart (rules 4, 6, 14) ----
+
+    /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
+    pub(crate) fn resume(&mut self, log: RecoveredLog) {
+        let ids = log.entries.iter().filter_map(Entry::submission);
+        for id in ids {
+            let outputs = self.dissemination.ordered(id);
+            debug_assert!(outputs.is_empty(), "nothing is fetched yet");
+        }
+        let commit = self.log.resume(log);
+        self.component.resume();
+        // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
+        if self.log.tail().end_ballot() > self.vote.promised() {
+            self.promise_ballot(self.log.tail().end_ballot());
+        }
+        self.commit_to(commit);
+        // No view seats this incarnation yet: the first that does is its way back, whatever number an uncommitted one in
+        // this log has.
+        let number = self.log.committed().configuration.number;
+        self.component.left_in(number);
+    }
+
+    /// The seat that a restarted process has found in its log is gone.
+    pub(crate) fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
+        let has =
+            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
+        self.component.is_resumed() && has(before) && !has(now)
     }
 }

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use crate::configuration::Member;
 use crate::ids::{Incarnation, TimeMs};
+use crate::known::Known;
 use crate::leaving::Leaving;
+use crate::majority::Majority;
 use crate::message::Standing;
+use crate::peer::Peer;
 
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Component {
     state: Standing,
     /// It began with a log, and was in no view yet since.
@@ -24,11 +28,28 @@ pub(crate) struct Component {
     joined: BTreeSet<Incarnation>,
     join_sent_at: TimeMs,
     leaving: Option<Leaving>,
+    /// Since when a majority was heard, or missed.
+    majority: Majority,
     /// Has left for good: it never asks to be admitted again under this incarnation.
     gone: bool,
 }
 
 impl Component {
+    pub(crate) fn new(now: TimeMs) -> Component {
+        Component {
+            state: Standing::default(),
+            resumed: false,
+            is_copy: false,
+            left_number: 0,
+            shown: Vec::new(),
+            joined: BTreeSet::new(),
+            join_sent_at: 0,
+            leaving: None,
+            majority: Majority::new(now),
+            gone: false,
+        }
+    }
+
     // ---- what everybody may ask ----
 
     pub(crate) fn state(&self) -> Standing {
@@ -76,7 +97,15 @@ impl Component {
         self.joined.contains(&member)
     }
 
+    pub(crate) fn majority(&self) -> &Majority {
+        &self.majority
+    }
+
     // ---- what the coordinator tells ----
+
+    pub(crate) fn majority_mut(&mut self) -> &mut Majority {
+        &mut self.majority
+    }
 
     /// The process goes on with a log of an earlier one.
     pub(crate) fn resume(&mut self) {
@@ -117,10 +146,36 @@ impl Component {
     }
 
     /// The non-primary component as it is now; true if it was shown otherwise before.
-    pub(crate) fn show(&mut self, names: Vec<Incarnation>) -> bool {
+    fn show(&mut self, names: Vec<Incarnation>) -> bool {
         let is_new = names != self.shown;
         self.shown = names;
         is_new
+    }
+
+    /// Members of the last view that are reachable and have no majority either, if that was shown otherwise (rule 20). The others
+    /// lose the same majority some heartbeats sooner or later: until then they count.
+    pub(crate) fn reachable(&mut self, known: Known) -> Option<Vec<Member>> {
+        if !self.is_non_primary() {
+            return None;
+        }
+        let (me, now, config) = (known.me(), known.now(), known.context.config());
+        let speaks = |peer: &Peer| now < peer.heard_at + config.suspect_timeout_ms;
+        let just_lost = self.majority.was_just_lost(now, 3 * config.heartbeat_ms);
+        let with_me = |m: &&Member| {
+            let peer = known.peers.get(m.incarnation).filter(|p| p.up);
+            let status = peer.and_then(|p| p.status.as_ref());
+            m.incarnation == me
+                || status.is_some_and(|s| s.standing == Standing::NonPrimary)
+                || (just_lost && peer.is_some_and(speaks))
+        };
+        let members = known.log.committed().configuration.members.iter();
+        let mut component: Vec<Member> = members.filter(with_me).cloned().collect();
+        if !component.iter().any(|m| m.incarnation == me) {
+            component.push(config.me.clone());
+            component.sort_by_key(|m| m.incarnation);
+        }
+        let names = component.iter().map(|m| m.incarnation).collect();
+        self.show(names).then_some(component)
     }
 
     /// Another, living, process sits in this data directory's seat.
@@ -188,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_way_back_is_a_newer_view() {
-        let mut component = Component::default();
+        let mut component = Component::new(0);
         assert!(component.admit(3));
         assert!(!component.admit(4), "it is primary");
         assert!(component.stop_being_primary(4));
@@ -199,7 +254,7 @@ mod tests {
 
     #[test]
     fn who_has_left_stays_outside() {
-        let mut component = Component::default();
+        let mut component = Component::new(0);
         component.admit(1);
         assert!(component.leave(5) && !component.leave(6));
         assert!(!component.may_ask_to_join(100, 10));
@@ -210,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_component_is_shown_when_it_has_changed() {
-        let mut component = Component::default();
+        let mut component = Component::new(0);
         component.admit(1);
         component.stop_being_primary(1);
         let names = vec![Incarnation::default()];

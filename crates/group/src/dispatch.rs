@@ -2,6 +2,7 @@
 //! to be made.
 
 use crate::event::{Action, Event};
+use crate::founding::Expects;
 use crate::group::Group;
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
 use crate::known::known;
@@ -45,7 +46,11 @@ impl Group {
                 }
             }
             Event::Read { token } => self.reads.ask(token),
-            Event::Listed { members, missing } => self.listed(members, missing),
+            Event::Listed { members, missing } => {
+                let support = self.support();
+                let output = (self.founding).list(known!(self), support, members, missing);
+                self.carry_out_founding(output);
+            }
         }
     }
 
@@ -135,7 +140,11 @@ impl Group {
             Message::JoinRefused { reason } => self.join_refused(from, reason),
             Message::Leave => self.leave_requested(from),
             Message::Weight { weight } => self.weight_requested(from, weight),
-            Message::Expects { nodes, promised } => self.expects(from, nodes, promised),
+            Message::Expects { nodes, promised } => {
+                self.vote.saw(promised.number);
+                self.peers.expects(from, Expects { nodes, promised });
+                self.pursue_founding();
+            }
             Message::LogEnd { round } => self.log_end_asked(from, round),
             Message::LogEndReply { round, ballot, end } => {
                 self.log_end_reply(from, round, ballot, end)

@@ -129,7 +129,7 @@ impl Group {
             .log
             .in_every_configuration(|c| self.known().hears_majority(timeout_ms, c));
         if !self.component.is_non_primary() || !here && !planted(Mutant::MinorityReforms) {
-            self.majority.waits_from(self.context.now());
+            self.component.majority_mut().waits_from(self.context.now());
         }
     }
 
@@ -137,7 +137,9 @@ impl Group {
     pub(crate) fn has_heard_around(&self) -> bool {
         let history = self.log.committed().history;
         let mut statuses = self.peers.statuses();
-        let waited = (self.majority)
+        let waited = self
+            .component
+            .majority()
             .has_waited(self.context.now(), self.context.config().suspect_timeout_ms);
         waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
     }
@@ -145,7 +147,11 @@ impl Group {
     /// `pc.wait_evidence` has passed.
     pub(crate) fn wants_no_more_evidence(&self) -> bool {
         let wait_ms = self.context.config().wait_evidence_ms;
-        wait_ms > 0 && self.majority.has_waited(self.context.now(), wait_ms)
+        wait_ms > 0
+            && self
+                .component
+                .majority()
+                .has_waited(self.context.now(), wait_ms)
             || planted(Mutant::MajorityCountsAsAll)
     }
 

@@ -75,11 +75,11 @@ impl Group {
         if !self.accept_ballot(from, append.ballot) {
             return;
         }
-        if let Some(position) = self.contradicted_at(&append) {
+        if let Some(position) = self.matching.contradicted_at(&self.log, &append) {
             return self.refuse_forked(from, position);
         }
         self.matching.follows();
-        self.majority.heard(self.context.now());
+        self.component.majority_mut().heard(self.context.now());
         let expected = self.matching.expected(self.log.tail().end());
         let prev_known = append.prev_position <= self.log.committed().position
             || (self.matching.incoming().iter())
@@ -132,22 +132,6 @@ impl Group {
         if self.matching.meet() {
             self.resend_own(0);
         }
-    }
-
-    /// Where an entry would have to be another one that is committed, or was agreed on in this ballot, as far as is
-    /// remembered (rule 1).
-    fn contradicted_at(&self, append: &Append) -> Option<Position> {
-        let prev = (append.prev_position, append.prev_ballot);
-        let entries = append.entries.iter().map(|e| (e.position, e.ballot));
-        let fixed = self.log.committed().position.max(self.matching.agreed());
-        let mut links = std::iter::once(prev)
-            .chain(entries)
-            .take_while(|(position, _)| *position <= fixed);
-        let differs = |&(position, ballot): &(Position, Ballot)| {
-            let known = self.log.tail().ballot_at(position);
-            known.is_some_and(|known| known != ballot)
-        };
-        links.find(differs).map(|(position, _)| position)
     }
 
     /// Either a message that no correct member sends, or two histories under one name: nothing is appended, and this
@@ -287,7 +271,7 @@ impl Group {
         self.forced_views.log_replaced();
         // Of what it acknowledged with the log before, this one may have nothing (rule 4).
         self.vote.begin_log_anew(intact_at);
-        self.majority.heard(self.context.now());
+        self.component.majority_mut().heard(self.context.now());
         self.component.left_at_most_in(match forked {
             true => 0, // numbers of the branch that was left mean nothing here
             false => checkpoint.configuration.number,
@@ -315,7 +299,7 @@ impl Group {
     /// The sequencer has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
     /// follows the checkpoint may be acknowledged, and stays; what the sequencer sends next connects with it.
     fn keep_log(&mut self, position: Position, intact_at: Position) {
-        self.majority.heard(self.context.now());
+        self.component.majority_mut().heard(self.context.now());
         self.logs_meet();
         self.vote.will_be_intact_at(intact_at);
         self.matching.keep_from(position);

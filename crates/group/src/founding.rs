@@ -16,7 +16,7 @@ use crate::peer::Peer;
 use crate::reminder::Reminder;
 
 /// What a blank peer has said of itself.
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Expects {
     pub nodes: u32,
     pub promised: Ballot,
@@ -32,16 +32,21 @@ pub(crate) struct Founding {
     reminder: Reminder,
 }
 
-/// The own promise, and whether it is on disk.
+/// The own promise, whether it is on disk, and whether this process is outside of every view and may come into one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Support {
     pub promised: Ballot,
     pub is_persisted: bool,
+    pub is_outside: bool,
 }
 
 /// What a blank node is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FoundingOutput {
+    /// Tell these what it expects.
+    Tell(Vec<Incarnation>, Expects),
+    /// What it waits for.
+    Note(String),
     /// Promise this ballot.
     Promise(Ballot),
     /// Found the history, with the support of so many nodes.
@@ -57,13 +62,38 @@ impl Founding {
         }
     }
 
-    pub(crate) fn list(&mut self, members: Vec<Incarnation>, missing: Vec<String>) {
+    /// The configuration's list, if this node may found a cluster.
+    pub(crate) fn list(
+        &mut self,
+        known: Known,
+        support: Support,
+        members: Vec<Incarnation>,
+        missing: Vec<String>,
+    ) -> Option<FoundingOutput> {
+        if !is_blank(known, support) {
+            return None;
+        }
         (self.members, self.missing) = (members, missing);
+        self.pursue(known, support)
+    }
+
+    /// Says what this node expects, and whom it supports, if that is on disk.
+    pub(crate) fn announce(
+        known: Known,
+        support: Support,
+        to: Vec<Incarnation>,
+    ) -> Option<FoundingOutput> {
+        let expects = Expects {
+            nodes: known.context.config().expect,
+            promised: support.promised,
+        };
+        let is_said = is_blank(known, support) && support.is_persisted;
+        is_said.then_some(FoundingOutput::Tell(to, expects))
     }
 
     /// Stands, supports, or founds, as what is known allows.
     pub(crate) fn pursue(&self, known: Known, support: Support) -> Option<FoundingOutput> {
-        if hears_history(known) {
+        if !is_blank(known, support) || hears_history(known) {
             return None;
         }
         let me = known.my_replica();
@@ -75,8 +105,9 @@ impl Founding {
     }
 
     /// What a blank node waits for (rule 18), now and then.
-    pub(crate) fn remind(&mut self, known: Known, support: Support) -> Option<String> {
-        (self.reminder.is_due(known.now())).then(|| self.tell(known, support))
+    pub(crate) fn remind(&mut self, known: Known, support: Support) -> Option<FoundingOutput> {
+        let is_due = is_blank(known, support) && self.reminder.is_due(known.now());
+        is_due.then(|| FoundingOutput::Note(self.tell(known, support)))
     }
 
     /// What a blank node waits for.
@@ -167,6 +198,12 @@ impl Founding {
         }
         format!("waiting for the support of all {nodes} nodes for {founder}")
     }
+}
+
+/// True for a node without a history that may found one with others (`pc.bootstrap_expect`).
+pub(crate) fn is_blank(known: Known, support: Support) -> bool {
+    let is_new = known.log.committed().history.is_nil();
+    known.context.config().expect > 0 && support.is_outside && is_new
 }
 
 /// Somebody here has a history, or has not said yet: nothing is founded beside it.
@@ -275,13 +312,13 @@ mod tests {
             peers: &peers,
         };
         let mut founding = Founding::new(0);
-        founding.list(vec![process(me), process(peer)], Vec::new());
-        let is_persisted = true;
         let support = Support {
             promised,
-            is_persisted,
+            is_persisted: true,
+            is_outside: true,
         };
-        founding.pursue(known, support)
+        let listed = vec![process(me), process(peer)];
+        founding.list(known, support, listed, Vec::new())
     }
 
     #[test]

@@ -18,7 +18,6 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::known::{Known, known};
 use crate::lasting::Lasting;
 use crate::log::Log;
-use crate::majority::Majority;
 use crate::matching::Matching;
 use crate::message::{Message, Standing};
 use crate::outbox::Outbox;
@@ -38,7 +37,6 @@ pub struct Group {
     pub(crate) role: Role,
     pub(crate) election_timer: ElectionTimer,
     pub(crate) component: Component,
-    pub(crate) majority: Majority,
     pub(crate) forced_views: ForcedViews,
     pub(crate) peers: Peers,
     pub(crate) founding: Founding,
@@ -70,8 +68,7 @@ impl Group {
             matching: Matching::default(),
             role: Role::default(),
             election_timer: ElectionTimer::new(now),
-            component: Component::default(),
-            majority: Majority::new(now),
+            component: Component::new(now),
             forced_views: ForcedViews::default(),
             peers: Peers::default(),
             founding: Founding::new(now),

@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod acks;
-mod blank;
 mod branches;
 mod bulk;
 mod changes;
@@ -45,12 +44,12 @@ mod fetching;
 mod fixture;
 mod follower;
 mod forced_views;
-mod forcing;
 mod founding;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod group;
+mod hearing;
 mod ids;
 mod incoming;
 mod known;
@@ -72,31 +71,25 @@ mod ordering;
 mod outbox;
 mod outputs;
 mod overriding;
-mod own_log;
 mod peer;
 mod peers;
 mod placement;
 mod promises;
 mod reads;
 mod reminder;
-mod replicating;
 mod replication;
-mod resume;
 mod role;
 mod round_trips;
 mod serving;
-mod silence;
 mod split;
 mod spreading;
 mod standing;
-mod strangers;
 mod submissions;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod thresholds;
 mod transfer;
-mod transferring;
 mod validation;
 mod vote;
 mod yielding;

@@ -1,5 +1,5 @@
-//! What no correct member exceeds. Checked wherever numbers and configurations come in, from the wire (plausible) and from
-//! the own log (resume): so counting on from them cannot overflow, nothing is committed that could not be encoded again,
+//! What no correct member exceeds. Checked wherever numbers and configurations come in, from the wire (validation) and from
+//! the own log (log): so counting on from them cannot overflow, nothing is committed that could not be encoded again,
 //! and every configuration can commit something.
 
 use std::collections::BTreeSet;

@@ -8,7 +8,8 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::ids::{Ballot, Position, TimeMs};
 use crate::incoming::Incoming;
-use crate::message::{WireBody, WireEntry};
+use crate::log::Log;
+use crate::message::{Append, WireBody, WireEntry};
 use crate::reminder::Reminder;
 use crate::thresholds::Thresholds;
 
@@ -157,6 +158,22 @@ impl Matching {
     pub(crate) fn keep_from(&mut self, position: Position) {
         self.agree(position);
         self.last_ack = Default::default();
+    }
+
+    /// Where an entry would have to be another one that is committed, or was agreed on in this ballot, as far as is
+    /// remembered (rule 1).
+    pub(crate) fn contradicted_at(&self, log: &Log, append: &Append) -> Option<Position> {
+        let prev = (append.prev_position, append.prev_ballot);
+        let entries = append.entries.iter().map(|e| (e.position, e.ballot));
+        let fixed = log.committed().position.max(self.agreed);
+        let mut links = std::iter::once(prev)
+            .chain(entries)
+            .take_while(|(position, _)| *position <= fixed);
+        let differs = |&(position, ballot): &(Position, Ballot)| {
+            let known = log.tail().ballot_at(position);
+            known.is_some_and(|known| known != ballot)
+        };
+        links.find(differs).map(|(position, _)| position)
     }
 
     /// True once in a while: the leader may be asked to go on from where the logs agree.

@@ -25,7 +25,9 @@ impl Group {
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));
         self.election_timer.shift_heard(|at| aged(at, missed_ms));
-        self.majority.shift_heard(|at| aged(at, suspect_ms));
+        self.component
+            .majority_mut()
+            .shift_heard(|at| aged(at, suspect_ms));
         // Its age also tells whether this process has overslept.
         let beat_ms = self.context.config().heartbeat_ms + suspect_ms;
         aged(self.context.heartbeat_at(), beat_ms);

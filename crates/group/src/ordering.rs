@@ -1,16 +1,33 @@
-//! The leader gives positions.
+//! The leader at work: it gives positions, sends the members of its log, and hands its leadership over to another.
 
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::group::Group;
-use crate::ids::{Incarnation, ReplicaId, SubmissionId};
+use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, TimeMs};
+use crate::known::known;
 use crate::leader_state::LeaderState;
-use crate::message::Message;
-use crate::transfer::Transfer;
+use crate::log_reader::LogReader;
+use crate::message::{Message, Summary};
+use crate::replication::{Leading, ToMembers};
+use crate::transfer::{Outlooks, Transfer, TransferOutput};
+
+/// Borrows what the leader's messages say from a group, beside its role.
+macro_rules! leading {
+    ($group:expr, $own_ack:expr) => {
+        Leading {
+            known: known!($group),
+            ballot: $group.vote.promised(),
+            own_ack: $own_ack,
+            submissions: $group.dissemination.submissions(),
+        }
+    };
+}
 
 impl Group {
+    // ---- positions ----
+
     /// Takes the office of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
     /// void in this entry's place covers.
     pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
@@ -194,5 +211,135 @@ impl Group {
                 forced: None,
             },
         );
+    }
+
+    // ---- replication ----
+
+    /// A member says what its log holds: it is sent entries from where both agree.
+    pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
+        if ballot != self.vote.promised() {
+            if ballot > self.vote.promised() {
+                self.refused(from, ballot);
+            }
+            return;
+        }
+        self.start_feeding(from, summary);
+    }
+
+    pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
+        let Some(replica) = self.peers.replica_of(member) else {
+            return; // whoever sent a summary has been looked up
+        };
+        let forked = !self.branches().is_of_own_branch(member, summary);
+        // Nothing that both logs have for certain: the member gets a checkpoint.
+        let next = if summary.end == 0 || forked {
+            0
+        } else {
+            self.log.tail().matching(summary) + 1
+        };
+        if self.known().has_twin(replica, member) {
+            return;
+        }
+        // A seat may need the word of its restarted process before that one is admitted (rule 14).
+        let seated = self.log.has_seat(replica);
+        let acked = (self.acks).of_process(replica, member, self.vote.promised());
+        let own_ack = self.own_ack();
+        let Some(leader) = self.role.leader_mut() else {
+            return;
+        };
+        if !seated {
+            return leader.replication.keep(member, summary);
+        }
+        let leading = leading!(self, own_ack);
+        let confirmed = (leader.replication).start(leading, (member, replica), next, acked);
+        self.send_to_members(confirmed);
+    }
+
+    /// Sends every member what it lacks, within its window.
+    pub(crate) fn feed(&mut self, log: &dyn LogReader) {
+        let own_ack = self.own_ack();
+        if let Some(leader) = self.role.leader_mut() {
+            let sent = leader.replication.pursue(leading!(self, own_ack), log);
+            self.send_to_members(sent);
+        }
+    }
+
+    /// When the next slice is due for somebody who lacks what is no longer in memory.
+    pub(crate) fn feeds_from_log_at(&self) -> Option<TimeMs> {
+        let leader = self.role.leader()?;
+        leader.replication.reads_log_at(self.known())
+    }
+
+    /// Tells members which of their entries the leader holds by now.
+    pub(crate) fn tell_own_ack(&mut self) {
+        let own_ack = self.own_ack();
+        if let Some(leader) = self.role.leader_mut() {
+            let told = leader.replication.tell_own_ack(leading!(self, own_ack));
+            self.send_to_members([told]);
+        }
+    }
+
+    fn send_to_members(&mut self, messages: impl IntoIterator<Item = ToMembers>) {
+        for (to, message) in messages {
+            self.send_all(to, message);
+        }
+    }
+
+    // ---- transfer of leadership ----
+
+    /// With every heartbeat: would another member lead better?
+    pub(crate) fn reconsider_office(&mut self) {
+        let Some(start) = self.role.leader().map(|leader| leader.start()) else {
+            return;
+        };
+        if !self.context.config().measures {
+            return;
+        }
+        let is_settled = self.log.committed().position >= start && self.may_order();
+        let own_links = self.known().own_outlook(self.component.is_going()).links;
+        let ballot = self.vote.promised();
+        let Some(leader) = self.role.leader_mut() else {
+            return;
+        };
+        let outlooks = Outlooks {
+            known: known!(self),
+            component: &self.component,
+            ballot,
+            replication: &leader.replication,
+            own_links: &own_links,
+            is_settled,
+        };
+        match leader.transfer.reconsider(outlooks) {
+            Some(TransferOutput::Close) => leader.close(true),
+            Some(TransferOutput::Keep) => {
+                leader.close(false);
+                self.out.count(|c| c.offices_kept += 1);
+                let text =
+                    "the sequencer's office stays here: its successor did not take it in time";
+                self.out.note(text);
+            }
+            None => {}
+        }
+    }
+
+    /// With every batch, behind the last of the log: the successor is asked to lead.
+    pub(crate) fn offer_office(&mut self) {
+        let (now, end) = (self.context.now(), self.log.tail().end());
+        let Some(leader) = self.role.leader_mut() else {
+            return;
+        };
+        let has_whole_log = |member| leader.replication.has_sent_all(member, end);
+        if let Some((to, why)) = leader.transfer.offer(now, has_whole_log) {
+            self.hand_over_to(to, &why);
+        }
+    }
+
+    /// Another ballot is promised: whoever was handing its office over is rid of it.
+    pub(crate) fn relieved(&mut self, ballot: Ballot) {
+        if let Some(leader) = self.role.leader() {
+            let elsewhere = ballot.replica != self.my_replica();
+            let is_handed = leader.is_closing() && elsewhere;
+            (self.out).count(|c| c.offices_handed += u64::from(is_handed));
+        }
     }
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::dissemination::{Dissemination, DisseminationOutput, Lacking, Place};
 use crate::event::Action;
+use crate::founding::{Expects, Founding, FoundingOutput, Support, is_blank};
 use crate::group::Group;
 use crate::ids::{Ballot, Incarnation, Position, TimeMs};
 use crate::known::known;
@@ -199,6 +200,57 @@ impl Group {
                 }
                 ReadOutput::Failed { token } => self.out.push(Action::ReadFailed { token }),
             }
+        }
+    }
+
+    // ---- founding ----
+
+    /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
+    pub fn is_blank(&self) -> bool {
+        is_blank(self.known(), self.support())
+    }
+
+    /// What this node waits for that may found a cluster, and the addresses where nobody answers; None: it may not.
+    pub fn founding_waits_for(&self) -> Option<(String, &[String])> {
+        let text = || self.founding.tell(self.known(), self.support());
+        (self.is_blank()).then(|| (text(), self.founding.missing()))
+    }
+
+    /// Tells peers what this node expects, and whom it supports.
+    pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
+        let output = Founding::announce(self.known(), self.support(), to);
+        self.carry_out_founding(output);
+    }
+
+    pub(crate) fn pursue_founding(&mut self) {
+        let output = self.founding.pursue(self.known(), self.support());
+        self.carry_out_founding(output);
+    }
+
+    pub(crate) fn carry_out_founding(&mut self, output: Option<FoundingOutput>) {
+        match output {
+            Some(FoundingOutput::Tell(to, Expects { nodes, promised })) => {
+                self.send_all(to, Message::Expects { nodes, promised });
+            }
+            Some(FoundingOutput::Note(text)) => self.out.note(text),
+            Some(FoundingOutput::Promise(ballot)) => self.promise_ballot(ballot),
+            Some(FoundingOutput::Found { nodes }) => {
+                let text = format!(
+                    "founding a cluster with the support of all {nodes} nodes that pc.bootstrap_expect names"
+                );
+                self.out.note(text);
+                self.context.config_mut().expect = 0;
+                self.out.push(Action::Found);
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn support(&self) -> Support {
+        Support {
+            promised: self.vote.promised(),
+            is_persisted: self.vote.is_persisted(),
+            is_outside: self.component.is_outside() && !self.component.is_going(),
         }
     }
 }

@@ -1,12 +1,20 @@
-//! Primary without a majority (rule 11): at an operator's word (`pc.bootstrap`), or as one has ordered beforehand
-//! (`pc.ignore_sb`, `pc.ignore_quorum`).
+//! Forced views (rule 11). Primary without a majority: at an operator's word (`pc.bootstrap`), or as one has ordered beforehand
+//! (`pc.ignore_sb`, `pc.ignore_quorum`). And forced views as this process meets them: what it gives way to, tells, refuses.
 
+use trireme_mutants::{Mutant, planted};
+
+use crate::branches::{Branches, OVERRIDES_MAX, branches, tell_no_more_overrides};
 use crate::configuration::{Configuration, Member};
+use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Position, Uuid};
+use crate::ids::{Incarnation, Position, Uuid};
+use crate::message::{Message, Status};
 use crate::promises::Promises;
+use crate::yielding::marked_as_automatic;
 
 impl Group {
+    // ---- made here ----
+
     /// `pc.bootstrap`; without effect in a primary component.
     pub(crate) fn force_primary(&mut self, override_id: Uuid) {
         if self.component.is_non_primary() {
@@ -39,7 +47,7 @@ impl Group {
 
     /// An override that the operator ordered beforehand.
     pub(crate) fn go_on_alone(&mut self) {
-        self.majority.heard(self.context.now());
+        self.component.majority_mut().heard(self.context.now());
         let override_id = self.yielding_override();
         self.force(override_id);
     }
@@ -91,5 +99,117 @@ impl Group {
             next.members.len()
         ));
         self.put_configuration(next);
+    }
+
+    // ---- met here ----
+
+    /// What follows from the overrides in this log and those of the peers.
+    pub(crate) fn branches(&self) -> Branches<'_> {
+        branches!(self)
+    }
+
+    /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
+    /// may be.
+    pub fn refuses_override(&self) -> bool {
+        self.component.is_non_primary() && self.is_full_of_overrides()
+    }
+
+    fn is_full_of_overrides(&self) -> bool {
+        self.log.overrides().len() >= OVERRIDES_MAX
+    }
+
+    /// True if the history may have one more override. Else it is said why not.
+    pub(crate) fn has_room_for_override(&mut self) -> bool {
+        let is_full = self.is_full_of_overrides();
+        if is_full {
+            let text = tell_no_more_overrides();
+            self.out.push(Action::Alarm { text });
+        }
+        !is_full
+    }
+
+    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
+    /// asks to join. False: the sender is the one who has to give way.
+    pub(crate) fn heed_overrides(&mut self, from: Incarnation, status: &Status) -> bool {
+        if self.component.is_outside() {
+            return true;
+        }
+        if self.branches().gives_up_overrides() {
+            self.give_up_overrides(from);
+        }
+        let own = self.branches().binding_overrides();
+        if !status.overrides.starts_with(own) || self.branches().outvotes(from, status) {
+            return false;
+        }
+        let following = self.matching.is_matched() && status.ballot == self.vote.promised();
+        let overruled = status.overrides.len() > own.len() && !following;
+        if overruled && !planted(Mutant::OverridesIgnored) {
+            self.forced_views.heed(&status.overrides);
+            self.role.follow();
+            self.declare_non_primary();
+        }
+        true
+    }
+
+    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,
+    /// which gives way itself to a majority of this one that may be about to form (rule 11).
+    pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
+        let waits = self.component.is_outside() || self.component.is_resumed();
+        let recent_ms = 2 * self.context.config().suspect_timeout_ms;
+        let recent = !self
+            .component
+            .majority()
+            .is_silent(self.context.now(), recent_ms);
+        let may_form =
+            recent && self.component.is_resumed() && self.branches().has_gone_elsewhere(from);
+        if waits && (!may_form || planted(Mutant::OtherBranchRefuses)) {
+            self.out.push(Action::Refused { reason });
+        }
+    }
+
+    /// It seeks the office without an override of this log's: it must know before it is elected.
+    pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
+        let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
+        if seeks && !self.component.is_outside() {
+            let status = Message::Status(self.own_status());
+            self.send(from, status);
+        }
+    }
+
+    /// The overrides in this log, committed or not.
+    pub fn overrides_in_log(&self) -> Vec<Uuid> {
+        self.log.overrides()
+    }
+
+    /// Names an override that yields.
+    pub(crate) fn yielding_override(&self) -> Uuid {
+        marked_as_automatic(self.automatic_override())
+    }
+
+    /// A component without the last overrides of this log is primary, and they yield.
+    pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
+        if self.component.is_primary() || self.role.is_leader() {
+            let text = format!(
+                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
+                 did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
+                 is dropped"
+            );
+            self.out.note(text);
+        }
+        self.forced_views.give_way();
+        self.role.follow();
+        self.declare_non_primary();
+    }
+
+    /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
+    /// gives way to anybody, and both may take writes.
+    pub(crate) fn tell_split(&mut self, status: &Status) {
+        let excluded = self.branches().excludes(status) && !planted(Mutant::SplitNotTold);
+        if !excluded || !self.forced_views.is_split_due(self.context.now()) {
+            return;
+        }
+        self.out.count(|c| c.splits += 1);
+        let text = self.branches().describe_split();
+        self.out.push(Action::Alarm { text });
     }
 }

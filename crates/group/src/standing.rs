@@ -1,4 +1,4 @@
-//! What a process believes about itself and the others: heartbeats, silence, non-primary (rules 10, 20).
+//! What a process believes about itself: its heartbeats, non-primary (rules 10, 20), its way out.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -8,9 +8,9 @@ use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::known;
-use crate::message::{Message, Standing, Status};
+use crate::leaving::{HANDOVER_MS, LEAVE_RETRY_MS, Leaving};
+use crate::message::{Message, Status, Wish};
 use crate::missing::Missing;
-use crate::peer::Peer;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
@@ -34,109 +34,6 @@ impl Group {
         }
     }
 
-    pub(crate) fn status(&mut self, from: Incarnation, status: Status) {
-        let Some(replica) = self.peers.replica_of(from) else {
-            return; // `message` has looked it up
-        };
-        let news = self.peers.said(from, &status);
-        self.meet_own_twin(from, &status);
-        if self.known().is_foreign(from) || self.known().has_twin(replica, from) {
-            return;
-        }
-        self.ack(from, status.ballot, status.ack);
-        if self.context.config().measures {
-            let (me, now) = (self.me(), self.context.now());
-            self.peers.measure(from, me, &status.outlook, now);
-        }
-        self.tell_split(&status);
-        let same_history =
-            self.log.committed().history.is_nil() || self.log.committed().history == status.history;
-        if !status.sequencer
-            || status.ballot.replica != replica
-            || status.standing == Standing::Outside
-        {
-            return;
-        }
-        if !self.component.is_outside() && !same_history {
-            return;
-        }
-        if !self.heed_overrides(from, &status) {
-            // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
-            // higher ballot than its own.
-            if status.ballot < self.vote.promised() && self.log.has_seat(replica) {
-                let promised = self.vote.promised();
-                self.send(from, Message::Refuse { promised });
-            }
-            return;
-        }
-        if !self.concerns_me(&status) {
-            // A component that this process is not in (any more): it asks for admission.
-            if self.component.is_primary()
-                && self.log.committed().configuration.number < status.configuration_number
-            {
-                self.declare_non_primary();
-            }
-            if self.component.is_primary()
-                || !status
-                    .overrides
-                    .starts_with(self.branches().binding_overrides())
-            {
-                return;
-            }
-        }
-        self.leader_speaks(from, &status, news);
-    }
-
-    /// A heartbeat of somebody that leads a component that this process is in, or may come into.
-    fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
-        if status.ballot < self.vote.promised() {
-            let promised = self.vote.promised();
-            self.send(from, Message::Refuse { promised });
-            return;
-        }
-        if !self.accept_ballot(from, status.ballot) {
-            return;
-        }
-        if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
-            // Whatever this replica acknowledged and has forgotten is in a sequencer's log (rule 4).
-            self.vote.will_be_intact_at(status.end);
-        }
-        if status.standing == Standing::Primary {
-            // One whose log is no continuation of this one is not this node's primary.
-            if !self.matching.is_forked() {
-                self.majority.heard(self.context.now());
-            }
-        } else if self.component.is_primary()
-            && status.configuration_number >= self.log.committed().configuration.number
-        {
-            // Not an old word from before the view that this member knows already.
-            self.declare_non_primary();
-        }
-        let stalled = (self.matching).has_stalled(status.end, self.log.tail().end());
-        if news {
-            self.matching.ask_at_once();
-            self.go_on_leaving();
-        }
-        if news || !self.matching.is_matched() || stalled {
-            self.ask_catch_up(from);
-        }
-        if self.matching.is_matched() {
-            self.learn_commit(status.commit);
-        }
-        self.ask_to_join();
-    }
-
-    /// True if the sender's component counts on this process: it is a member there, or it knows of
-    /// a membership that the sender has not committed yet.
-    fn concerns_me(&self, status: &Status) -> bool {
-        let me = self.me();
-        status.members.contains(&me)
-            || self.log.latest().member(me).is_some()
-                && status.overrides == self.log.committed().overrides
-                && status.configuration_number < self.log.latest().number
-            || self.component.is_outside()
-    }
-
     pub(crate) fn tick(&mut self, late_ms: TimeMs) {
         if late_ms > 2 * self.context.config().heartbeat_ms {
             self.overslept(late_ms);
@@ -152,7 +49,9 @@ impl Group {
             self.refresh_component();
             self.ask_to_join();
             self.tell_who_is_missing();
-            self.tell_what_founding_waits_for();
+            let support = self.support();
+            let reminder = self.founding.remind(known!(self), support);
+            self.carry_out_founding(reminder);
             self.pursue_founding();
         }
         self.pull_holes();
@@ -168,18 +67,18 @@ impl Group {
         let now = self.context.now();
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
         self.election_timer.shift_heard(awake);
-        self.majority.shift_heard(awake);
+        self.component.majority_mut().shift_heard(awake);
         self.peers.shift_heard(awake);
     }
 
     /// A process without a majority says whom it waits for, now and then.
     fn tell_who_is_missing(&mut self) {
         let now = self.context.now();
-        if !self.majority.is_reminder_due(now) {
+        if !self.component.majority().is_reminder_due(now) {
             return;
         }
         if let Some(missing) = self.missing() {
-            self.majority.remind_later(now);
+            self.component.majority_mut().remind_later(now);
             let text = missing.text;
             self.out.note(text);
         }
@@ -204,19 +103,22 @@ impl Group {
             if is_back {
                 leader.begin_anew(self.context.now());
             }
-            self.majority.heard(self.context.now());
+            self.component.majority_mut().heard(self.context.now());
             if self.component.is_non_primary() && self.may_order() {
                 self.wish_reform();
             }
         }
         if self.component.is_primary()
-            && self.majority.is_silent(self.context.now(), timeout_ms)
+            && self
+                .component
+                .majority()
+                .is_silent(self.context.now(), timeout_ms)
             && !self.component.is_leaving()
         {
             if self.may_go_on_alone() && self.has_room_for_override() {
                 self.go_on_alone();
             } else {
-                self.majority.lost(self.context.now());
+                self.component.majority_mut().lost(self.context.now());
                 self.declare_non_primary();
             }
         }
@@ -226,7 +128,9 @@ impl Group {
     /// back as under a new sequencer: without them the new view would keep their streaming transactions out, and the
     /// others' in.
     pub(crate) fn is_majority_back(&self) -> bool {
-        (self.majority).is_silent(self.context.now(), self.context.config().suspect_timeout_ms)
+        self.component
+            .majority()
+            .is_silent(self.context.now(), self.context.config().suspect_timeout_ms)
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
@@ -234,47 +138,119 @@ impl Group {
         if !self.component.stop_being_primary(number) {
             return;
         }
-        self.majority.remind_later(self.context.now());
+        self.component
+            .majority_mut()
+            .remind_later(self.context.now());
         self.withdraw_own();
         self.fail_reads();
         self.refresh_component();
     }
 
-    /// Members of the last view that are reachable and have no majority either (rule 20). The others lose the same majority
-    /// some heartbeats sooner or later: until then they count.
+    /// Shows the non-primary component, if it has changed.
     fn refresh_component(&mut self) {
-        if !self.component.is_non_primary() {
+        if let Some(component) = self.component.reachable(known!(self)) {
+            self.out.push(Action::NonPrimary { component });
+        }
+    }
+
+    // ---- leaving, and being left out ----
+
+    pub(crate) fn leave(&mut self) {
+        if self.component.leave(self.context.now()) {
+            self.go_on_leaving();
+        }
+    }
+
+    /// A leaver votes until the view without it is committed (rule 3).
+    pub(crate) fn go_on_leaving(&mut self) {
+        let Some(mut leaving) = self.component.take_leaving() else {
+            return;
+        };
+        let me = self.me();
+        let reachable = |m: &&Member| self.peers.is_up(m.incarnation);
+        let members = self.log.latest().members.iter();
+        let voters = members.filter(|m| m.incarnation != me && m.weight > 0);
+        let voters: Vec<_> = (voters.filter(reachable).map(|m| m.incarnation)).collect();
+        if !self.component.is_primary() || voters.is_empty() {
+            self.component.has_left();
+            self.out.push(Action::Left);
             return;
         }
-        let me = self.me();
-        let speaks = |peer: &Peer| {
-            self.context.now() < peer.heard_at + self.context.config().suspect_timeout_ms
-        };
-        let soon_ms = 3 * self.context.config().heartbeat_ms;
-        let just_lost = self.majority.was_just_lost(self.context.now(), soon_ms);
-        let with_me = |m: &&Member| {
-            let peer = self.peers.get(m.incarnation).filter(|p| p.up);
-            let status = peer.and_then(|p| p.status.as_ref());
-            m.incarnation == me
-                || status.is_some_and(|s| s.standing == Standing::NonPrimary)
-                || (just_lost && peer.is_some_and(speaks))
-        };
-        let mut component: Vec<Member> = self
-            .log
-            .committed()
-            .configuration
-            .members
-            .iter()
-            .filter(with_me)
-            .cloned()
-            .collect();
-        if !component.iter().any(|m| m.incarnation == me) {
-            component.push(self.context.config().me.clone());
-            component.sort_by_key(|m| m.incarnation);
+        let due = leaving
+            .asked_at
+            .is_none_or(|at| self.context.now() >= at + LEAVE_RETRY_MS);
+        if self.role.is_leader() {
+            self.pass_office_on(&mut leaving, &voters);
+        } else if due {
+            if let Some(sequencer) = self.sequencer_in_office() {
+                leaving.asked_at = Some(self.context.now());
+                self.send(sequencer, Message::Leave);
+            }
         }
-        let names: Vec<Incarnation> = component.iter().map(|m| m.incarnation).collect();
-        if self.component.show(names) {
-            self.out.push(Action::NonPrimary { component });
+        self.component.go_on_leaving(leaving);
+    }
+
+    /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
+    /// whoever has most of it.
+    fn pass_office_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
+        let Some(leader) = self.role.leader_mut() else {
+            return; // its caller has just seen it
+        };
+        leader.close(true);
+        let leader = &*leader;
+        let end = self.log.tail().end();
+        let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
+        let willing = |m: &Incarnation| {
+            let status = self.peers.status_of(*m);
+            status.is_none_or(|status| status.outlook.wish != Wish::Never)
+        };
+        let standing = |m: &Incarnation| {
+            let acked = leader.replication.acked(*m);
+            (acked == end, willing(m), acked, *m)
+        };
+        let best = candidates.map(standing).max();
+        let patience_over = |since: TimeMs| self.context.now() >= since + HANDOVER_MS;
+        let again = leaving.handed_at.is_none_or(patience_over);
+        match best {
+            Some((complete, _, _, successor))
+                if again && (complete || patience_over(leaving.since)) =>
+            {
+                leaving.handed_at = Some(self.context.now());
+                leaving.passed_over.push(successor);
+                self.hand_over_to(successor, "this member leaves");
+            }
+            Some(_) => {}
+            None => leaving.passed_over.clear(),
+        }
+    }
+
+    /// A configuration without this member is committed.
+    pub(crate) fn excluded(&mut self) {
+        if let Some(leader) = self.role.leader() {
+            // It took over a log that ends with its own removal: the office goes to a member, or to
+            // the process that has restarted on its data directory.
+            let members = &self.log.committed().configuration;
+            let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
+            let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
+            let best = voters
+                .map(|(incarnation, _)| incarnation)
+                .max_by_key(|incarnation| leader.replication.acked(*incarnation));
+            self.role.follow();
+            self.matching.part();
+            if let Some(successor) = best {
+                self.hand_over_to(successor, "a view is committed without this member");
+            }
+        }
+        if self.component.is_leaving() {
+            self.component.has_left();
+            self.withdraw_own();
+            self.fail_reads();
+            self.out.push(Action::Left);
+        } else {
+            self.declare_non_primary();
+            // Any later view that seats it is its way back, also one that its log holds already.
+            let number = self.log.committed().configuration.number;
+            self.component.left_in(number);
         }
     }
 }
