@@ -1,11 +1,11 @@
 //! What the engine asks of an arbitrator: less than of a server.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
-use trireme_replicator::{Action, Level};
+use trireme_replicator::Level;
 
 use crate::log::Log;
 
@@ -60,12 +60,12 @@ impl Outside for Outlet<'_> {
         self.line.mesh.abandon();
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: HostAction) {
         match action {
-            Action::Log { level, text } => self.log.line(level, &text),
-            Action::Fatal { text } => self.fail(&text),
-            Action::Admitted => self.progress.admitted = true,
-            Action::Closed => self.progress.closed = true,
+            HostAction::Log { level, text } => self.log.line(level, &text),
+            HostAction::Fatal { text } => self.fail(&text),
+            HostAction::Admitted => self.progress.admitted = true,
+            HostAction::Closed => self.progress.closed = true,
             // There is no server, and no database.
             _ => {}
         }

@@ -1,13 +1,14 @@
 //! What group and replicator ask for.
 
 use trireme_group as group;
-use trireme_log::{LogError, Outcome};
+use trireme_log::LogError;
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Link};
 use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
+use crate::routing::{GroupAction, HostAction, LogAction, Note, Routed};
 use crate::session::Forgotten;
 use crate::storage::Storage;
 
@@ -42,7 +43,7 @@ impl Engine {
                 log.note_failure(!error.is_of_volume());
             }
             let text = format!("what a restart must know cannot be noted: {error}");
-            outside.act(replicator::Action::Fatal { text });
+            outside.act(HostAction::Fatal { text });
         }
     }
 
@@ -97,37 +98,8 @@ impl Engine {
             return;
         };
         match action {
-            Action::Send { to, message } => {
-                let channel = match message {
-                    group::Message::Part { .. } => Channel::Bulk,
-                    _ => Channel::Group,
-                };
-                if let Some((ballot, position)) = message.acknowledges() {
-                    outside.acknowledged(ballot, position);
-                }
-                outside.send(&to, channel, group::encode(&message))
-            }
-            Action::Append { entry } => {
-                outside.appended(&entry);
-                // Noted before anything above the fork is delivered; the fork itself follows.
-                let noted = match &entry.body {
-                    group::Body::Configuration(group::Configuration {
-                        override_id: Some(id),
-                        ..
-                    }) if self.replicator.database_follows() => {
-                        let known = link.group.overrides_in_log();
-                        link.storage.note_override(*id, &known)
-                    }
-                    _ => Ok(()),
-                };
-                let result = noted.and_then(|()| link.storage.append(&entry));
-                link.flush_now |= matches!(entry.body, group::Body::Configuration(_));
-                link.unwritten = true;
-                if link.flush_appends {
-                    link.unflushed = Some(entry.position);
-                }
-                self.must_write(result);
-            }
+            Action::Send { to, message } => send(&to, &message, outside),
+            Action::Append { entry } => self.append(&entry, outside),
             Action::Stage {
                 parcel,
                 offset,
@@ -144,48 +116,9 @@ impl Engine {
                 let dropped = link.storage.staging().keep(&origins);
                 self.not_staged(now_ms, dropped);
             }
-            Action::Truncate { after } => {
-                outside.truncated(after, link.group.ballot());
-                let result = link.storage.truncate(after);
-                // A completion must not speak of entries that are gone.
-                link.unflushed = link.unflushed.map(|position| position.min(after));
-                link.flushing = link.flushing.map(|position| position.min(after));
-                self.must_write(result);
-            }
-            Action::Reset { checkpoint } => {
-                let ballot = link.group.ballot();
-                self.drop_deliveries(now_ms, outside);
-                outside.began_anew(&checkpoint, ballot);
-                if self.replicator.needs_log() {
-                    self.node(now_ms, replicator::Event::LogEnds);
-                    self.carry_out(now_ms, outside);
-                }
-                let Some(link) = &mut self.link else { return };
-                let dropped = link.storage.staging().parcels();
-                let forgot = Forgotten::by(&link.group);
-                let result = link.storage.begin(&checkpoint, forgot);
-                link.forget_flushes(now_ms);
-                self.not_staged(now_ms, dropped);
-                self.must_write(result);
-                self.tell_history(outside);
-                self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));
-            }
-            Action::Persist(state) => {
-                let promised = state.promised;
-                self.group_dirty = true;
-                let persisted = match planted(Mutant::PromiseNotPersisted) {
-                    true => Ok(()),
-                    false => outside.promise(promised),
-                };
-                let persisted = persisted.or_else(|error| {
-                    let is_given = planted(Mutant::UnkeptPromiseGiven);
-                    is_given.then_some(()).ok_or(error)
-                });
-                match persisted {
-                    Ok(()) => (link.group).handle(now_ms, group::Event::Persisted { promised }),
-                    Err(error) => self.not_kept("the promised ballot cannot be written", &error),
-                }
-            }
+            Action::Truncate { after } => self.truncate(after, outside),
+            Action::Reset { checkpoint } => self.begin_anew(now_ms, checkpoint, outside),
+            Action::Persist(state) => self.persist(now_ms, state.promised, outside),
             Action::Deliver { position, delivery } => {
                 self.deliver(now_ms, position, delivery, outside)
             }
@@ -225,6 +158,87 @@ impl Engine {
             Action::Refused { reason } => outside.refused(reason),
             Action::Note { text } => outside.note(&text),
             Action::Alarm { text } => outside.alarm(&text),
+        }
+    }
+
+    /// An entry is appended to the log.
+    fn append(&mut self, entry: &group::Entry, outside: &mut dyn Outside) {
+        let Some(link) = &mut self.link else { return };
+        outside.appended(entry);
+        // Noted before anything above the fork is delivered; the fork itself follows.
+        let noted = match &entry.body {
+            group::Body::Configuration(group::Configuration {
+                override_id: Some(id),
+                ..
+            }) if self.replicator.database_follows() => {
+                let known = link.group.overrides_in_log();
+                link.storage.note_override(*id, &known)
+            }
+            _ => Ok(()),
+        };
+        let result = noted.and_then(|()| link.storage.append(entry));
+        link.flush_now |= matches!(entry.body, group::Body::Configuration(_));
+        link.unwritten = true;
+        if link.flush_appends {
+            link.unflushed = Some(entry.position);
+        }
+        self.must_write(result);
+    }
+
+    /// The log loses its entries above this position.
+    fn truncate(&mut self, after: group::Position, outside: &mut dyn Outside) {
+        let Some(link) = &mut self.link else { return };
+        outside.truncated(after, link.group.ballot());
+        let result = link.storage.truncate(after);
+        // A completion must not speak of entries that are gone.
+        link.unflushed = link.unflushed.map(|position| position.min(after));
+        link.flushing = link.flushing.map(|position| position.min(after));
+        self.must_write(result);
+    }
+
+    /// The log begins anew above a checkpoint. What waits in the old one is told before.
+    fn begin_anew(
+        &mut self,
+        now_ms: u64,
+        checkpoint: group::Checkpoint,
+        outside: &mut dyn Outside,
+    ) {
+        let Some(link) = &mut self.link else { return };
+        let ballot = link.group.ballot();
+        self.drop_deliveries(now_ms, outside);
+        outside.began_anew(&checkpoint, ballot);
+        if self.replicator.needs_log() {
+            self.node(now_ms, replicator::Event::LogEnds);
+            self.carry_out(now_ms, outside);
+        }
+        let Some(link) = &mut self.link else { return };
+        let dropped = link.storage.staging().parcels();
+        let forgot = Forgotten::by(&link.group);
+        let result = link.storage.begin(&checkpoint, forgot);
+        link.forget_flushes(now_ms);
+        self.not_staged(now_ms, dropped);
+        self.must_write(result);
+        self.tell_history(outside);
+        self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));
+    }
+
+    /// A promised term is kept, before the group may speak of it.
+    fn persist(&mut self, now_ms: u64, promised: group::Ballot, outside: &mut dyn Outside) {
+        self.group_dirty = true;
+        let persisted = match planted(Mutant::PromiseNotPersisted) {
+            true => Ok(()),
+            false => outside.promise(promised),
+        };
+        let persisted = persisted.or_else(|error| {
+            let is_given = planted(Mutant::UnkeptPromiseGiven);
+            is_given.then_some(()).ok_or(error)
+        });
+        match (persisted, &mut self.link) {
+            (Ok(()), Some(link)) => {
+                (link.group).handle(now_ms, group::Event::Persisted { promised })
+            }
+            (Ok(()), None) => {}
+            (Err(error), _) => self.not_kept("the promised ballot cannot be written", &error),
         }
     }
 
@@ -333,52 +347,41 @@ impl Engine {
         action: replicator::Action,
         outside: &mut dyn Outside,
     ) {
-        use replicator::Action;
-        let action = match action {
-            Action::NoteAction { gtid, ended } => {
-                let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
-                return self.must_note(result, outside);
+        match Routed::of(action) {
+            Routed::Group(action) => self.ask_group(now_ms, action, outside),
+            Routed::Peer { to, bytes } => {
+                if self.link.is_some() {
+                    outside.send(&[to], Channel::Replicator, bytes);
+                }
             }
-            Action::NoteApplying => {
-                let link = self.link.as_mut().filter(|_| self.failed.is_none());
-                let result = link.map_or(Ok(()), |link| link.storage.note_applying());
-                return self.must_write(result);
+            Routed::Log(action) => self.tell_link_log(action, outside),
+            Routed::Note(note) => self.note(note, outside),
+            Routed::Host(action) => {
+                match action {
+                    HostAction::MarkCorrupt => self.note_diverged(true),
+                    HostAction::MarkUncorrupt => self.note_diverged(false),
+                    _ => {}
+                }
+                outside.act(action);
             }
-            Action::NoteOverrides { overrides } => {
-                let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
-                return self.must_note(result, outside);
-            }
-            Action::MarkCorrupt | Action::MarkUncorrupt => {
-                self.note_diverged(action == Action::MarkCorrupt);
-                return outside.act(action);
-            }
-            other => other,
-        };
+        }
+    }
+
+    /// The replicator asks the group for something. Without a connection only its leave means anything.
+    fn ask_group(&mut self, now_ms: u64, action: GroupAction, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else {
-            match action {
-                Action::Leave => self.node(now_ms, replicator::Event::Left),
-                Action::Submit { .. }
-                | Action::Spread { .. }
-                | Action::Recall { .. }
-                | Action::SubmitParcel { .. }
-                | Action::SendTo { .. }
-                | Action::Read { .. }
-                | Action::SetJoined { .. }
-                | Action::RecordOutcome { .. }
-                | Action::PinLog { .. } => {} // mean nothing without a connection
-                other => outside.act(other),
+            if let GroupAction::Leave = action {
+                self.node(now_ms, replicator::Event::Left);
             }
             return;
         };
         match action {
-            Action::Submit { number, payload } => {
+            GroupAction::Submit { number, payload } => {
                 self.group_dirty = true;
                 outside.submitted(number, &payload);
                 link.group.submit(now_ms, number, payload);
             }
-            Action::Spread {
+            GroupAction::Spread {
                 parcel,
                 payload,
                 head,
@@ -387,11 +390,11 @@ impl Engine {
                 self.group_dirty = true;
                 link.group.spread(now_ms, parcel, payload, head, digest);
             }
-            Action::Recall { parcel } => {
+            GroupAction::Recall { parcel } => {
                 self.group_dirty = true;
                 link.group.recall(parcel);
             }
-            Action::SubmitParcel {
+            GroupAction::SubmitParcel {
                 number,
                 parcel,
                 head,
@@ -400,34 +403,25 @@ impl Engine {
                 outside.submitted(number, &head);
                 link.group.submit_parcel(now_ms, number, parcel, head);
             }
-            Action::SendTo { to, bytes } => outside.send(&[to], Channel::Replicator, bytes),
-            Action::Read { token } => self.group(now_ms, group::Event::Read { token }),
-            Action::SetJoined { position, members } => {
+            GroupAction::Read { token } => self.group(now_ms, group::Event::Read { token }),
+            GroupAction::SetJoined { position, members } => {
                 self.group(now_ms, group::Event::Joined { position, members })
             }
-            Action::Leave => self.group(now_ms, group::Event::Leave),
-            Action::RecordOutcome {
-                position,
-                seqno,
-                depends_on,
-                failed,
-            } => {
-                let outcome = Outcome {
-                    seqno,
-                    flags: match failed && !planted(Mutant::OutcomeOfFailedLost) {
-                        true => Outcome::FAILED,
-                        false => 0,
-                    },
-                    depends_on,
-                };
+            GroupAction::Leave => self.group(now_ms, group::Event::Leave),
+        }
+    }
+
+    /// Something for the connection's log.
+    fn tell_link_log(&mut self, action: LogAction, outside: &mut dyn Outside) {
+        let Some(link) = &mut self.link else {
+            return;
+        };
+        let result = match action {
+            LogAction::Outcome(position, outcome) => {
                 outside.noted(position, outcome);
-                let result = link.storage.set_outcome(position, outcome);
-                self.must_write(result);
+                link.storage.set_outcome(position, outcome)
             }
-            Action::PinLog {
-                keep_from,
-                unreported,
-            } => {
+            LogAction::Pin(keep_from, unreported) => {
                 let laggard = Laggard::among(&unreported, &link.group);
                 let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
                 let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
@@ -439,9 +433,42 @@ impl Engine {
                     let told = told.grows(excess_bytes, unsaid_bytes, &laggard, &link.group);
                     self.notes.extend(told);
                 }
+                result
+            }
+        };
+        self.must_write(result);
+    }
+
+    /// Something that a restart must know.
+    fn note(&mut self, note: Note, outside: &mut dyn Outside) {
+        match note {
+            Note::Action { gtid, ended } => {
+                let log = self.noted_log();
+                let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
+                self.must_note(result, outside);
+            }
+            Note::Applying => {
+                let link = self.link.as_mut().filter(|_| self.failed.is_none());
+                let result = link.map_or(Ok(()), |link| link.storage.note_applying());
                 self.must_write(result);
             }
-            other => outside.act(other),
+            Note::Overrides(overrides) => {
+                let log = self.noted_log();
+                let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
+                self.must_note(result, outside);
+            }
         }
     }
+}
+
+/// A group's message goes to these peers.
+fn send(to: &[group::Incarnation], message: &group::Message, outside: &mut dyn Outside) {
+    let channel = match message {
+        group::Message::Part { .. } => Channel::Bulk,
+        _ => Channel::Group,
+    };
+    if let Some((ballot, position)) = message.acknowledges() {
+        outside.acknowledged(ballot, position);
+    }
+    outside.send(to, channel, group::encode(message));
 }

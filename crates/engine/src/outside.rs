@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
 use trireme_log::{FlushJob, Outcome};
-use trireme_replicator::{self as replicator, Gtid, Replicator};
+use trireme_replicator::{Gtid, Replicator};
 
+use crate::routing::HostAction;
 use crate::staging::StageJob;
 use crate::storage::Storage;
 
@@ -82,10 +83,8 @@ pub trait Outside {
     /// why and what to do. Nothing that was given to [`Outside::send`] since the last pump may leave
     /// the process; all connections are to be closed, and none to be made until the next connect.
     fn fail(&mut self, text: &str);
-    /// The replicator's actions that concern the server, its threads, and the saved state: Answer,
-    /// WakeAppliers, Log, Fatal, Admitted, Closed, SaveState, MarkUnsafe, MarkSafe, MarkCorrupt and
-    /// MarkUncorrupt.
-    fn act(&mut self, action: replicator::Action);
+    /// Something for the server, its threads, or the saved state.
+    fn act(&mut self, action: HostAction);
 
     // For whoever measures how long what takes; nothing is to be done.
 

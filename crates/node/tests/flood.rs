@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::options::Options;
 use trireme_node::url::ClusterUrl;
 use trireme_node::{Line, Station, now_ms, setup};
-use trireme_replicator::{Action, Level, Replicator};
+use trireme_replicator::{Level, Replicator};
 use trireme_transport::{
     Frame, HostPort, Identity, Mesh, MeshConfig, MeshEvent, PeerId, Poller, Ready,
 };
@@ -49,7 +49,7 @@ impl Outside for Outlet<'_> {
     fn fail(&mut self, text: &str) {
         panic!("{text}");
     }
-    fn act(&mut self, _: Action) {}
+    fn act(&mut self, _: HostAction) {}
 }
 
 impl Station for Node {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
@@ -131,43 +131,29 @@ impl Outside for Outlet<'_> {
         }
     }
 
-    fn act(&mut self, action: replicator::Action) {
-        use replicator::Action;
+    fn act(&mut self, action: HostAction) {
         match action {
-            Action::Answer { ticket, answer } => self.waiting.answer(ticket, answer),
-            Action::WakeAppliers { n } => {
+            HostAction::Answer { ticket, answer } => self.waiting.answer(ticket, answer),
+            HostAction::WakeAppliers { n } => {
                 *self.appliers_due = self.appliers_due.saturating_add(n);
             }
-            Action::Log { level, text } => self.logger.log_at(level, &text),
-            Action::Fatal { text } => {
+            HostAction::Log { level, text } => self.logger.log_at(level, &text),
+            HostAction::Fatal { text } => {
                 self.logger.error(text);
                 end_process();
             }
-            Action::Admitted => self.progress.admitted = true,
-            Action::Closed => self.progress.closed = true,
-            Action::SaveState {
+            HostAction::Admitted => self.progress.admitted = true,
+            HostAction::Closed => self.progress.closed = true,
+            HostAction::SaveState {
                 gtid,
                 safe_to_bootstrap,
             } => self.grastate_op(|state| {
                 state.set(uuid_to_abi(gtid.uuid), gtid.seqno, safe_to_bootstrap)
             }),
-            Action::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
-            Action::MarkSafe => self.grastate_op(Grastate::mark_safe),
-            Action::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
-            Action::MarkUncorrupt => self.grastate.mark_uncorrupt(),
-            Action::Submit { .. }
-            | Action::Spread { .. }
-            | Action::Recall { .. }
-            | Action::SubmitParcel { .. }
-            | Action::SendTo { .. }
-            | Action::Read { .. }
-            | Action::SetJoined { .. }
-            | Action::RecordOutcome { .. }
-            | Action::NoteAction { .. }
-            | Action::NoteApplying
-            | Action::NoteOverrides { .. }
-            | Action::PinLog { .. }
-            | Action::Leave => unreachable!("the engine handles these"),
+            HostAction::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
+            HostAction::MarkSafe => self.grastate_op(Grastate::mark_safe),
+            HostAction::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
+            HostAction::MarkUncorrupt => self.grastate.mark_uncorrupt(),
         }
     }
 }

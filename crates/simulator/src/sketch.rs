@@ -3,8 +3,9 @@
 
 use std::hash::{Hash, Hasher};
 
+use trireme_engine::HostAction;
 use trireme_group::{Body, Delivery, Entry, Message, Source, WireBody};
-use trireme_replicator::{Action, Answer, Level};
+use trireme_replicator::{Answer, Level};
 
 use crate::seen::Seen;
 
@@ -138,10 +139,10 @@ pub fn delivery(position: u64, delivery: &Delivery) -> Sketch {
     }
 }
 
-/// Something that the replicator gives to its host. None: the engine keeps it to itself.
-pub fn action(action: &Action) -> Option<Sketch> {
-    Some(match action {
-        Action::Answer { ticket, answer } => {
+/// Something that the replicator gives to its host.
+pub fn action(action: &HostAction) -> Sketch {
+    match action {
+        HostAction::Answer { ticket, answer } => {
             let Answer {
                 code,
                 gtid,
@@ -155,26 +156,25 @@ pub fn action(action: &Action) -> Option<Sketch> {
                 .and(&(ticket, *code as i32, gtid.uuid, gtid.seqno))
                 .and(&(depends_on, lives_on, replay))
         }
-        Action::WakeAppliers { n } => Sketch::of(2).and(n),
-        Action::SaveState {
+        HostAction::WakeAppliers { n } => Sketch::of(2).and(n),
+        HostAction::SaveState {
             gtid,
             safe_to_bootstrap,
         } => Sketch::of(3).and(&(gtid.uuid, gtid.seqno, safe_to_bootstrap)),
-        Action::MarkUnsafe => Sketch::of(4),
-        Action::MarkSafe => Sketch::of(5),
-        Action::MarkCorrupt => Sketch::of(6),
-        Action::MarkUncorrupt => Sketch::of(7),
-        Action::Admitted => Sketch::of(8),
-        Action::Closed => Sketch::of(9),
-        Action::Log { level, .. } => Sketch::of(10).and(&match level {
+        HostAction::MarkUnsafe => Sketch::of(4),
+        HostAction::MarkSafe => Sketch::of(5),
+        HostAction::MarkCorrupt => Sketch::of(6),
+        HostAction::MarkUncorrupt => Sketch::of(7),
+        HostAction::Admitted => Sketch::of(8),
+        HostAction::Closed => Sketch::of(9),
+        HostAction::Log { level, .. } => Sketch::of(10).and(&match level {
             Level::Error => 1u8,
             Level::Warn => 2,
             Level::Info => 3,
             Level::Debug => 4,
         }),
-        Action::Fatal { .. } => Sketch::of(11),
-        _ => return None,
-    })
+        HostAction::Fatal { .. } => Sketch::of(11),
+    }
 }
 
 /// What a server's database and its clients have got from a node. None: told elsewhere.

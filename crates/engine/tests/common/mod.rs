@@ -4,13 +4,11 @@
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_engine::{
-    Channel, Engine, Forgotten, NotKept, OpenDisk, Outside, StageJob, Start, Storage,
+    Channel, Engine, Forgotten, HostAction, NotKept, OpenDisk, Outside, StageJob, Start, Storage,
 };
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
-use trireme_replicator::{
-    Action, Answer, Event, Gtid, Options, Task, Ticket, TrxId, WriteSetDraft, flags,
-};
+use trireme_replicator::{Answer, Event, Gtid, Options, Task, Ticket, TrxId, WriteSetDraft, flags};
 
 pub const HISTORY: Uuid = Uuid([9; 16]);
 
@@ -79,12 +77,12 @@ impl Outside for Out {
     fn fail(&mut self, text: &str) {
         self.failures.push(text.to_owned());
     }
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: HostAction) {
         match action {
-            Action::Answer { ticket, answer } => self.answers.push((ticket, answer)),
-            Action::SaveState { gtid, .. } => self.saved = Some(gtid),
-            Action::Closed => self.closed = true,
-            Action::Fatal { text } => self.fatal = Some(text),
+            HostAction::Answer { ticket, answer } => self.answers.push((ticket, answer)),
+            HostAction::SaveState { gtid, .. } => self.saved = Some(gtid),
+            HostAction::Closed => self.closed = true,
+            HostAction::Fatal { text } => self.fatal = Some(text),
             _ => {}
         }
     }

@@ -1,12 +1,12 @@
 //! What a node's engine asks of its surroundings.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, NotKept, Outside, StageJob, Storage};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
 use trireme_log::{FlushJob, MemoryDisk, Outcome};
-use trireme_replicator::{Action, ControlDigest, Gtid, History, Replicator};
+use trireme_replicator::{ControlDigest, Gtid, History, Replicator};
 
 use super::control::{see_kept, see_taken_in};
 use crate::digest;
@@ -145,20 +145,18 @@ impl Outside for Outlet<'_> {
         self.progress.acknowledged = None;
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: HostAction) {
         self.progress.acted = true;
         if self.watch.digest.is_some() {
-            if let Some(sketch) = sketch::action(&action) {
-                self.leaves(digest::Channel::Host, || sketch);
-            }
+            self.leaves(digest::Channel::Host, || sketch::action(&action));
         }
         if !self.doom.step() {
             return;
         }
         match action {
-            Action::Answer { ticket, answer } => self.server.answered(ticket, answer),
-            Action::WakeAppliers { n } => self.server.wake_appliers(n),
-            Action::Log { level, text } => {
+            HostAction::Answer { ticket, answer } => self.server.answered(ticket, answer),
+            HostAction::WakeAppliers { n } => self.server.wake_appliers(n),
+            HostAction::Log { level, text } => {
                 // There is no other sign of it.
                 self.progress.ists += u64::from(text.starts_with("Receiving IST"));
                 self.progress.forks += u64::from(text.contains("have gone on without each other"));
@@ -167,35 +165,22 @@ impl Outside for Outlet<'_> {
                     format!("n{} logs ({level:?}): {text}", node + 1)
                 });
             }
-            Action::Fatal { text } => {
+            HostAction::Fatal { text } => {
                 self.progress.fatal.get_or_insert(text);
             }
-            Action::Admitted => {
+            HostAction::Admitted => {
                 self.progress.admitted = true;
                 self.server.admitted();
             }
-            Action::Closed => self.progress.closed = true,
-            Action::SaveState {
+            HostAction::Closed => self.progress.closed = true,
+            HostAction::SaveState {
                 gtid,
                 safe_to_bootstrap,
             } => self.saved.set(gtid, safe_to_bootstrap),
-            Action::MarkUnsafe => self.saved.mark_unsafe(),
-            Action::MarkSafe => self.saved.mark_safe(),
-            Action::MarkCorrupt => self.saved.mark_corrupt(),
-            Action::MarkUncorrupt => self.saved.mark_uncorrupt(),
-            Action::Submit { .. }
-            | Action::Spread { .. }
-            | Action::Recall { .. }
-            | Action::SubmitParcel { .. }
-            | Action::SendTo { .. }
-            | Action::Read { .. }
-            | Action::SetJoined { .. }
-            | Action::RecordOutcome { .. }
-            | Action::NoteAction { .. }
-            | Action::NoteApplying
-            | Action::NoteOverrides { .. }
-            | Action::PinLog { .. }
-            | Action::Leave => unreachable!("the engine handles these"),
+            HostAction::MarkUnsafe => self.saved.mark_unsafe(),
+            HostAction::MarkSafe => self.saved.mark_safe(),
+            HostAction::MarkCorrupt => self.saved.mark_corrupt(),
+            HostAction::MarkUncorrupt => self.saved.mark_uncorrupt(),
         }
     }
 

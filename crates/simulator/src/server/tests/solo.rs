@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, NotKept, Outside, StageJob, Start};
+use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, StageJob, Start};
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
-use trireme_replicator::{Action, Gtid, Level, NoHistory, Options, Replicator, Status};
+use trireme_replicator::{Gtid, Level, NoHistory, Options, Replicator, Status};
 
 use crate::random::Random;
 use crate::seen::{Seen, TimeUs};
@@ -44,15 +44,15 @@ impl Outside for Out {
     fn fail(&mut self, text: &str) {
         panic!("{text}")
     }
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: HostAction) {
         let server = self.server.as_mut().expect("there is a server");
         match action {
-            Action::Answer { ticket, answer } => server.answered(ticket, answer),
-            Action::WakeAppliers { n } => server.wake_appliers(n),
-            Action::Admitted => server.admitted(),
-            Action::Closed => self.closed = true,
-            Action::Fatal { text } => panic!("{text}"),
-            Action::Log { level, text } => {
+            HostAction::Answer { ticket, answer } => server.answered(ticket, answer),
+            HostAction::WakeAppliers { n } => server.wake_appliers(n),
+            HostAction::Admitted => server.admitted(),
+            HostAction::Closed => self.closed = true,
+            HostAction::Fatal { text } => panic!("{text}"),
+            HostAction::Log { level, text } => {
                 assert!(!matches!(level, Level::Error), "{text}");
                 self.logs.push(text);
             }
