@@ -1,5 +1,7 @@
 //! The way of an operator: `trireme tls` and its files, on clusters under load.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -7,6 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use trireme_testbed::settings::SstMethod;
 
+use super::inspect::check;
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause, provider};
 
@@ -278,6 +281,21 @@ fn the_secret_of_a_live_cluster_is_changed() {
         ));
     }
     assert_short("another secret", gaps);
+    // The doctor knows what protects the cluster, and who may read it.
+    for name in ["plaintext", "mixed-tls", "key-mode"] {
+        assert_eq!(check(&trial, 0, name).0, "ok", "{name}");
+    }
+    let set_mode = |mode| fs::set_permissions(file, fs::Permissions::from_mode(mode));
+    set_mode(0o644).expect("a file of ours");
+    let (result, text) = check(&trial, 0, "key-mode");
+    assert!(
+        result == "failed" && text.contains(file),
+        "{result}: {text}"
+    );
+    // A secret that others can read is not taken: nothing changes, and no link is dropped.
+    let refused = trial.try_exec(0, "SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'");
+    assert!(refused.is_err() && trial.node(0).log_text().contains("has mode 0644"));
+    set_mode(0o600).expect("a file of ours");
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
     for step in ["stage", "swap", "drop-old"] {
         must(&["secret", step, file]);

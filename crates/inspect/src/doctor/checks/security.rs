@@ -92,8 +92,9 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
     };
     let exposed = host.security_files.iter().filter_map(|file| {
         let mode = file.exposed?;
+        // The path comes last: a long one is cut.
         Some(format!(
-            "{} '{}' has mode {mode:04o}",
+            "{} has mode {mode:04o}: {}",
             file.option, file.file
         ))
     });
