@@ -60,8 +60,8 @@ pub struct Percentiles {
     pub max_ns: u64,
 }
 
-/// The times of each stage.
-#[derive(Debug)]
+/// The times of each stage. A copy costs a fraction of looking for percentiles: see [`commit_times`].
+#[derive(Clone, Debug)]
 pub struct StageTimer(Vec<Histogram<u32>>);
 
 impl Default for StageTimer {
@@ -100,7 +100,8 @@ impl StageTimer {
     }
 }
 
-/// For the state-and-event file: the stages that have samples in one of these.
+/// For the state-and-event file: the stages that have samples in one of these. It goes through every histogram: with copies,
+/// not under a lock.
 pub fn commit_times(timers: &[&StageTimer]) -> Option<CommitTimes> {
     let mut times = CommitTimes::new();
     for (stage, name) in STAGES {

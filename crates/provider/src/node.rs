@@ -126,10 +126,11 @@ impl Node {
         stages.add(stage, took_ns);
     }
 
-    /// Calls `look` with all that was measured: under the node's lock, and without it.
-    pub fn with_stages<T>(&self, core: &Core, look: impl FnOnce(&[&StageTimer]) -> T) -> T {
-        let stages = (self.stages.lock()).unwrap_or_else(PoisonError::into_inner);
-        look(&[core.commit_clock.timer(), &stages])
+    /// A copy of what was measured without the node's lock; [`trireme_node::CommitClock::timer`] has the rest.
+    pub fn stages(&self) -> StageTimer {
+        (self.stages.lock())
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// A write-set was ordered; certify() began then.

@@ -28,7 +28,10 @@ impl StateOfNode {
             let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
             (options.int("gmcast.segment"), options.int("pc.weight"))
         };
-        let mut file = node.peek(|core| state_of(node, core));
+        // Percentiles are looked for in copies, without the lock.
+        let (mut file, of_commits) =
+            node.peek(|core| (state_of(node, core), core.commit_clock.timer().clone()));
+        file.commit_us = commit_times(&[&of_commits, &node.stages()]);
         file.written_at_unix_ms = now;
         file.node.segment = segment.clamp(0, 255) as u8;
         file.node.weight = weight.clamp(0, 255) as u8;
@@ -94,7 +97,6 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
             replay: status.conflicts.replay,
             recent: Vec::new(),
         },
-        commit_us: node.with_stages(core, commit_times),
         ..StateFile::default()
     }
 }

@@ -23,7 +23,7 @@ pub fn collect(node: &Node) -> Stats {
         )
     };
     let commit_time = node.commit_time().to_string();
-    node.peek(|core| {
+    let (mut stats, of_commits) = node.peek(|core| {
         let status = core.engine.status();
         let group = core.engine.link().map(|link| GroupStats {
             cluster_weight: if status.local_state == LocalState::Initialized {
@@ -47,15 +47,19 @@ pub fn collect(node: &Node) -> Stats {
             gmcast_segment: segment.to_string(),
             ..GroupStats::default()
         });
-        let own = node.with_stages(core, |stages| {
-            (core.engine.link()).map(|link| own_stats(core, link, &status, stages))
-        });
-        Stats {
+        let own = (core.engine.link()).map(|link| own_stats(core, link, &status));
+        let stats = Stats {
             node: node_stats(status),
             group,
             own,
-        }
-    })
+        };
+        (stats, core.commit_clock.timer().clone())
+    });
+    // Without the lock: it goes through every histogram.
+    if let Some(own) = &mut stats.own {
+        fill_stages(own, &[&of_commits, &node.stages()]);
+    }
+    stats
 }
 
 /// As Galera lists them: member id, address, and how many times over `evs.delay_margin` the member has been silent.
@@ -68,12 +72,8 @@ fn delayed(group: &Group, margin_ms: u64) -> String {
     late.map(entry).collect::<Vec<_>>().join(",")
 }
 
-fn own_stats(core: &Core, link: &Link, status: &Status, stages: &[&StageTimer]) -> OwnStats {
-    let of = |stage| {
-        let seen = stages.iter().map(|timer| timer.percentiles(stage));
-        seen.max_by_key(|seen| seen.count).unwrap_or_default()
-    };
-    let us = |ns: u64| ns as f64 / 1_000.0;
+/// All but the stages of a commit.
+fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
     let group = &link.group;
     let named = |member: &Member| {
         let names = [&member.name, &member.address];
@@ -107,23 +107,33 @@ fn own_stats(core: &Core, link: &Link, status: &Status, stages: &[&StageTimer]) 
         conflicts_certification: status.conflicts.certification,
         conflicts_brute_force_abort: status.conflicts.brute_force_abort,
         conflicts_replay: status.conflicts.replay,
-        commit_flow_control_p50_us: us(of(Stage::FlowControl).p50_ns),
-        commit_flow_control_p99_us: us(of(Stage::FlowControl).p99_ns),
-        commit_ordering_p50_us: us(of(Stage::Ordering).p50_ns),
-        commit_ordering_p99_us: us(of(Stage::Ordering).p99_ns),
-        commit_majority_p50_us: us(of(Stage::Majority).p50_ns),
-        commit_majority_p99_us: us(of(Stage::Majority).p99_ns),
-        commit_certification_p50_us: us(of(Stage::Certification).p50_ns),
-        commit_certification_p99_us: us(of(Stage::Certification).p99_ns),
-        commit_commit_order_p50_us: us(of(Stage::CommitOrder).p50_ns),
-        commit_commit_order_p99_us: us(of(Stage::CommitOrder).p99_ns),
-        commit_apply_p50_us: us(of(Stage::Apply).p50_ns),
-        commit_apply_p99_us: us(of(Stage::Apply).p99_ns),
-        commit_log_write_p50_us: us(of(Stage::LogWrite).p50_ns),
-        commit_log_write_p99_us: us(of(Stage::LogWrite).p99_ns),
-        commit_log_flush_p50_us: us(of(Stage::LogFlush).p50_ns),
-        commit_log_flush_p99_us: us(of(Stage::LogFlush).p99_ns),
+        ..OwnStats::default()
     }
+}
+
+fn fill_stages(own: &mut OwnStats, stages: &[&StageTimer]) {
+    let of = |stage| {
+        let seen = stages.iter().map(|timer| timer.percentiles(stage));
+        let most = seen.max_by_key(|seen| seen.count).unwrap_or_default();
+        (most.p50_ns as f64 / 1_000.0, most.p99_ns as f64 / 1_000.0)
+    };
+    (
+        own.commit_flow_control_p50_us,
+        own.commit_flow_control_p99_us,
+    ) = of(Stage::FlowControl);
+    (own.commit_ordering_p50_us, own.commit_ordering_p99_us) = of(Stage::Ordering);
+    (own.commit_majority_p50_us, own.commit_majority_p99_us) = of(Stage::Majority);
+    (
+        own.commit_certification_p50_us,
+        own.commit_certification_p99_us,
+    ) = of(Stage::Certification);
+    (
+        own.commit_commit_order_p50_us,
+        own.commit_commit_order_p99_us,
+    ) = of(Stage::CommitOrder);
+    (own.commit_apply_p50_us, own.commit_apply_p99_us) = of(Stage::Apply);
+    (own.commit_log_write_p50_us, own.commit_log_write_p99_us) = of(Stage::LogWrite);
+    (own.commit_log_flush_p50_us, own.commit_log_flush_p99_us) = of(Stage::LogFlush);
 }
 
 fn node_stats(status: Status) -> NodeStats {
