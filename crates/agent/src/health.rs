@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::database::DatabaseError;
+use crate::plain::visible;
 use crate::sample::Sample;
 
 /// `wsrep_local_state` of a node that is in step with the cluster.
@@ -36,16 +37,10 @@ impl Verdict {
 }
 
 impl fmt::Display for Verdict {
-    /// Values come from other nodes: control characters are made visible, so that a terminal does not obey them.
+    /// Values come from other nodes, and a terminal must not obey them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.ok { "ok: " } else { "no: " })?;
-        for c in self.reason.chars() {
-            match c.is_control() {
-                true => write!(f, "{}", c.escape_default())?,
-                false => write!(f, "{c}")?,
-            }
-        }
-        Ok(())
+        let verdict = if self.ok { "ok" } else { "no" };
+        write!(f, "{verdict}: {}", visible(&self.reason))
     }
 }
 

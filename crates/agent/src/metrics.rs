@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use crate::database::DatabaseError;
 use crate::health;
+use crate::plain::visible;
 use crate::sample::Sample;
 
 /// The content type of [`text`].
@@ -89,18 +90,15 @@ impl Collector for Node {
         let Some(sample) = &self.sample else {
             return Ok(());
         };
+        // People read this, too.
+        let variable = |name| visible(sample.variable(name));
+        let status = |name| visible(sample.status(name));
         let info = Info::new(vec![
-            ("cluster", sample.variable("wsrep_cluster_name").to_owned()),
-            ("node", sample.variable("wsrep_node_name").to_owned()),
-            (
-                "provider",
-                sample.status("wsrep_provider_version").to_owned(),
-            ),
-            ("server", sample.variable("version").to_owned()),
-            (
-                "state",
-                sample.status("wsrep_local_state_comment").to_owned(),
-            ),
+            ("cluster", variable("wsrep_cluster_name")),
+            ("node", variable("wsrep_node_name")),
+            ("provider", status("wsrep_provider_version")),
+            ("server", variable("version")),
+            ("state", status("wsrep_local_state_comment")),
         ]);
         put(
             &mut encoder,
@@ -190,10 +188,13 @@ mod tests {
 
     #[test]
     fn hostile_names_stay_within_their_label() {
-        let name = "a\"} 1\nwsrep_ready 1\\";
+        let name = "a\"} 1\nwsrep_ready 1\\\u{1b}";
         let sample = Sample::new(Vec::new(), rows(&[("wsrep_node_name", name)]));
         let text = text(Ok(&sample)).unwrap();
-        assert!(text.contains(r#"node="a\"} 1\nwsrep_ready 1\\""#), "{text}");
+        assert!(
+            text.contains(r#"node="a\"} 1\\nwsrep_ready 1\\\\u{1b}""#),
+            "{text}"
+        );
         assert!(
             !text.lines().any(|line| line.starts_with("wsrep_ready")),
             "{text}"

@@ -14,9 +14,11 @@ mod real {
     mod crash;
     mod ddl_blackout;
     mod dies_applying;
+    mod doctor;
     mod encryption;
     mod founding;
     mod full_disk;
+    mod hostile;
     mod inspect;
     mod large;
     mod leave;
@@ -28,5 +30,6 @@ mod real {
     mod tls;
     mod trial;
     mod verify;
+    mod waits;
     mod writes;
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use trireme_agent::is_plain;
+
 /// Columns of a report.
 pub const COLUMNS: usize = 80;
 /// The longest foreign value that is shown, in characters.
@@ -66,14 +68,6 @@ pub fn utc(unix_ms: u64) -> String {
     let seconds = (unix_ms / 1000).min(253_402_300_799);
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     humantime::format_rfc3339_seconds(time).to_string()
-}
-
-/// No control character, and none that turns the direction of text or has no width.
-fn is_plain(c: char) -> bool {
-    let steers = matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    !c.is_control() && !steers
 }
 
 /// `text` in lines of at most [`COLUMNS`], broken at blanks; all but the first begin with `indent` blanks.

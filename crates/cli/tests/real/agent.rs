@@ -14,13 +14,14 @@ use super::trial::{SOON, Trial, await_true};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_trireme");
 
 /// The agent's process; it ends with the test.
-struct Agent {
+pub struct Agent {
     child: Child,
     address: String,
 }
 
 impl Agent {
-    fn start(trial: &Trial, i: usize, user: &[&str]) -> Self {
+    /// Starts it beside node `i`, with these arguments.
+    pub fn start(trial: &Trial, i: usize, user: &[&str]) -> Self {
         let mut child = Command::new(PROGRAM)
             .args(["agent", "--listen", "127.0.0.1:0", "--socket"])
             .arg(trial.node(i).socket())
@@ -37,6 +38,11 @@ impl Agent {
             .unwrap_or_else(|| panic!("no address: {line}"));
         let address = address.0.to_owned();
         Self { child, address }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Status and body.
@@ -69,11 +75,17 @@ impl Drop for Agent {
     }
 }
 
-fn get(address: &str, path: &str) -> (u16, String) {
+/// The whole answer, head and body.
+pub fn get_whole(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the agent listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: agent\r\n\r\n").expect("it reads");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");
+    text
+}
+
+fn get(address: &str, path: &str) -> (u16, String) {
+    let text = get_whole(address, path);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     let status = head.split(' ').nth(1).expect("a status");
     (status.parse().expect("a number"), body.to_owned())

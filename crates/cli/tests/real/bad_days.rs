@@ -26,7 +26,8 @@ fn three(options: &str) -> Option<Trial> {
     Some(trial)
 }
 
-fn prepared(options: &str) -> Option<Trial> {
+/// The same, laid out only.
+pub fn prepared(options: &str) -> Option<Trial> {
     let trial = Trial::prepare(provider()?, 3, |settings| {
         settings.provider_options = options.to_owned();
     });
@@ -42,7 +43,7 @@ fn start(trial: &mut Trial) {
 }
 
 /// What `trireme why-waiting` says of node `i`, with single blanks: the first line and the remedy come first.
-fn why(trial: &Trial, i: usize) -> String {
+pub fn why(trial: &Trial, i: usize) -> String {
     let output = Command::new(PROGRAM)
         .args(["why-waiting", "--dir"])
         .arg(trial.node(i).datadir())
@@ -61,7 +62,7 @@ fn why(trial: &Trial, i: usize) -> String {
 
 /// Waits until `tell` says all of `words`; shows the line.
 #[track_caller]
-fn await_told(patience: Duration, words: &[&str], mut tell: impl FnMut() -> String) {
+pub fn await_told(patience: Duration, words: &[&str], mut tell: impl FnMut() -> String) {
     let mut text = String::new();
     let found = await_true(patience, || {
         text = tell();
@@ -388,7 +389,7 @@ fn a_long_alter_holds_up_everybody() {
 }
 
 /// An ALTER of d.u that works for some seconds, since it checks each row; it must succeed.
-fn alter(trial: &Trial, i: usize, setting: &'static str, name: &str) -> thread::JoinHandle<()> {
+pub fn alter(trial: &Trial, i: usize, setting: &'static str, name: &str) -> thread::JoinHandle<()> {
     let socket = trial.node(i).socket();
     let statement = format!(
         "ALTER TABLE d.u ADD CONSTRAINT {name} \
@@ -404,7 +405,8 @@ fn alter(trial: &Trial, i: usize, setting: &'static str, name: &str) -> thread::
     })
 }
 
-fn spawn(trial: &mut Trial, i: usize, mode: StartMode) {
+/// Starts node `i`, and does not wait for it.
+pub fn spawn(trial: &mut Trial, i: usize, mode: StartMode) {
     trial
         .spawn_node(i, mode)
         .unwrap_or_else(|error| panic!("node {i} does not start: {error}"));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use trireme_testbed::preload;
 
+use super::bad_days::why;
 use super::trial::{JOIN, SOON, Trial, await_true, provider};
 
 const SOURCE: &str = include_str!("dies_at_row.c");
@@ -62,6 +63,11 @@ fn a_row_that_ends_a_server_is_not_applied_for_ever() {
     assert!(
         error.contains(&format!("repl.apply_again={next}")),
         "{error}"
+    );
+    let told = why(&trial, 2);
+    assert!(
+        told.contains("does not run") && told.contains("has died 3 times in a row"),
+        "{told}"
     );
 
     // The others go on, and the node comes back when the cause is gone.

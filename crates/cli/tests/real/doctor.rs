@@ -1,0 +1,265 @@
+//! Checks of `trireme doctor`, each made to fail by making its condition real, and seen to pass. What a wrong configuration
+//! makes is here; `inspect` and `bad_days` have others.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use trireme_testbed::{Sql, StartMode};
+
+use super::inspect::check;
+use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
+
+/// What the second node's operator has got wrong.
+const WRONG_OPTIONS: &str = "pc.recovery=no; gcache.recover=no; pc.wait_evidence=PT1M; evs.suspect_timeout=PT50S; \
+                             repl.durability=memory; base_host=192.0.2.9";
+const WRONG_ARGUMENTS: [&str; 6] = [
+    "--innodb-autoinc-lock-mode=1",
+    "--wsrep-slave-threads=1",
+    "--log-bin",
+    "--skip-log-slave-updates",
+    "--version=11.8.9-MariaDB",
+    "--wsrep-node-name=node1",
+];
+
+/// Fails or warns when the condition is real, with these words.
+#[track_caller]
+fn assert_found(trial: &Trial, name: &str, words: &str) {
+    let (result, text) = check(trial, 0, name);
+    let found = ["failed", "warning"].contains(&result.as_str());
+    assert!(found && text.contains(words), "{name}: {result}: {text}");
+}
+
+#[track_caller]
+fn assert_passes(trial: &Trial, name: &str) {
+    let (result, text) = check(trial, 0, name);
+    assert_eq!(result, "ok", "{name}: {text}");
+}
+
+/// Passes, fails once `statement` was executed on the second node, and passes again after `remedy`.
+#[track_caller]
+fn assert_follows(trial: &Trial, name: &str, statement: &str, remedy: &str) {
+    assert_passes(trial, name);
+    trial.exec(1, statement);
+    assert_found(trial, name, "node2");
+    trial.exec(1, remedy);
+    assert_passes(trial, name);
+}
+
+#[test]
+fn a_node_that_was_configured_otherwise_is_found() {
+    let Some(path) = provider() else { return };
+    let mut trial = Trial::prepare(path, 2, |settings| {
+        settings.provider_options = "evs.suspect_timeout=PT20S".to_owned();
+    });
+    if !trial.is_trireme() {
+        return;
+    }
+    trial
+        .bootstrap_node(0)
+        .unwrap_or_else(|error| panic!("it does not begin: {error}"));
+    let settings = trial.settings_mut();
+    settings.provider_options = WRONG_OPTIONS.to_owned();
+    settings.absent = vec!["127.0.0.1:1".to_owned()];
+    let wrong = WRONG_ARGUMENTS.map(str::to_owned);
+    settings.mariadbd_args.extend(wrong);
+    let found: [(&str, &str); 14] = [
+        ("pc-recovery", "node1"),
+        ("gcache-recover", "node1"),
+        ("wait-evidence", "node1"),
+        ("options-alike", "evs.suspect_timeout"),
+        ("mixed-durability", "memory"),
+        ("durability", "node1"),
+        ("own-address", "node1"),
+        ("plaintext", "node1"),
+        ("cluster-address", "127.0.0.1:1"),
+        ("autoinc", "node1"),
+        ("binary-log", "node1"),
+        ("server-versions", "11.8"),
+        ("names", "node1"),
+        ("appliers", "node1"),
+    ];
+    for (name, _) in found {
+        assert_passes(&trial, name);
+    }
+    trial.restart(1);
+    trial.await_size(0, 2, JOIN);
+    for (name, words) in found {
+        assert_found(&trial, name, words);
+    }
+}
+
+#[test]
+fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
+    let Some(path) = provider() else { return };
+    let mut trial = Trial::prepare(path, 2, |_| {});
+    if !trial.is_trireme() {
+        return;
+    }
+    trial.set_environment(0, "MARIADB_OPERATOR_IMAGE", "mariadb");
+    if let Err(error) = trial.start() {
+        panic!("the cluster does not start: {error}");
+    }
+    assert_found(&trial, "automatic-bootstrap", "MARIADB_OPERATOR_IMAGE");
+    for (name, variable, wrong, right) in [
+        (
+            "default-engine",
+            "default_storage_engine",
+            "MyISAM",
+            "InnoDB",
+        ),
+        ("causal-reads", "wsrep_sync_wait", "1", "0"),
+        ("innodb-flush", "innodb_flush_log_at_trx_commit", "1", "2"),
+        ("names", "wsrep_node_name", "'node1'", "'node2'"),
+        ("sst-method", "wsrep_sst_method", "mariabackup", "rsync"),
+        (
+            "ports",
+            "wsrep_sst_receive_address",
+            "'127.0.0.1:4567'",
+            "AUTO",
+        ),
+    ] {
+        eprintln!("  {name}");
+        let set = |value: &str| format!("SET GLOBAL {variable} = {value}");
+        assert_passes(&trial, name);
+        let wrong = match name {
+            "ports" => format!("'127.0.0.1:{}'", trial.node(1).ports.group),
+            _ => wrong.to_owned(),
+        };
+        trial.exec(1, &set(&wrong));
+        assert_found(&trial, name, "");
+        let right = match name {
+            "ports" => format!("'127.0.0.1:{}'", trial.node(1).ports.sst),
+            _ => right.to_owned(),
+        };
+        trial.exec(1, &set(&right));
+        assert_passes(&trial, name);
+    }
+    let option = |value| format!("SET GLOBAL wsrep_provider_options = 'socket.dynamic={value}'");
+    assert_follows(&trial, "both-accepted", &option("yes"), &option("no"));
+    many_connections(&trial);
+    a_load_balancer(&trial);
+    an_agent(&trial);
+    many_conflicts(&trial);
+}
+
+fn many_connections(trial: &Trial) {
+    assert_passes(trial, "connections");
+    trial.exec(1, "SET GLOBAL max_connections = 10");
+    let clients: Vec<Sql> = (0..8).map(|_| trial.client(1)).collect();
+    assert_found(trial, "connections", "node2");
+    drop(clients);
+    let passes = || check(trial, 0, "connections").0 == "ok";
+    assert!(await_true(SOON, passes));
+}
+
+fn a_load_balancer(trial: &Trial) {
+    assert_passes(trial, "load-balancer");
+    trial.exec(0, "CREATE USER haproxy@localhost");
+    let socket = trial.node(0).socket();
+    let mut client = Command::new("mariadb")
+        .args([
+            "--no-defaults",
+            "--user=haproxy",
+            "--execute",
+            "SELECT SLEEP(60)",
+            "--socket",
+        ])
+        .arg(socket)
+        .spawn()
+        .expect("the client runs");
+    let found = || check(trial, 0, "load-balancer").1.contains("haproxy");
+    assert!(await_true(SOON, found));
+    for i in 0..2 {
+        trial.set_option(i, "repl.fc_desync_after_ms=0");
+    }
+    assert_passes(trial, "load-balancer");
+    client.kill().expect("it is ours");
+    client.wait().expect("likewise");
+}
+
+fn an_agent(trial: &Trial) {
+    let Ok(listener) = TcpListener::bind("127.0.0.1:8077") else {
+        eprintln!("skipped: something listens at 127.0.0.1:8077");
+        return;
+    };
+    assert_passes(trial, "agent");
+    drop(listener);
+    assert_found(trial, "agent", "8077");
+}
+
+/// A hundred commits, of which each tenth is in the way of a transaction on the other node.
+fn many_conflicts(trial: &Trial) {
+    trial.exec(0, "CREATE DATABASE d");
+    trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL)");
+    trial.exec(0, "INSERT INTO d.t VALUES (0, 0)");
+    let is_there = || trial.value(1, "SELECT COUNT(*) FROM d.t") == "1";
+    assert!(await_true(SOON, is_there));
+    let (mut winner, mut loser) = (trial.client(0), trial.client(1));
+    for v in 1..=110 {
+        (loser.exec(&format!("INSERT INTO d.t VALUES ({v}, 0)"))).expect("a row of its own");
+    }
+    assert_passes(trial, "conflicts");
+    for v in 1..=5 {
+        loser.exec("BEGIN").expect("a transaction");
+        (loser.exec("UPDATE d.t SET v = v + 1000 WHERE id = 0")).expect("a row");
+        (winner.exec(&format!("UPDATE d.t SET v = {v} WHERE id = 0"))).expect("likewise");
+        let applied = || trial.value(1, "SELECT v FROM d.t WHERE id = 0") == v.to_string();
+        assert!(await_true(SOON, applied));
+        loser.exec("COMMIT").expect_err("the row is another's");
+    }
+    assert_found(trial, "conflicts", "node2");
+}
+
+#[test]
+fn a_member_that_is_missing_or_silent_is_found() {
+    let Some(path) = provider() else { return };
+    let mut trial = Trial::prepare(path, 2, |settings| {
+        settings.provider_options = "evs.suspect_timeout=PT1M; gcache.size=2M".to_owned();
+        settings.absent = vec!["127.0.0.1:1".to_owned()];
+    });
+    if !trial.is_trireme() {
+        return;
+    }
+    trial
+        .bootstrap_node(0)
+        .unwrap_or_else(|error| panic!("it does not begin: {error}"));
+    trial
+        .spawn_node(1, StartMode::Join)
+        .unwrap_or_else(|error| panic!("it does not start: {error}"));
+    trial.await_size(0, 2, JOIN);
+    trial.await_size(1, 2, JOIN);
+    assert_found(&trial, "missing-members", "127.0.0.1:1");
+
+    assert_passes(&trial, "members-answer");
+    trial.exec(0, "CREATE DATABASE d");
+    trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v LONGBLOB)");
+    trial.exec(0, "INSERT INTO d.t VALUES (0, 0)");
+    assert_passes(&trial, "slow-commits");
+    trial.pause_node(1).expect("it can be paused");
+    assert_found(
+        &trial,
+        "members-answer",
+        &trial.node(1).ports.mysql.to_string(),
+    );
+    std::thread::scope(|scope| {
+        // The commit waits for the other node, without which there is no majority.
+        let slow = scope.spawn(|| trial.exec(0, "INSERT INTO d.t VALUES (-1, 0)"));
+        pause(std::time::Duration::from_millis(700));
+        trial.resume_node(1).expect("it can go on");
+        slow.join().expect("it ends");
+    });
+    assert_passes(&trial, "members-answer");
+    assert_found(&trial, "slow-commits", "node1");
+
+    assert_passes(&trial, "ist-window");
+    for id in 1..=40 {
+        let insert = format!("INSERT INTO d.t VALUES ({id}, REPEAT('x', 200000))");
+        trial.exec(0, &insert);
+    }
+    let is_short = || check(&trial, 0, "ist-window").0 == "warning";
+    assert!(
+        await_true(SOON, is_short),
+        "{:?}",
+        check(&trial, 0, "ist-window")
+    );
+}

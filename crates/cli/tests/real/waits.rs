@@ -1,0 +1,124 @@
+//! Each reason of docs/state-and-event-file.md for which a node waits is made real, and `why-waiting` names it. Those of the
+//! bad days (`majority`, `disk`) are in `bad_days`.
+
+use std::fs;
+use std::io::Write;
+
+use serde_json::Value;
+use trireme_testbed::StartMode;
+
+use super::bad_days::{alter, await_told, prepared, spawn, why};
+use super::trial::{JOIN, SOON, Trial, await_true};
+
+/// So long the donor's script does nothing before it sends anything.
+const SLOW_DONOR: &str = "[[ \" $* \" != *' --role donor '* ]] || sleep 5\n";
+
+/// What node `i` waits for, by its state file.
+fn reason(trial: &Trial, i: usize) -> String {
+    let file = trial.node(i).datadir().join("trireme-state.json");
+    let state: Value = (fs::read(file).ok())
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    let reason = state["waits_for"]["reason"].as_str();
+    reason.unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+fn await_reason(trial: &Trial, i: usize, wanted: &str, words: &[&str]) {
+    await_told(SOON, &[&[wanted][..], words].concat(), || {
+        format!("{}: {}", reason(trial, i), why(trial, i))
+    });
+}
+
+/// The file is written about once a second.
+#[track_caller]
+fn await_nothing(trial: &Trial, i: usize) {
+    let waits = || reason(trial, i);
+    assert!(await_true(SOON, || waits().is_empty()), "{}", waits());
+}
+
+#[test]
+fn founders_wait_for_each_other() {
+    let Some(mut trial) = prepared("pc.bootstrap_expect=3") else {
+        return;
+    };
+    spawn(&mut trial, 0, StartMode::Join);
+    let missing = format!("127.0.0.1:{}", trial.node(2).ports.group);
+    let words = ["to found the cluster: missing are", &missing];
+    await_reason(&trial, 0, "founders", &words);
+    for i in [1, 2] {
+        spawn(&mut trial, i, StartMode::Join);
+    }
+    for i in 0..3 {
+        trial.await_size(i, 3, JOIN);
+        await_nothing(&trial, i);
+    }
+}
+
+#[test]
+fn a_new_node_waits_for_the_cluster_a_donor_and_its_snapshot() {
+    let Some(mut trial) = prepared("") else {
+        return;
+    };
+    make_donors_slow(&mut trial);
+    spawn(&mut trial, 1, StartMode::Join);
+    let words = ["has looked for the cluster", "no answer at"];
+    await_reason(&trial, 1, "component", &words);
+
+    trial
+        .bootstrap_node(0)
+        .unwrap_or_else(|error| panic!("it does not begin: {error}"));
+    await_reason(&trial, 1, "state-transfer", &["(SST)", "from node1"]);
+    trial.await_size(1, 2, JOIN);
+
+    for i in 0..2 {
+        trial.exec(i, "SET GLOBAL wsrep_desync = ON");
+    }
+    spawn(&mut trial, 2, StartMode::Join);
+    await_reason(&trial, 2, "donor", &["for a donor", "Synced"]);
+    for i in 0..2 {
+        trial.exec(i, "SET GLOBAL wsrep_desync = OFF");
+    }
+    await_reason(&trial, 2, "state-transfer", &["(SST)"]);
+    trial.await_size(2, 3, JOIN);
+}
+
+#[test]
+fn a_node_that_was_away_catches_up() {
+    let Some(mut trial) = prepared("") else {
+        return;
+    };
+    if let Err(error) = trial.start() {
+        panic!("the cluster does not start: {error}");
+    }
+    trial.exec(0, "CREATE DATABASE d");
+    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
+    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
+    trial.assert_equal();
+    trial.kill(2);
+    let toi = "SET SESSION wsrep_OSU_method = TOI";
+    (alter(&trial, 0, toi, "w").join()).expect("it ends by itself");
+    spawn(&mut trial, 2, StartMode::Join);
+    let words = ["has caught up for", "write-sets"];
+    await_reason(&trial, 2, "incremental-transfer", &words);
+    trial.await_size(2, 3, JOIN);
+    await_nothing(&trial, 2);
+    trial.assert_equal();
+}
+
+/// bash reads a file of ours before each script of a state transfer.
+fn make_donors_slow(trial: &mut Trial) {
+    let dir = trial.settings().dir.clone();
+    let of_root = dir.join("rsync-as-root.bash");
+    let file = match of_root.is_file() {
+        true => of_root,
+        false => dir.join("slow-donor.bash"),
+    };
+    let mut text = (fs::File::options().create(true).append(true))
+        .open(&file)
+        .expect("it can be written");
+    text.write_all(SLOW_DONOR.as_bytes()).expect("likewise");
+    for i in 0..trial.nodes().len() {
+        trial.set_environment(i, "BASH_ENV", &file);
+    }
+}
