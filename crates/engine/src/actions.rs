@@ -1,4 +1,4 @@
-//! What group and replicator ask for.
+//! Carries out the actions of group and replicator.
 
 use trireme_group as group;
 use trireme_log::LogError;

@@ -1,10 +1,16 @@
-//! What a connection begins with: others, the log of an earlier process, or this node alone.
+//! The beginning of a connection: others, the log of an earlier process, or this node alone.
 
-use trireme_group::{Body, Configuration, Entry, ReplicaId, Uuid, is_unvouched_override};
+use trireme_group::{
+    Body, Checkpoint, Configuration, Entry, Event, Recovered, ReplicaId, Uuid,
+    is_unvouched_override,
+};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, LastAction, Seqno};
+use trireme_replicator::{Connect, Gtid, LastAction, Seqno};
 
 use crate::recovery::Recovery;
+use crate::session::Forgotten;
+use crate::start_error::StartError;
+use crate::storage::Storage;
 
 /// How a node comes to its place in a history.
 pub(crate) enum Beginning {
@@ -83,6 +89,49 @@ impl Beginning {
                 history: fresh,
                 forks: None,
             },
+        }
+    }
+
+    /// Prepares log, group and replicator for this beginning. Gives the group's first event.
+    pub fn prepare(
+        self,
+        storage: &mut Storage,
+        recovered: &mut Recovered,
+        connect: &mut Connect,
+    ) -> Result<Option<Event>, StartError> {
+        match self {
+            Beginning::Join => Ok(None),
+            Beginning::Resume {
+                recovery,
+                override_id,
+            } => {
+                recovered.amnesiac = recovery.forgotten.entries;
+                recovered.lost_views = recovery.forgotten.views;
+                recovered.log = Some(recovery.log);
+                connect.control = Some(recovery.control);
+                Ok(override_id.map(|override_id| Event::ForcePrimary { override_id }))
+            }
+            Beginning::Found { history, forks } => {
+                let checkpoint = Checkpoint {
+                    history,
+                    ..Checkpoint::default()
+                };
+                storage.begin(&checkpoint, Forgotten::default())?;
+                // By the operator's word these are the cluster's data.
+                storage.note_diverged(false)?;
+                connect.bootstrap = Some(history);
+                // A database without a history has none of its overrides either.
+                let past = connect.overrides.iter().filter(|_| forks.is_some());
+                let past = past.map(|(id, _)| *id).collect();
+                if let Some((id, common)) = forks {
+                    connect.add_override(id, common);
+                }
+                Ok(Some(Event::Bootstrap {
+                    history,
+                    overrides: past,
+                    override_id: forks.map(|(id, _)| id),
+                }))
+            }
         }
     }
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Checkpoint, Group, Incarnation, Lasting, OVERRIDES_MAX, Position,
-    Recovered, Reminder, Uuid,
+    self as group, Ballot, Group, Incarnation, Lasting, OVERRIDES_MAX, Position, Recovered,
+    Reminder, Uuid,
 };
 use trireme_log::{Durability, LogConfig};
 use trireme_mutants::{Mutant, planted};
@@ -16,13 +16,12 @@ use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::reforming::Reformed;
-use crate::session::Forgotten;
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
 use crate::thresholds::Thresholds;
 use crate::undelivered::Undelivered;
 
-/// What a connection begins with.
+/// The inputs of a connection.
 pub struct Start {
     /// The group's settings; `append_is_durable` is set from the log's durability.
     pub config: group::Config,
@@ -38,7 +37,7 @@ pub struct Start {
     pub log: LogConfig,
     /// Where the log lies.
     pub disk: OpenDisk,
-    /// Where it is marked, outside the log's volume, how far the log reaches; None: nowhere.
+    /// The mark, outside the log's volume, of the log's end; None: there is none.
     pub mark: Option<Box<dyn KeepMark>>,
     /// Flushes that acknowledgements wait for (`repl.durability=disk`), or that nothing waits for, are handed
     /// to [`Outside::flush`], so that everything else goes on meanwhile.
@@ -73,7 +72,7 @@ pub struct Expected {
     pub history: Uuid,
 }
 
-/// What lives as long as a connection.
+/// The state that lives as long as a connection.
 pub struct Link {
     /// Order and membership.
     pub group: Group,
@@ -103,6 +102,30 @@ pub struct Link {
     /// Of a log that grows because a member's lags behind.
     pub(crate) laggard_told: Told,
     pub(crate) undelivered: Undelivered,
+}
+
+impl Link {
+    /// A connection that has written nothing yet.
+    fn new(group: Group, storage: Storage, undelivered: Undelivered, flush_appends: bool) -> Link {
+        Link {
+            group,
+            storage,
+            flush_appends,
+            flushes_apart: false,
+            flush_now: false,
+            unwritten: false,
+            unflushed: None,
+            flushing: None,
+            writing_back: false,
+            hang: Hang::default(),
+            history_told: false,
+            log_told: false,
+            to_found: None,
+            just_founded: false,
+            laggard_told: Told::default(),
+            undelivered,
+        }
+    }
 }
 
 /// Why a node cannot go on in its cluster.
@@ -172,21 +195,18 @@ impl Engine {
         storage.thresholds = start.thresholds;
         storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
-        // Who is to found a cluster has no past if its database has none, or none that is known.
-        let looks_back = start.bootstrap.is_none() || local.is_known();
-        if start.recover && looks_back && !start.server_running {
+        // A founder has no past if its database has none, or none that is known.
+        let looks_back = start.recover && (start.bootstrap.is_none() || local.is_known());
+        if looks_back && !start.server_running {
             storage.begin_trial(local, start.apply_again)?;
         }
-        let recovery = match start.recover && looks_back {
-            true => {
-                let held_bytes = start.options.queue_bytes;
-                let recovered = storage.recover(local.uuid, held_bytes, self.volume_failed)?;
-                recovered.map(Box::new)
-            }
-            false => None,
-        };
-        // Who has founded the history, and died before its database had kept the first view, has all that is
-        // needed.
+        let mut recovery = None;
+        if looks_back {
+            let held_bytes = start.options.queue_bytes;
+            let recovered = storage.recover(local.uuid, held_bytes, self.volume_failed)?;
+            recovery = recovered.map(Box::new);
+        }
+        // A founder of the history that died before its database had kept the first view has all that is needed.
         let founded = |recovery: &Recovery| {
             recovery.history == local.uuid && recovery.was_founded_by(me.replica)
         };
@@ -198,10 +218,7 @@ impl Engine {
             amnesiac: true,
             lost_views: true,
             log: None,
-            lasting: match planted(Mutant::WithdrawalsForgotten) {
-                true => Lasting::default(),
-                false => self.lasting.clone(),
-            },
+            lasting: self.handed_on(),
         };
         let mut connect = Connect {
             incarnation: me.incarnation,
@@ -224,63 +241,20 @@ impl Engine {
         if beginning.overrides_before(&connect.overrides) >= OVERRIDES_MAX {
             return Err(StartError::NoMoreOverrides);
         }
-        let first = match beginning {
-            Beginning::Join => None,
-            Beginning::Resume {
-                recovery,
-                override_id,
-            } => {
-                recovered.amnesiac = recovery.forgotten.entries;
-                recovered.lost_views = recovery.forgotten.views;
-                recovered.log = Some(recovery.log);
-                connect.control = Some(recovery.control);
-                override_id.map(|override_id| group::Event::ForcePrimary { override_id })
-            }
-            Beginning::Found { history, forks } => {
-                let checkpoint = Checkpoint {
-                    history,
-                    ..Checkpoint::default()
-                };
-                storage.begin(&checkpoint, Forgotten::default())?;
-                // By the operator's word these are the cluster's data.
-                storage.note_diverged(false)?;
-                connect.bootstrap = Some(history);
-                // Who goes on with no history has none of its overrides either.
-                let past = connect.overrides.iter().filter(|_| forks.is_some());
-                let past = past.map(|(id, _)| *id).collect();
-                if let Some((id, common)) = forks {
-                    connect = connect.with_override(id, common);
-                }
-                Some(group::Event::Bootstrap {
-                    history,
-                    overrides: past,
-                    override_id: forks.map(|(id, _)| id),
-                })
-            }
-        };
+        let first = beginning.prepare(&mut storage, &mut recovered, &mut connect)?;
         self.notes.extend(storage.take_notes());
         let config = group::Config {
             append_is_durable: !flush_appends,
             expect: expect.map_or(0, |expected| expected.nodes),
             ..start.config
         };
+        let group = Group::new(config, recovered, now_ms);
+        let undelivered = Undelivered::new(start.options.queue_bytes, &start.thresholds);
         self.link = Some(Link {
-            group: Group::new(config, recovered, now_ms),
-            storage,
-            flush_appends,
             flushes_apart: start.flushes_apart,
-            flush_now: false,
-            unwritten: false,
-            unflushed: None,
-            flushing: None,
-            writing_back: false,
-            hang: Hang::default(),
-            history_told: false,
-            log_told: false,
             to_found: expect.map(|expected| expected.history),
             just_founded: matches!(first, Some(group::Event::Bootstrap { .. })),
-            laggard_told: Told::default(),
-            undelivered: Undelivered::new(start.options.queue_bytes, &start.thresholds),
+            ..Link::new(group, storage, undelivered, flush_appends)
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));
@@ -289,6 +263,14 @@ impl Engine {
             self.group(now_ms, event);
         }
         Ok(())
+    }
+
+    /// The state that the last connection's group hands to the next one's.
+    fn handed_on(&self) -> Lasting {
+        match planted(Mutant::WithdrawalsForgotten) {
+            true => Lasting::default(),
+            false => self.lasting.clone(),
+        }
     }
 
     /// Ends the group, which hands on what lasts, and gives its log.

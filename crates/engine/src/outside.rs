@@ -1,4 +1,4 @@
-//! What the engine needs done outside.
+//! The engine's requests to its surroundings.
 
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
@@ -9,7 +9,7 @@ use crate::routing::HostAction;
 use crate::staging::StageJob;
 use crate::storage::Storage;
 
-/// Whose message a frame carries: its first byte.
+/// The sender and receiver of a frame's message: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// From group to group.

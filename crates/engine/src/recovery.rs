@@ -1,11 +1,11 @@
-//! What a node goes on with after a restart: the log of its earlier process, and the state from which
+//! Recovery after a restart: the log of the node's earlier process, and the state from which
 //! that log is read.
 
 use bytes::Bytes;
 use trireme_group::{
     Body, Configuration, Entry, Position, RecoveredLog, ReplicaId, Uuid, decode_entry,
 };
-use trireme_log::{Damage, Disk, Durability, Log, LogConfig, LogError, Lost, Recovered};
+use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, Lost, Recovered};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
@@ -31,7 +31,7 @@ pub struct Recovery {
     pub first_view: Option<Configuration>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
-    /// What this replica may miss of what it acknowledged.
+    /// Acknowledged entries and views that this replica may miss.
     pub forgotten: Forgotten,
 }
 
@@ -277,21 +277,8 @@ impl Storage {
         // A power loss takes nothing that was flushed, and configurations are, in every mode.
         let was_clean = last.as_ref().is_some_and(|last| last.clean);
         let lost_views = damaged && (was_clean || examined.found().may_have_forgotten());
-        let is_noted =
-            |last: &Session| last.forgotten.entries && last.forgotten.views >= lost_views;
-        if let Some(last) = last.as_ref().filter(|last| damaged && !is_noted(last)) {
-            // The repair takes away what tells of the damage: should this process end before it has
-            // noted anything else, the next one finds a log that merely ends (rule 4).
-            let noted = Session {
-                forgotten: Forgotten {
-                    entries: true,
-                    views: lost_views || last.forgotten.entries && last.forgotten.views,
-                },
-                ..last.clone()
-            };
-            if !planted(Mutant::DamageRepairedFirst) {
-                examined.save_state(&noted.encode())?;
-            }
+        if let Some(last) = last.as_ref().filter(|_| damaged) {
+            note_damage(&mut examined, last, lost_views)?;
         }
         let (mut log, found) = examined.open()?;
         let damage = found.damage.iter().map(tell_damage);
@@ -309,19 +296,48 @@ impl Storage {
             Err(reason) => {
                 let unspoken = reason == NO_STATE && found.damage.is_empty();
                 self.unspoken = unspoken.then_some(history);
-                let dir = (self.disk)().path("");
-                self.notes.push(format!(
-                    "the write-set log in {} is not used: {reason}; the other nodes have what is in it",
-                    dir.display()
+                self.tell_of_log(&format!(
+                    "is not used: {reason}; the other nodes have what is in it"
                 ));
                 return Ok(None);
             }
         };
-        let forgotten = last.as_ref().is_none_or(|session| {
-            session.forgotten.entries || session.has_forgotten(self.session.boot_id)
-        });
+        let last_session = last.as_ref();
+        let forgotten = self.missing(last_session, &log, damaged, lost_views, volume_failed);
+        let recovery = Recovery {
+            history,
+            control,
+            first_seqno: log.first_seqno_kept(),
+            first_view: first_view(&log),
+            last_seqno: log.last_seqno().unwrap_or(0),
+            forgotten,
+            log: recovered,
+        };
+        self.adopt(&recovery, log, last)?;
+        Ok(Some(recovery))
+    }
+
+    /// A line on the log for the operator.
+    fn tell_of_log(&mut self, text: &str) {
+        let dir = (self.disk)().path("");
+        let line = format!("the write-set log in {} {text}", dir.display());
+        self.notes.push(line);
+    }
+
+    /// The acknowledged entries and views that this replica may miss (rule 4). `last`: the session that wrote the log; `damaged`:
+    /// the log itself shows that entries are gone, with views if `lost_views`.
+    fn missing(
+        &mut self,
+        last: Option<&Session>,
+        log: &Log,
+        damaged: bool,
+        lost_views: bool,
+        volume_failed: bool,
+    ) -> Forgotten {
         let boot_id = self.session.boot_id;
-        let marked = (self.marker).examine(last.as_ref(), boot_id, log.written_end());
+        let forgotten =
+            last.is_none_or(|session| session.forgotten.entries || session.has_forgotten(boot_id));
+        let marked = (self.marker).examine(last, boot_id, log.written_end());
         let lost = match marked {
             Err(reason) => Some(reason),
             Ok(()) if volume_failed => {
@@ -335,36 +351,36 @@ impl Storage {
                 (self.disk)().path("").display()
             ));
         }
-        let id = last.as_ref().map_or(Uuid::NIL, |session| session.log);
+        let id = last.map_or(Uuid::NIL, |session| session.log);
         let is_other = !self.last_log.is_nil() && id != self.last_log;
         if is_other {
-            self.notes.push(format!(
-                "the write-set log in {} is not the one that this node has written last (was gcache.dir changed, and \
-                 changed back?): until the others have brought it up to date, this node has no vote",
-                (self.disk)().path("").display()
-            ));
-        }
-        if !id.is_nil() {
-            self.session.log = id;
+            self.tell_of_log(
+                "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \
+                 others have brought it up to date, this node has no vote",
+            );
         }
         let entries =
             forgotten || damaged || is_other || lost.is_some() && !planted(Mutant::MarkNotHeeded);
-        let noted = last.as_ref().is_none_or(|last| last.forgotten.views);
+        let noted = last.is_none_or(|last| last.forgotten.views);
         let views = entries && (lost_views || is_other || lost.is_some() || noted);
-        let recovery = Recovery {
-            history,
-            control,
-            first_seqno: log.first_seqno_kept(),
-            first_view: first_view(&log),
-            last_seqno: log.last_seqno().unwrap_or(0),
-            forgotten: Forgotten { entries, views },
-            log: recovered,
-        };
+        Forgotten { entries, views }
+    }
+
+    /// The log is gone on with: the session takes over what the last one has noted.
+    fn adopt(
+        &mut self,
+        recovery: &Recovery,
+        log: Log,
+        last: Option<Session>,
+    ) -> Result<(), LogError> {
         self.snapshot = Some(recovery.log.checkpoint.position);
         self.resumed = Some(recovery.log.checkpoint.clone());
-        self.noted_in = history;
+        self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;
         if let Some(last) = last {
+            if !last.log.is_nil() {
+                self.session.log = last.log;
+            }
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;
             self.session.diverged = last.diverged;
@@ -377,10 +393,27 @@ impl Storage {
         if let Some(log) = &mut self.log {
             log.save_state(&self.session.encode())?;
         }
-        // Only now: what the mark has told is noted in the session.
+        // Only now: the warning of the mark is noted in the session.
         self.begin_mark();
-        Ok(Some(recovery))
+        Ok(())
     }
+}
+
+/// The repair takes away the signs of the damage: should this process end before it has
+/// noted anything else, the next one finds a log that merely ends (rule 4).
+fn note_damage(examined: &mut Examined, last: &Session, lost_views: bool) -> Result<(), LogError> {
+    let is_noted = last.forgotten.entries && last.forgotten.views >= lost_views;
+    if is_noted || planted(Mutant::DamageRepairedFirst) {
+        return Ok(());
+    }
+    let noted = Session {
+        forgotten: Forgotten {
+            entries: true,
+            views: lost_views || last.forgotten.entries && last.forgotten.views,
+        },
+        ..last.clone()
+    };
+    examined.save_state(&noted.encode())
 }
 
 /// Whether entries are gone that the process which saved `last` may have acknowledged.
@@ -388,7 +421,7 @@ fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
     // Some of the log's end was valid once, and is not there any more.
     let loses_the_end = || found.damage.iter().any(|damage| damage.lost == Lost::Newer);
     match last.map(|session| (session.clean, session.durability)) {
-        // What was not flushed was not acknowledged.
+        // Entries that were not flushed were not acknowledged.
         Some((false, Durability::Disk)) => found.may_have_forgotten(),
         // The process had written, or flushed, all that there was.
         Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(),

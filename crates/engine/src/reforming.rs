@@ -60,14 +60,14 @@ impl Engine {
             return;
         }
         let past = noted.iter().map(|(id, _)| *id).collect();
-        let connect = Connect {
+        let mut connect = Connect {
             bootstrap: Some(history),
             last_action,
             overrides: noted,
             ..self.replicator.connect_again()
         };
         let common = connect.local.seqno;
-        let connect = connect.with_override(id, common);
+        connect.add_override(id, common);
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         let local = self.replicator.local();
         outside.founds_on(local);

@@ -86,7 +86,7 @@ pub(crate) enum GroupAction {
 
 /// An action that concerns the write-set log.
 pub(crate) enum LogAction {
-    /// What became of the entry at this position.
+    /// The outcome of the entry at this position.
     Outcome(Position, Outcome),
     /// It keeps everything from here on; other members have not reported to have applied what is above these positions.
     Pin(Position, Vec<(Incarnation, Position)>),

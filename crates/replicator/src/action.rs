@@ -1,4 +1,4 @@
-//! What comes out of a node.
+//! The outputs of a node.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -87,7 +87,7 @@ pub enum Action {
         /// True if it failed certification: others get it as a dummy.
         failed: bool,
     },
-    /// What the log must keep whatever its size (rule 12).
+    /// The log must keep these entries whatever its size (rule 12).
     PinLog {
         /// This node needs the entries from here on: undelivered, unapplied, above the certification floor, or too young.
         keep_from: Position,

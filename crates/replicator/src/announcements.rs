@@ -1,4 +1,4 @@
-//! What was announced already: to the group, to the server, to the log. Each is told once after each change.
+//! The last announcements: to the group, to the server, to the log. Each is told once after each change.
 
 use trireme_group::{Incarnation, Position};
 

@@ -99,7 +99,7 @@ impl Replicator {
                 let drained = self.executor.is_drained() && self.deliveries_stand_still();
                 drained && !self.executor.queue().is_in_view()
             }
-            // What was certified before it left is still being applied.
+            // Write-sets that were certified before it left are still being applied.
             Place::Final => self.executor.is_drained(),
             Place::Closed => true,
             Place::Admission | Place::Transfer => false,

@@ -131,8 +131,8 @@ impl Replicator {
     ) {
         let aborted = (self.executor).abort(&self.context, bf_seqno, victim, is_executing);
         if aborted.is_sent && !planted(Mutant::VictimStaysExempt) {
-            // What this node sends from now on may have locked what the victim lets go of: it is no
-            // longer exempt from conflicts with it (rule 9d).
+            // A write-set that this node sends from now on may hold the locks that the victim releases: it is no
+            // longer exempt from conflicts with the victim (rule 9d).
             self.submissions.raise_epoch();
         }
         if let Some((waiter, answer)) = aborted.waiter {

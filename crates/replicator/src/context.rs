@@ -1,4 +1,4 @@
-//! What every part of a node may read: clock, options, its own name, and the control state. The coordinator writes it;
+//! The state that every part of a node may read: clock, options, its own name, and the control state. The coordinator writes it;
 //! parts get it as `&Context`.
 
 use trireme_certification::Seqno;

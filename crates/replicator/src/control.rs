@@ -1,4 +1,4 @@
-//! What every node computes alike from the log, and nothing else: equal at equal positions.
+//! The control state: every node computes it from the log, and from nothing else. It is equal at equal positions.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -13,7 +13,7 @@ use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 
-/// What a control state makes of the database.
+/// Whether the database can follow a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fitness {
     /// The cluster has gone on without this database, or it without the cluster, after this seqno.
@@ -223,7 +223,7 @@ impl Database {
         required.iter().all(has) && (no_other || planted(Mutant::OtherBranchsStateTaken))
     }
 
-    /// Where it stands, as far as it is on the branch of the log. This process has not begun to use it.
+    /// The database's position, as far as it is on the branch of the log. This process has not begun to use it.
     pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
         // An override that is noted above no seqno has not been delivered: the log may hold it.
         let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);

@@ -76,7 +76,7 @@ impl Replicator {
         }
     }
 
-    /// What the group delivers is not for this node any more: its control state stays that of then.
+    /// This node takes no deliveries any more: its control state stays as it is.
     pub(crate) fn takes_nothing_in(&self) -> bool {
         self.transfer.is_over() || self.lifecycle.is_excluded()
     }
@@ -163,7 +163,7 @@ impl Replicator {
         }
     }
 
-    /// What the submission was, if it is one of ours that somebody waits for.
+    /// The kind of a submission, if it is one of ours that somebody waits for.
     fn own(&mut self, id: SubmissionId) -> Option<Sent> {
         if id.incarnation != self.context.me() {
             return None;
@@ -273,7 +273,7 @@ impl Replicator {
         }
     }
 
-    /// What is delivered is of before this process was a member: its log is read back.
+    /// The log is read back: its entries are from before this process was a member.
     fn is_catching_up(&self) -> bool {
         self.transfer.place() == Place::Admission
             && self

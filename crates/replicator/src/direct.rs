@@ -1,4 +1,4 @@
-//! What replicators say to each other outside the order (format: `docs/wire-replicator.md`).
+//! Messages from replicator to replicator, outside the order (format: `docs/wire-replicator.md`).
 
 use bytes::Bytes;
 use trireme_certification::Seqno;

@@ -34,7 +34,7 @@ impl Replicator {
             Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.context.set_options(options),
-            // What is due is seen to in settle().
+            // settle() does whatever is due.
             Event::Tick => {}
 
             Event::Delivered { position, delivery } => self.delivered(position, delivery),

@@ -17,7 +17,7 @@ use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
-/// What sst_sent() and the donate callback report when they cannot say more (-ECANCELED).
+/// The result of sst_sent() and the donate callback when they cannot say more (-ECANCELED).
 const CANCELED: i32 = -125;
 
 impl Replicator {

@@ -33,7 +33,7 @@ const DONE_ALREADY: &[u32] = &[
     1304, 1305, 1359, 1360, 1396, 1403, 1476, 1477, 1507, 1517, 1537, 1539, 1826, 1959, 4091, 4092,
 ];
 
-/// What is not certain about the database that this process came with.
+/// The doubts about the database that this process came with.
 #[derive(Debug, Default)]
 pub(crate) struct Doubt {
     /// Nothing may be applied to it until the order has decided.
@@ -46,7 +46,7 @@ pub(crate) struct Doubt {
     executed_to: Seqno,
 }
 
-/// What the order says of a member's doubt.
+/// The order's decision on a member's in-doubt DDL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     /// Some have not said yet where they stand, or another's database is being brought up to date.
@@ -188,7 +188,7 @@ impl Replicator {
 }
 
 impl Control {
-    /// What is decided about the database of a joiner that is in doubt.
+    /// The decision on the database of a joiner that is in doubt.
     fn rules_on(&self, joiner: Incarnation) -> Ruling {
         let seat_of = |id| self.members.get(&id);
         if seat_of(joiner).is_some_and(|seat| seat.trusted) {

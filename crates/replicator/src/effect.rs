@@ -1,4 +1,4 @@
-//! What an entry of the order means for a node.
+//! The effect of an ordered entry on a node.
 
 use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno};
@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::votes::Ballot;
 use crate::writeset::WriteSet;
 
-/// What an entry means for this node.
+/// The effect of an entry on this node.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// A write-set took a seqno.

@@ -1,4 +1,4 @@
-//! What goes into a node.
+//! The inputs of a node.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -69,7 +69,7 @@ pub enum Event {
         /// Its number.
         parcel: u64,
     },
-    /// What the group has beyond the last delivery, up to here, delivers nothing.
+    /// The entries beyond the last delivery, up to here, deliver nothing.
     Passed {
         /// Position of the last.
         position: Position,
@@ -266,7 +266,7 @@ pub enum Event {
     },
 }
 
-/// Who asks for a slot in the commit order.
+/// The owner of a slot in the commit order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// An own transaction (also while it is replayed: the server passes the local handle).
@@ -278,14 +278,12 @@ pub enum Owner {
 impl Connect {
     /// The database goes on without others, which may have gone on without it: whatever number it goes on above, they have in
     /// common with it what it surely holds, up to `common`.
-    #[must_use]
-    pub fn with_override(mut self, id: Uuid, common: Seqno) -> Connect {
+    pub fn add_override(&mut self, id: Uuid, common: Seqno) {
         self.overrides.push((id, common));
-        self
     }
 }
 
-/// What a node must know to take part.
+/// The facts that a node needs to take part.
 #[derive(Clone, Debug)]
 pub struct Connect {
     /// Identity of this connection; submissions carry it.

@@ -264,7 +264,7 @@ impl Executor {
         self.queue.hold();
     }
 
-    /// What has become ready.
+    /// The callbacks that have become ready.
     pub(crate) fn announce(&mut self) -> Announced {
         self.queue.announce(self.order.low())
     }

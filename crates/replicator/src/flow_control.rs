@@ -27,7 +27,7 @@ use leases::Leases;
 pub(crate) use leases::Request;
 use stopwatch::Stopwatch;
 
-/// What flow control asks the coordinator to do.
+/// Flow control's requests to the coordinator.
 #[derive(Debug, PartialEq)]
 pub(crate) enum FlowOutput {
     /// Send a request, or its end, to a peer.

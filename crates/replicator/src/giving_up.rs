@@ -67,7 +67,7 @@ impl Replicator {
     pub(crate) fn wake_clients(&mut self, last_call: bool) {
         self.give_up_unsent();
         for (number, sent) in self.submissions.take_all() {
-            // What is ordered before the group lets go is still applied here.
+            // A write-set that is ordered before the group lets go is still applied here.
             if !last_call && self.must_be_decided(sent) {
                 self.submissions.keep_undecided(number, sent);
             } else {

@@ -17,7 +17,7 @@ pub(crate) enum Entry {
     NonPrimary(Vec<Member>),
 }
 
-/// What is committed is not known: any number of entries may be on their way.
+/// The commit position is not known: any number of entries may be on their way.
 const UNKNOWN: Position = Position::MAX;
 
 struct Waiting {
@@ -117,7 +117,7 @@ impl Intake {
         self.entries.iter().any(is_one)
     }
 
-    /// What came last stays without its payload, if there is no room for it or for one before it.
+    /// Drops the payload of the last entry, if there is no room for it or for one before it.
     pub(crate) fn shed(&mut self, is_full: bool) {
         let Some(last) = (self.entries.back_mut()).filter(|_| is_full || self.in_log > 0) else {
             return;
@@ -143,7 +143,7 @@ impl Intake {
         (self.entries.front()).is_some_and(|next| next.payload.is_in_log())
     }
 
-    /// What is to be read back, if it is the next.
+    /// The entry to be read back, if it is the next.
     pub(crate) fn missing(&self) -> Option<Missing> {
         let next = self.entries.front()?;
         let Payload::InLog { position, bytes } = next.payload else {

@@ -34,7 +34,7 @@ impl Replicator {
         self.announcements.forget_joined();
         self.announcements.forget_synced();
         self.context.set_control(None);
-        // What came behind it is not known any more, but its server has to hear of it.
+        // The entries behind it are not known any more, but the server has to hear of the loss.
         if let Some(component) = self.intake.take_non_primary() {
             self.show_non_primary(component);
         }
@@ -82,7 +82,7 @@ impl Replicator {
                 self.executor.begin_at(history, local.seqno);
             }
             let now_ms = self.context.now_ms();
-            // What was read back from the own log is on this branch.
+            // Entries that were read back from the own log are on this branch.
             let own_log = fitness.fork.is_none() || sender.is_none();
             let begun = is_resumed && self.lifecycle.is_server_running();
             let entries = (local.seqno + 1, upto);

@@ -1,4 +1,4 @@
-//! What a node has noted of the last total-order action that began on its database.
+//! A node's note on the last total-order action that began on its database.
 
 use trireme_certification::Seqno;
 use trireme_mutants::{Mutant, planted};

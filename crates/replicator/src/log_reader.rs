@@ -13,7 +13,7 @@ use crate::payload::{Memory, Missing};
 /// When it is tried again where the log cannot be read at the moment.
 const RETRY_MS: u64 = 100;
 
-/// What came of an attempt to read back.
+/// The result of an attempt to read back.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReadBack {
     /// So many payloads are here.

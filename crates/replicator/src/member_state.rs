@@ -1,4 +1,4 @@
-//! What the order knows of a member.
+//! A member's state in the order.
 
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
@@ -16,7 +16,7 @@ pub(crate) enum NodeState {
     Synced,
 }
 
-/// What is known of a member.
+/// The state of a member.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) struct MemberState {
     pub state: NodeState,

@@ -1,4 +1,4 @@
-//! What the group and the order must know of this node: who may vote; Joined, Synced, caught up.
+//! Reports of this node to the group and to the order: the members with a vote; Joined, Synced, caught up.
 
 use trireme_group::{Incarnation, Position, SubmissionId};
 

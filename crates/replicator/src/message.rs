@@ -1,4 +1,4 @@
-//! What members submit to the order (format: `docs/wire-replicator.md`).
+//! Messages that members submit to the order (format: `docs/wire-replicator.md`).
 
 use bytes::Bytes;
 use trireme_certification::{DecodeError, KeySetError, Seqno};

@@ -1,4 +1,4 @@
-//! What the parts ask for is carried out: each of their outputs goes to the part, or out to the host, that it concerns.
+//! Carries out the outputs of the parts: each goes to the part, or out to the host, that it concerns.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -18,7 +18,7 @@ use crate::votes::Ballot;
 use crate::voting::{Caller, Standpoint, VotingOutput};
 
 impl Replicator {
-    /// What has become ready for the server's threads.
+    /// Tells the host of callbacks that have become ready for the server's threads.
     pub(crate) fn announce(&mut self) {
         if self.is_held_still() {
             return self.executor.hold_still();

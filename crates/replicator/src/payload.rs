@@ -29,7 +29,7 @@ impl Memory {
     }
 }
 
-/// What one payload takes.
+/// The memory of one payload.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: Memory,
@@ -68,7 +68,7 @@ impl Payload {
     }
 }
 
-/// What is to be read back next.
+/// The next payload to be read back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
     pub first: Position,

@@ -1,4 +1,4 @@
-//! What log and database prove, where a cluster may have forgotten (rules 4, 5).
+//! The proof of log and database, where a cluster may have forgotten (rules 4, 5).
 
 use trireme_certification::Seqno;
 use trireme_group::{DatabaseProof, Proof};
@@ -9,7 +9,7 @@ use crate::replicator::Replicator;
 use crate::state_transfer::Place;
 
 impl Replicator {
-    /// What log and database can prove now (rule 5).
+    /// The proof that log and database give now (rule 5).
     pub fn proof(&self) -> Proof {
         let local = self.database.local();
         let Some(control) = self.context.control() else {
@@ -38,7 +38,7 @@ impl Replicator {
         Proof { known, database }
     }
 
-    /// What connect() was told, to be told again: nothing was shown to the server since.
+    /// The arguments of connect(), for another one: nothing was shown to the server since.
     pub fn connect_again(&self) -> Connect {
         Connect {
             incarnation: self.context.me(),

@@ -1,4 +1,4 @@
-//! What was ordered becomes work for the server's threads, and what they have done is released.
+//! Ordered write-sets become work for the server's threads, and are released when these have done it.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;

@@ -1,4 +1,4 @@
-//! What can be seen of a node from outside.
+//! The view of a node from outside.
 
 use bytes::Bytes;
 use trireme_certification::{KeyType, Seqno};
@@ -235,10 +235,10 @@ impl Replicator {
         self.flow_control.reset_counters(self.context.now_ms());
     }
 
-    /// What all nodes compute alike, after everything that was delivered, for the log; see
+    /// The control state after everything that was delivered, for the log; see
     /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
-        // What was delivered behind the view that it leaves by was not even queued.
+        // Entries behind the view by which the node leaves were not even queued.
         let in_step = self.intake.is_empty() && !self.takes_nothing_in();
         let control = self.context.control().filter(|_| in_step);
         control.map(Control::encode)
@@ -306,7 +306,7 @@ impl Replicator {
         configuration.member(incarnation).map(|m| m.name.clone())
     }
 
-    /// What this node, which the group has taken in, still waits for before it is in step.
+    /// The next thing that this node, which the group has taken in, waits for before it is in step.
     pub fn waits_for(&self) -> Option<NodeWait> {
         match self.transfer.place() {
             Place::Closed | Place::Final => None,

@@ -1,4 +1,4 @@
-//! What this node's log must keep, and for whom (rule 12). It knows where the last seqnos lie in the log, reports how far
+//! The entries that this node's log must keep, and for whom (rule 12). It knows where the last seqnos lie in the log, reports how far
 //! this node has applied, and says from where on the log is needed: by this node, and by members that have reported less.
 //!
 //! In come the ordered entries and the control state; out go the watermark to report, [`Pin`]s, and positions of seqnos.
@@ -20,7 +20,7 @@ use marks::Marks;
 use pins::Pins;
 use served::Served;
 
-/// What the log must keep: see [`crate::Action::PinLog`].
+/// The entries that the log must keep: see [`crate::Action::PinLog`].
 #[derive(Debug, PartialEq)]
 pub(crate) struct Pin {
     pub keep_from: Position,
@@ -110,7 +110,7 @@ impl Retention {
         self.reported_ms + thresholds.report_ms
     }
 
-    /// What the log must keep for this node, whose database follows the order, and for members that may lack it.
+    /// The entries that the log must keep for this node, whose database follows the order, and for members that may lack it.
     pub(crate) fn pin(&mut self, context: &Context, low: Seqno) -> Option<Pin> {
         let control = context.control()?;
         let wraps = context.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);

@@ -40,7 +40,7 @@ impl Replicator {
         let Some(upto) = self.transfer.upto() else {
             return;
         };
-        // Whoever set wsrep_sst_method=skip says that the database is right as it is.
+        // With wsrep_sst_method=skip the operator says that the database is right as it is.
         let is_trivial = |request: &Bytes| request.starts_with(b"trivial\0");
         match request {
             Some(request) if is_script && (request.is_empty() || is_trivial(&request)) => {

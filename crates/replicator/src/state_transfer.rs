@@ -60,7 +60,7 @@ struct Transfer {
     /// Last seqno that was ordered before this node was in step: no delivery brings it.
     upto: Seqno,
     phase: Phase,
-    /// What was delivered meanwhile.
+    /// Callbacks that came meanwhile.
     later: VecDeque<Later>,
     /// One of these is without its payload, and so are all after it.
     spilled: bool,
@@ -170,7 +170,7 @@ impl StateTransfer {
         self.joined_at
     }
 
-    /// What is ordered up to here may complete the state that was sent to this joiner.
+    /// Entries up to here may complete the state that was sent to this joiner.
     pub(crate) fn state_is_whole(&mut self, seqno: Seqno) {
         self.joined_at = self.joined_at.max(seqno);
     }
@@ -332,7 +332,7 @@ impl StateTransfer {
 
     // --- the script before an IST
 
-    /// What the server awaits is no snapshot, only the script.
+    /// The server awaits no snapshot, only the script.
     pub(crate) fn awaits_script(&self) -> bool {
         matches!(self.script, Script::Runs { .. })
     }

@@ -1,4 +1,4 @@
-//! What `SHOW STATUS LIKE 'wsrep%'` can learn from a node (server-contract-reference.md#status-variables).
+//! The figures of a node for `SHOW STATUS LIKE 'wsrep%'` (server-contract-reference.md#status-variables).
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl fmt::Display for LocalState {
     }
 }
 
-/// What a node waits for that the group has taken in.
+/// The next thing that a node waits for, once the group has taken it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeWait {
     /// The state of the order, from another member.

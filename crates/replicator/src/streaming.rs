@@ -38,7 +38,7 @@ impl Replicator {
         self.out.extend(submit);
     }
 
-    /// What could not be sent, or was let go of with the majority, whatever became of it: the view that follows need not
+    /// Rollback fragments that could not be sent, or were let go of with the majority, whatever became of them: the view that follows need not
     /// close its transaction, and one rollback too many does no harm. Before any write-set, which may
     /// hold the locks of these transactions.
     pub(crate) fn send_lost_rollbacks(&mut self) {
@@ -72,7 +72,7 @@ impl Replicator {
         self.executor.low() >= self.transfer.joined_at() && !waits
     }
 
-    /// What is ordered up to here may complete the state that was sent to this joiner.
+    /// Entries that are ordered up to here may complete the state that was sent to this joiner.
     pub(crate) fn state_is_whole(&mut self) {
         if let Some(seqno) = self.context.seqno() {
             self.transfer.state_is_whole(seqno);
@@ -125,7 +125,7 @@ impl Control {
             if *seqno <= last_seen {
                 return false;
             }
-            // What came before the oldest that is remembered is not known.
+            // The views before the oldest that is remembered are not known.
             let closes_all = views.peek().is_none_or(|(_, before)| is_same(view, before));
             if closes_all || view.index_of(origin).is_none() {
                 return !planted(Mutant::ClosedStreamGoesOn);

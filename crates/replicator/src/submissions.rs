@@ -17,7 +17,7 @@ use crate::writeset::WriteSetDraft;
 /// Pause before a control message that the group refused is submitted again.
 const SAY_AGAIN_MS: u64 = 100;
 
-/// What a submission was.
+/// The kind of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Trx(TrxId),

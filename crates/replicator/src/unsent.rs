@@ -16,7 +16,7 @@ pub(crate) struct Held {
     pub draft: WriteSetDraft,
 }
 
-/// What becomes of write-sets that are not submitted any more, in order.
+/// The end of a write-set that is not submitted any more, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Dropped {
     /// The group is to forget this bulk payload.

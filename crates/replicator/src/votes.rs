@@ -33,7 +33,7 @@ struct Open {
 }
 
 impl Votes {
-    /// What the cluster decided, if it has.
+    /// The cluster's decision, if there is one.
     pub(crate) fn result(&self, seqno: Seqno) -> Option<Ballot> {
         self.results.get(&seqno).copied()
     }

@@ -38,7 +38,7 @@ pub(crate) enum Standpoint {
     Behind,
 }
 
-/// What voting asks the coordinator to do, in order.
+/// Voting's requests to the coordinator, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum VotingOutput {
     /// The database says that it holds what it has not applied: not to be believed until the cluster agrees, neither

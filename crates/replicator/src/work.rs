@@ -1,4 +1,4 @@
-//! What the server's recv() threads do for a node.
+//! Work of the server's recv() threads for a node.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -18,7 +18,7 @@ pub type WorkId = u64;
 pub struct Work {
     /// Comes back with the result.
     pub id: WorkId,
-    /// What to do.
+    /// The callback.
     pub task: Task,
 }
 
@@ -60,7 +60,7 @@ pub struct Apply {
     pub depends_on: Seqno,
     /// `WSREP_FLAG_*`, see [`crate::flags`].
     pub flags: u32,
-    /// Where it comes from.
+    /// Its origin.
     pub source: Incarnation,
     /// Its transaction there.
     pub trx: TrxId,

@@ -102,7 +102,7 @@ impl ApplyQueue {
         });
     }
 
-    /// What is to be read back next.
+    /// The next payload to be read back.
     pub(crate) fn missing(&self) -> Option<Missing> {
         let Payload::InLog { position, bytes } = self.queue.get(self.here)?.payload else {
             return None; // `here` is where the first of them is

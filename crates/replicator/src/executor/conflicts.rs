@@ -35,7 +35,7 @@ pub enum ConflictKind {
     Replay,
 }
 
-/// Whom it lost against.
+/// The write-set that won.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Winner {
     /// Of its write-set.
@@ -44,7 +44,7 @@ pub struct Winner {
     pub member: Option<(Incarnation, String)>,
 }
 
-/// What is known of a loss.
+/// A loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// How it lost.

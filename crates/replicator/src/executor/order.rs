@@ -1,4 +1,4 @@
-//! Who may apply and commit when: the low-water mark of what is released, and the commit order
+//! The order of apply and commit: the low-water mark of released seqnos, and the commit order
 //! that every seqno passes exactly once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -103,7 +103,7 @@ impl Executor {
         known.and_then(|trx| trx.previous).unwrap_or(-1)
     }
 
-    /// What a write-set that is sent now has seen (server-contract-traps.md#when-last_seen-is-sampled).
+    /// The last seqno that a write-set which is sent now has seen (server-contract-traps.md#when-last_seen-is-sampled).
     pub(crate) fn last_seen(&self, previous_fragment: Seqno) -> Seqno {
         match planted(Mutant::LastSeenTooHigh) {
             true => self.order.top(),

@@ -35,7 +35,7 @@ pub(crate) enum Phase {
     Replaying,
 }
 
-/// What became of an ordered transaction.
+/// The place of a transaction in the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered {
     pub seqno: Seqno,
@@ -57,7 +57,7 @@ pub(crate) struct Trx {
     pub commits: bool,
 }
 
-/// What release() did.
+/// Result of release().
 #[derive(Debug, PartialEq)]
 pub(crate) struct Released {
     /// True if it committed.
@@ -72,7 +72,7 @@ pub(crate) struct Released {
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     table: BTreeMap<TrxId, Trx>,
-    /// Who waits to replay, by seqno.
+    /// Transactions that wait to replay, by seqno.
     replays: BTreeMap<Seqno, TrxId>,
 }
 
@@ -181,7 +181,7 @@ impl Transactions {
             return None;
         }
         self.replays.pop_first();
-        // Who waits to replay is in the table, and ordered: see `await_replay`.
+        // A transaction that waits to replay is in the table, and ordered: see `await_replay`.
         let trx = self.table.get_mut(&id)?;
         let Phase::ReplayWaiting { ticket } = trx.phase else {
             return None;

@@ -43,8 +43,8 @@ pub(crate) struct Ist {
     deadline_ms: u64,
     /// Pulls without any answer.
     silent: u32,
-    /// What this node has does not go without a gap up to what members have, as far as is known: the entry that one of
-    /// them must show first. It is not kept.
+    /// There may be a gap between the entries of this node and those of members: one of them must show the first entry
+    /// behind it. That one is not kept.
     probe: Probe,
     /// Something was handed to the server: there is no way back to a snapshot. A view at the database's
     /// position is the first (rule 6).
@@ -52,9 +52,9 @@ pub(crate) struct Ist {
     /// The snapshot came, this is what it lacks.
     after_snapshot: bool,
     reported_ms: u64,
-    /// What has come of the next entry, if that comes in parts.
+    /// The parts of the next entry that have come.
     partial: Option<Box<Partial>>,
-    /// What has come of it did not fit together once.
+    /// Its parts did not fit together once.
     anew: bool,
 }
 
@@ -183,7 +183,7 @@ impl Ist {
             .map_or(0, |partial| partial.received())
     }
 
-    /// What is to be done next. Gives up a member that does not answer.
+    /// The next step. Gives up a member that does not answer.
     pub(crate) fn next(&mut self, now_ms: u64) -> Next {
         if self.next > self.last {
             return Next::Over;

@@ -5,7 +5,7 @@ use trireme_group::{Delivery, PAYLOAD_MAX};
 
 use crate::history::{Recorded, RecordedPart};
 
-/// What has come of an entry.
+/// The parts of an entry that have come.
 #[derive(Debug)]
 pub(crate) struct Partial {
     record: Recorded,

@@ -14,7 +14,7 @@ const RATE_MS: u64 = 500;
 /// A database on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
-    /// Where it began.
+    /// Its first position.
     from: Seqno,
     began_ms: u64,
     /// When it was last told, and where the database was then.

@@ -70,7 +70,7 @@ pub(crate) enum Received {
     Unasked,
 }
 
-/// What follows when a transfer is gone on with.
+/// The next step when a transfer is gone on with.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Resumed {
     /// The history has forked meanwhile: the snapshot may hold what is dropped here, or never come (rule 11).
