@@ -5,7 +5,7 @@
 #
 # The release lies in /var/cache/trireme/root-SUITE. The first run makes it (debootstrap, about 1.5 GB, the mirror of this
 # machine) and installs what MariaDB's suites need; later runs use it as it is. Remove the directory to begin anew.
-# With --clean it is a minimal one without MariaDB, in clean-SUITE, whose apt has the packages of a server at hand. What the
+# With --clean it is a minimal one without MariaDB, in clean-SUITE, whose apt has the packages of docs/quick-start.md at hand. What the
 # command changes in it is thrown away at the end.
 # The command has namespaces of its own for processes, mounts and network (cut off from all others): nothing it starts survives it,
 # and no port of this machine is taken. It runs what was built here, so the release must not be older than this machine's.
@@ -61,7 +61,7 @@ fetch_server() {
     printf '#!/bin/sh\nexit 101\n' > "$root.new/usr/sbin/policy-rc.d"
     chmod 755 "$root.new/usr/sbin/policy-rc.d"
     chroot "$root.new" apt-get -q update &&
-        chroot "$root.new" apt-get -q -y --download-only install mariadb-server systemd libssl3
+        chroot "$root.new" apt-get -q -y --download-only install mariadb-server systemd libssl3 rsync stunnel4 curl
 }
 
 # One maker at a time; who comes second finds the root made.

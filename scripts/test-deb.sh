@@ -16,4 +16,5 @@ if [ $# = 0 ]; then
 fi
 for suite in "$@"; do
     scripts/debian-root.sh --clean "$suite" scripts/test-deb-inside.sh "$directory"
+    scripts/debian-root.sh --clean "$suite" scripts/quick-start-inside.sh "$directory"
 done

@@ -8,9 +8,11 @@ const SQL_PORT: u16 = 3306;
 /// `base_port` by default.
 const GROUP_PORT: u16 = 4567;
 
-/// Where the clients of a member connect: an entry of `wsrep_incoming_addresses`. `None` for a member without a database.
+/// Where the clients of a member connect: an entry of `wsrep_incoming_addresses`. `None` for a member without a database. MariaDB
+/// tells port 0 where its configuration names none.
 pub(crate) fn endpoint(entry: &str) -> Option<Endpoint> {
-    let (host, port) = split(entry.trim(), SQL_PORT)?;
+    let entry = entry.trim();
+    let (host, port) = split(entry.strip_suffix(":0").unwrap_or(entry), SQL_PORT)?;
     Some(Endpoint::Tcp { host, port })
 }
 
@@ -52,6 +54,8 @@ mod tests {
     fn entries_of_incoming_addresses() {
         let at = |entry| endpoint(entry).map(|endpoint| endpoint.to_string());
         assert_eq!(at("192.0.2.1"), Some("192.0.2.1:3306".to_owned()));
+        assert_eq!(at("192.0.2.1:0"), Some("192.0.2.1:3306".to_owned()));
+        assert_eq!(at("[2001:db8::1]:0"), Some("[2001:db8::1]:3306".to_owned()));
         assert_eq!(at("db1:3307"), Some("db1:3307".to_owned()));
         assert_eq!(
             at("[2001:db8::1]:3307"),

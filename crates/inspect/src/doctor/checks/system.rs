@@ -7,11 +7,11 @@ use crate::doctor::finding::Finding;
 use crate::node::Node;
 use trireme_node::url::is_loopback;
 
-/// Names of variables that containers' start scripts and operators set when they bootstrap by themselves.
-const BOOTSTRAP_VARIABLES: [&str; 5] = [
+/// Names of variables that containers' start scripts and operators set when they bootstrap by themselves. `_WSREP_NEW_CLUSTER` is
+/// not among them: `galera_new_cluster` sets it for one start, and the server has it until it ends.
+const BOOTSTRAP_VARIABLES: [&str; 4] = [
     "MARIADB_GALERA_CLUSTER_BOOTSTRAP",
     "MARIADB_GALERA_FORCE_SAFETOBOOTSTRAP",
-    "_WSREP_NEW_CLUSTER",
     "GALERA_AUTO_BOOTSTRAP",
     "MARIADB_OPERATOR_IMAGE",
 ];

@@ -62,7 +62,8 @@ fn healthy() -> Facts {
         programs: BTreeSet::from(["rsync", "socat", "mbstream", "mariadb-backup"]),
         mark_dir_in_memory: Some(true),
         arguments: Some(vec!["/usr/sbin/mariadbd".to_owned()]),
-        environment: Some(vec!["PATH".to_owned()]),
+        // The second is what galera_new_cluster leaves.
+        environment: Some(vec!["PATH".to_owned(), "_WSREP_NEW_CLUSTER".to_owned()]),
         error_log: Some(String::new()),
         start_timeout_s: Some(f64::INFINITY),
         agent_answers: true,
