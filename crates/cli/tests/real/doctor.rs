@@ -1,7 +1,9 @@
 //! Checks of `trireme doctor`, each made to fail by making its condition real, and seen to pass. What a wrong configuration
 //! makes is here; `inspect` and `bad_days` have others.
 
+use std::fs;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Command;
 
 use trireme_testbed::{Sql, StartMode};
@@ -54,15 +56,22 @@ fn a_node_that_was_configured_otherwise_is_found() {
     if !trial.is_trireme() {
         return;
     }
+    let founder = "--wsrep-cluster-address=gcomm://".to_owned();
+    trial.settings_mut().mariadbd_args.push(founder);
     trial
         .bootstrap_node(0)
         .unwrap_or_else(|error| panic!("it does not begin: {error}"));
+    let another = another_version(&trial);
     let settings = trial.settings_mut();
+    settings.provider = Some(another);
     settings.provider_options = WRONG_OPTIONS.to_owned();
     settings.absent = vec!["127.0.0.1:1".to_owned()];
+    settings.mariadbd_args.clear();
     let wrong = WRONG_ARGUMENTS.map(str::to_owned);
     settings.mariadbd_args.extend(wrong);
-    let found: [(&str, &str); 14] = [
+    assert_found(&trial, "bootstrap-address", "node1");
+    let found: [(&str, &str); 15] = [
+        ("library-versions", "0.1.x"),
         ("pc-recovery", "node1"),
         ("gcache-recover", "node1"),
         ("wait-evidence", "node1"),
@@ -88,6 +97,19 @@ fn a_node_that_was_configured_otherwise_is_found() {
     }
 }
 
+/// The library with another version in its text of that length.
+fn another_version(trial: &Trial) -> PathBuf {
+    let library = provider().expect("it runs");
+    let mut bytes = fs::read(library).expect("it can be read");
+    let own = format!("(trireme {})", env!("CARGO_PKG_VERSION"));
+    let at = (bytes.windows(own.len())).position(|part| part == own.as_bytes());
+    let end = at.expect("its version is in it") + own.len();
+    bytes[end - 2] = b'x';
+    let another = trial.settings().dir.join("another.so");
+    fs::write(&another, bytes).expect("it can be written");
+    another
+}
+
 #[test]
 fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
     let Some(path) = provider() else { return };
@@ -100,6 +122,20 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
         panic!("the cluster does not start: {error}");
     }
     assert_found(&trial, "automatic-bootstrap", "MARIADB_OPERATOR_IMAGE");
+    for name in ["bootstrap-address", "library-versions", "mark-dir"] {
+        assert_passes(&trial, name);
+    }
+    // Its default depends on the server's series.
+    let isolation = |value| format!("SET GLOBAL innodb_snapshot_isolation = {value}");
+    for i in 0..2 {
+        trial.exec(i, &isolation("ON"));
+    }
+    assert_follows(
+        &trial,
+        "snapshot-isolation",
+        &isolation("OFF"),
+        &isolation("ON"),
+    );
     for (name, variable, wrong, right) in [
         (
             "default-engine",
@@ -136,6 +172,9 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
     }
     let option = |value| format!("SET GLOBAL wsrep_provider_options = 'socket.dynamic={value}'");
     assert_follows(&trial, "both-accepted", &option("yes"), &option("no"));
+    trial.exec(1, "SET GLOBAL wsrep_sst_method = mariabackup");
+    let user = |user| format!("SET GLOBAL wsrep_sst_auth = '{user}'");
+    assert_follows(&trial, "sst-user", &user(""), &user("root:"));
     many_connections(&trial);
     a_load_balancer(&trial);
     an_agent(&trial);
@@ -214,7 +253,8 @@ fn many_conflicts(trial: &Trial) {
 fn a_member_that_is_missing_or_silent_is_found() {
     let Some(path) = provider() else { return };
     let mut trial = Trial::prepare(path, 2, |settings| {
-        settings.provider_options = "evs.suspect_timeout=PT1M; gcache.size=2M".to_owned();
+        settings.provider_options =
+            "evs.suspect_timeout=PT1M; gcache.size=2M; repl.mark_dir=".to_owned();
         settings.absent = vec!["127.0.0.1:1".to_owned()];
     });
     if !trial.is_trireme() {
@@ -229,6 +269,7 @@ fn a_member_that_is_missing_or_silent_is_found() {
     trial.await_size(0, 2, JOIN);
     trial.await_size(1, 2, JOIN);
     assert_found(&trial, "missing-members", "127.0.0.1:1");
+    assert_found(&trial, "mark-dir", "is empty");
 
     assert_passes(&trial, "members-answer");
     trial.exec(0, "CREATE DATABASE d");
