@@ -134,6 +134,10 @@ fn an_own_action_has_commit_order_to_itself() {
     assert!(executor.send_action(3) && !executor.send_action(3));
     executor.action_ordered(3, 6, 5, false);
     assert_eq!(executor.next_action(), None);
+    let entered = executor.enter_commit_order(21, Owner::Applied(5));
+    assert!(matches!(entered, Entry::Answered(_)));
+    executor.leave(5);
+    assert_eq!(executor.next_action(), None, "it is not released yet");
     executor.applied(5);
     let granted = executor.next_action().expect("all before is released");
     assert_eq!((granted.ticket, granted.answer.gtid), (20, gtid(6)));
