@@ -51,7 +51,7 @@ make_host() {
     sleep 0.5
     ip link add "host$i" type veth peer name eth0 netns "${keeper[$i]}"
     ip link set "host$i" master hosts up
-    run "$i" "ip link set lo up; ip link set eth0 up; ip address add 192.0.2.$i/24 dev eth0"
+    run "$i" "install -d -o mysql -g mysql /run/mysqld; ip link set lo up; ip link set eth0 up; ip address add 192.0.2.$i/24 dev eth0"
 }
 
 # What the units of a host say, without systemd.
@@ -66,8 +66,10 @@ stop() { ! alive || { kill "${1:--TERM}" "$(cat "$pid")"; while alive; do sleep 
 start() {
     ! alive || return 0
     if [ "$unit" = mariadb ]; then
-        set -a; [ ! -e /run/mariadb-wsrep-new-cluster ] || . /run/mariadb-wsrep-new-cluster; set +a
         install -d -o mysql -g mysql /run/mysqld
+        # Where galera_new_cluster leaves its word for the unit.
+        environment=$(sed -n 's/^EnvironmentFile=-//p' /usr/lib/systemd/system/mariadb.service /lib/systemd/system/mariadb.service | head -n 1)
+        set -a; [ ! -e "$environment" ] || . "$environment"; set +a
         position=$(setpriv --reuid=mysql --regid=mysql --clear-groups --no-new-privs galera_recovery 2>> /mnt/mariadb.log)
         setsid /usr/sbin/mariadbd --user=mysql ${_WSREP_NEW_CLUSTER:-} $position >> /mnt/mariadb.log 2>&1 < /dev/null &
         echo $! > "$pid"
