@@ -1,5 +1,5 @@
 //! The write-set log, as the group reads it. Of a large entry never more is read at once than somebody has asked for: whole,
-//! one would hold up everything else for seconds (measured: 0.7 to 2 s per GiB, and a sequencer that is silent for so long loses its office).
+//! one would hold up everything else for seconds (measured: 0.7 to 2 s per GiB, and a leader that is silent for so long is replaced).
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! A flush that does not end: it is told, and the office goes elsewhere. The member keeps its vote and its place, since it has
+//! A flush that does not end: it is told, and leadership goes elsewhere. The member keeps its vote and its place, since it has
 //! forgotten nothing and acknowledges nothing that waits for the disk (docs/guarantees.md, section 4).
 
 use trireme_group::Reminder;
@@ -44,7 +44,7 @@ impl Hang {
         let seconds = (now_ms - begun_ms) / 1_000;
         Some(format!(
             "a flush of the write-set log in {} has not ended for {seconds} s: its disk does not answer. This node acknowledges \
-             nothing that waits for it, and gives the sequencer's office away if it has it; the others go on. Check the disk and the kernel's \
+             nothing that waits for it, and hands leadership over if it leads; the others go on. Check the disk and the kernel's \
              messages; if it does not come back, kill this server and restart it on a disk that works",
             dir()
         ))

@@ -218,7 +218,7 @@ fn can_elect(known: Known, configuration: &Configuration) -> bool {
 
 /// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
 fn is_here(known: Known, seat: &Member) -> bool {
-    let timeout_ms = known.context.config().office_timeout_ms;
+    let timeout_ms = known.context.config().leader_timeout_ms;
     let heard = |peer: &Peer| peer.up && known.now() < peer.heard_at + timeout_ms;
     seat.incarnation == known.me() || known.peers.get(seat.incarnation).is_some_and(heard)
 }

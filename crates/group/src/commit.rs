@@ -60,7 +60,7 @@ impl Group {
         }
     }
 
-    /// The sequencer says what is committed; true for this log as far as it matches.
+    /// The leader says what is committed; true for this log as far as it matches.
     pub(crate) fn learn_commit(&mut self, commit: Position) {
         let commit = match planted(Mutant::UncommittedDelivered) {
             true => self.own_ack(),
@@ -157,7 +157,7 @@ impl Group {
         self.out.push(Action::Append { entry });
     }
 
-    /// Drops the suffix above `after`, which conflicts with the sequencer's log.
+    /// Drops the suffix above `after`, which conflicts with the leader's log.
     pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
         assert!(
             after >= self.matching.agreed().min(self.log.tail().end()),
@@ -172,7 +172,7 @@ impl Group {
         dropped
     }
 
-    /// Drops committed entries from memory; a sequencer keeps what connected members lack, within
+    /// Drops committed entries from memory; a leader keeps what connected members lack, within
     /// bounds.
     pub(crate) fn trim(&mut self) {
         let leader = self.role.leader();

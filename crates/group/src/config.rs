@@ -11,8 +11,8 @@ pub struct Config {
     pub me: Member,
     /// Heartbeat period.
     pub heartbeat_ms: u64,
-    /// Silence of the sequencer after which its office may be taken (rule 2).
-    pub office_timeout_ms: u64,
+    /// Silence of the leader after which its leadership may be taken (rule 2).
+    pub leader_timeout_ms: u64,
     /// Silence after which a member is removed, and without a majority non-primary declared
     /// (`evs.suspect_timeout`, rule 10).
     pub suspect_timeout_ms: u64,
@@ -42,11 +42,11 @@ pub struct Config {
     pub parcels_bytes: u64,
     /// `repl.sequencer`.
     pub wish: Wish,
-    /// True while this member may be given the office: it is synced.
+    /// True while this member may be given leadership: it is synced.
     pub able: bool,
-    /// True while its disk does not answer: another member is to have the office.
+    /// True while its disk does not answer: another member is to have leadership.
     pub stuck: bool,
-    /// True if round trips and silences are measured, and the office moves by them.
+    /// True if round trips and silences are measured, and leadership moves by them.
     pub measures: bool,
     /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
     /// 0: it does not take part.
@@ -61,7 +61,7 @@ impl Config {
         Config {
             me,
             heartbeat_ms: 100,
-            office_timeout_ms: 400,
+            leader_timeout_ms: 400,
             suspect_timeout_ms: 5_000,
             ignore_split_brain: false,
             ignore_quorum: false,

@@ -72,7 +72,7 @@ impl Group {
         self.serve_fetches(log);
         // Nothing refers to a payload any more by the time that it is submitted.
         self.pursue_spreading();
-        self.offer_office();
+        self.offer_leadership();
         self.acknowledge();
         self.pursue_reads();
         self.trim();
@@ -105,10 +105,10 @@ impl Group {
         if !self.peers.heard(from, self.context.now()) {
             return;
         }
-        if message.claims_office() && self.branches().is_of_older_branch(from) {
+        if message.claims_leadership() && self.branches().is_of_older_branch(from) {
             return self.tell_older_branch(from, &message);
         }
-        if message.claims_office() && self.branches().outvotes_peer(from) {
+        if message.claims_leadership() && self.branches().outvotes_peer(from) {
             return;
         }
         if self.is_a_twins(from, &message) {
@@ -135,7 +135,9 @@ impl Group {
             Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
             Message::Promise(promise) => self.promise(from, promise),
             Message::Refuse { promised } => self.refused(from, promised),
-            Message::TakeOffice { number, forced } => self.take_office(from, number, forced),
+            Message::TakeLeadership { number, forced } => {
+                self.take_leadership(from, number, forced)
+            }
             Message::Join(join) => self.join_requested(from, join),
             Message::JoinRefused { reason } => self.join_refused(from, reason),
             Message::Leave => self.leave_requested(from),

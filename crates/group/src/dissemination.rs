@@ -338,7 +338,7 @@ impl Dissemination {
 
     // ---- bulk payloads ----
 
-    /// With every batch: says what may be submitted, and offers the next. `leader`: the one in office.
+    /// With every batch: says what may be submitted, and offers the next. `leader`: the one that leads.
     pub(crate) fn pursue(
         &mut self,
         known: Known,

@@ -1,8 +1,8 @@
-//! Taking the sequencer's office: a new ballot, the same membership (rules 1-5).
+//! Taking leadership: a new ballot, the same membership (rules 1-5).
 //!
-//! A member that misses its sequencer first asks whether a majority misses it too (pre-vote), then
+//! A member that misses its leader first asks whether a majority misses it too (pre-vote), then
 //! asks for promises. The best log among the promisers must lead: a candidate with a shorter one
-//! asks the owner of the best to take the office, so that nobody ever has to fetch entries first.
+//! asks the owner of the best to take leadership, so that nobody ever has to fetch entries first.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::promises::Promises;
 /// An override takes whoever has promised by then.
 const FORCED_WAIT_MS: TimeMs = 300;
 
-/// An attempt at the office.
+/// An attempt at leadership.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Candidacy {
     pub(crate) ballot: Ballot,
@@ -28,13 +28,13 @@ pub(crate) struct Candidacy {
     /// None while pre-voting.
     pub(crate) promises: Option<Promises>,
     pub(crate) forced: Option<Uuid>,
-    /// Who had the office and was missed.
+    /// Who had leadership and was missed.
     missed: Option<ReplicaId>,
 }
 
 impl Group {
-    /// Starts an attempt if the sequencer is missed (rule 2).
-    pub(crate) fn watch_office(&mut self) {
+    /// Starts an attempt if the leader is missed (rule 2).
+    pub(crate) fn watch_leader(&mut self) {
         if self.role.is_candidate() {
             self.watch_attempt();
         } else if self.stands_at().is_some_and(|at| self.context.now() >= at) {
@@ -66,7 +66,7 @@ impl Group {
             replica: self.my_replica(),
         };
         let missed = self
-            .sequencer_in_office()
+            .leader_in_term()
             .filter(|_| self.context.config().measures);
         self.role.stand(Candidacy {
             ballot,
@@ -74,7 +74,7 @@ impl Group {
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
             forced: None,
-            missed: missed.and_then(|sequencer| self.peers.replica_of(sequencer)),
+            missed: missed.and_then(|leader| self.peers.replica_of(leader)),
         });
         let electors = self.electors();
         self.send_all(electors, Message::PreVote { ballot });
@@ -93,7 +93,7 @@ impl Group {
     }
 
     /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
-    /// process seeks the office no more if it is one of the two, unless an operator has chosen it.
+    /// process seeks leadership no more if it is one of the two, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
         let Some(candidacy) = self.role.candidacy() else {
             return;
@@ -232,7 +232,7 @@ impl Group {
         }
         let leads = (self.role.leader()).is_some_and(|leader| seated && !leader.is_closing());
         if leads && self.component.is_primary() {
-            // A member promised somebody a higher ballot: the office goes on under a still higher one.
+            // A member promised somebody a higher ballot: leadership goes on under a still higher one.
             self.ask_promises(0, None, None);
         } else if leads {
             // The others have gone on without this one: it follows, or is elected anew.
@@ -241,9 +241,9 @@ impl Group {
         }
     }
 
-    pub(crate) fn take_office(&mut self, from: Incarnation, number: u64, forced: Option<Uuid>) {
+    pub(crate) fn take_leadership(&mut self, from: Incarnation, number: u64, forced: Option<Uuid>) {
         // Whoever has the best log must lead, be it a restarted process whose admission is not
-        // committed yet, or one that is leaving (it hands the office over again). Who was removed, by
+        // committed yet, or one that is leaving (it hands leadership over again). Who was removed, by
         // a configuration that it has committed, could not lead: others have that log as well.
         let seated = self.log.has_seat(self.my_replica());
         let able = self.log.tail().end() > 0
@@ -252,15 +252,15 @@ impl Group {
             && seated;
         let able = able && !self.may_be_a_copy() && !self.role.is_leader();
         if able && (forced.is_none() || self.has_room_for_override()) {
-            // A candidate that leaves it to the better log says nothing of where the office sits well.
-            let is_handed_over = self.sequencer_in_office() == Some(from);
+            // A candidate that leaves it to the better log says nothing of where the leader sits well.
+            let is_handed_over = self.leader_in_term() == Some(from);
             let by_leader = self.context.config().measures && is_handed_over;
             self.election_timer.offered(self.context.now(), by_leader);
             self.ask_promises(number, forced, None);
         }
     }
 
-    /// Who was left the office and did not open it may be out of reach of a majority, for as long as its longer log
+    /// Who was left leadership and did not open it may be out of reach of a majority, for as long as its longer log
     /// is promised here: the next attempt does without that promise, as if it had not come, if the others are enough.
     /// Until they are it waits for them. True if it is to wait.
     fn waits_for_others(&mut self) -> bool {
@@ -331,7 +331,7 @@ impl Group {
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
             let number = candidacy.ballot.number + 1;
-            return self.leave_office_to(owner, number, forced);
+            return self.leave_leadership_to(owner, number, forced);
         }
         self.win(promises, required, forced);
     }
@@ -349,8 +349,8 @@ impl Group {
         })
     }
 
-    /// Asks whoever has more to take the office instead.
-    pub(crate) fn leave_office_to(
+    /// Asks whoever has more to take leadership instead.
+    pub(crate) fn leave_leadership_to(
         &mut self,
         owner: Incarnation,
         number: u64,
@@ -358,7 +358,7 @@ impl Group {
     ) {
         self.role.follow();
         self.election_timer.defers_to(owner, self.context.now());
-        self.send(owner, Message::TakeOffice { number, forced });
+        self.send(owner, Message::TakeLeadership { number, forced });
     }
 
     /// By these of the promises.
@@ -399,7 +399,7 @@ impl Group {
             let id = entry.submission()?;
             origins.find(|last| last.incarnation == id.incarnation)
         };
-        self.open_office(&|entry: &Entry| match void.contains(&entry.position) {
+        self.begin_to_lead(&|entry: &Entry| match void.contains(&entry.position) {
             true => last(entry).copied(),
             false => None,
         });

@@ -1,4 +1,4 @@
-//! When this member seeks the leader's office (rule 2): how long a leader's silence is borne, and how attempts follow one
+//! When this member seeks leadership (rule 2): how long a leader's silence is borne, and how attempts follow one
 //! another.
 //!
 //! Comes in: that the leader was heard, that attempts failed, to whom one deferred. Goes out: when to stand. Holds: usual
@@ -29,7 +29,7 @@ pub(crate) struct ElectionTimer {
     failed: u32,
     /// This member's last attempt deferred to this candidate's longer log, and has not heard it lead.
     deferred_to: Option<Incarnation>,
-    /// When a leader last handed this member its office.
+    /// When a leader last handed this member its leadership.
     offered_at: Option<TimeMs>,
 }
 
@@ -47,7 +47,7 @@ impl ElectionTimer {
 
     /// A leader may be silent for so long before it is missed.
     pub(crate) fn patience_ms(&self, config: &Config) -> TimeMs {
-        let usual_ms = config.office_timeout_ms;
+        let usual_ms = config.leader_timeout_ms;
         (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
     }
 
@@ -76,7 +76,7 @@ impl ElectionTimer {
         self.deferred_to
     }
 
-    /// A leader has handed this member its office a moment ago.
+    /// A leader has handed this member its leadership a moment ago.
     pub(crate) fn was_offered(&self, now: TimeMs) -> bool {
         self.offered_at.is_some_and(|at| now < at + STALE_MS)
     }
@@ -90,7 +90,7 @@ impl ElectionTimer {
     pub(crate) fn silence_broken(&mut self, now: TimeMs, config: &Config) {
         if config.measures {
             let silent_ms = now.saturating_sub(self.heard_at);
-            self.silence_ms = self.silence_ms.max(silent_ms.min(config.office_timeout_ms));
+            self.silence_ms = self.silence_ms.max(silent_ms.min(config.leader_timeout_ms));
         }
     }
 
@@ -99,7 +99,7 @@ impl ElectionTimer {
         self.silence_ms -= self.silence_ms.div_ceil(FORGOTTEN);
     }
 
-    /// The leader is obeyed. Only the word of the office counts, not that of a process that once sought it.
+    /// The leader is obeyed. Only the word of a leader counts, not that of a process that once sought it.
     pub(crate) fn obeys(&mut self, now: TimeMs) {
         self.heard_at = now;
         self.failed = 0;
@@ -119,7 +119,7 @@ impl ElectionTimer {
         self.deferred_to = Some(owner);
     }
 
-    /// This member is asked to lead; `by_leader`: by the one that hands its office over.
+    /// This member is asked to lead; `by_leader`: by the one that hands its leadership over.
     pub(crate) fn offered(&mut self, now: TimeMs, by_leader: bool) {
         self.offered_at = by_leader.then_some(now);
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_leader_that_is_often_silent_is_given_more_time_and_that_is_forgotten() {
         let config = Config::new(Member::default());
-        let timeout_ms = config.office_timeout_ms;
+        let timeout_ms = config.leader_timeout_ms;
         let mut timer = ElectionTimer::new(0);
         assert!(timer.is_missed(timeout_ms, &config));
         timer.silence_broken(timeout_ms, &config);

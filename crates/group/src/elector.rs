@@ -8,12 +8,12 @@ use crate::message::{Message, Promise, Wish};
 
 impl Group {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
-        let in_office = self.role.is_leader() && self.may_order();
+        let is_leading = self.role.is_leader() && self.may_order();
         let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
             || self.component.is_outside()
-            || self.sequencer().is_none() && self.vote.promised().replica != self.my_replica();
-        let granted = !in_office
+            || self.leader().is_none() && self.vote.promised().replica != self.my_replica();
+        let granted = !is_leading
             && missed
             && ballot.number > self.vote.promised().number
             && !self.may_be_a_copy();
@@ -46,7 +46,7 @@ impl Group {
 
     fn missing_majority(&self) -> bool {
         !self.known().hears_majority(
-            self.context.config().office_timeout_ms,
+            self.context.config().leader_timeout_ms,
             &self.log.committed().configuration,
         )
     }
@@ -105,7 +105,7 @@ impl Group {
 
     // ---- standing for election ----
 
-    /// When this follower stands for the office, if nothing is heard of the sequencer until then; None: never.
+    /// When this follower stands for leadership, if nothing is heard of the leader until then; None: never.
     pub(crate) fn stands_at(&self) -> Option<TimeMs> {
         let follows = self.role.is_follower();
         (follows && self.may_stand()).then(|| {
@@ -139,15 +139,15 @@ impl Group {
         (index + last) as TimeMs
     }
 
-    /// The replica answers an election: if its office was taken by that, it was taken needlessly.
+    /// The replica answers an election: if its leadership was taken by that, it was taken needlessly.
     pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
         let now = self.context.now();
         let Some(leader) = self.role.leader_mut() else {
             return;
         };
-        let recent_ms = self.context.config().office_timeout_ms;
+        let recent_ms = self.context.config().leader_timeout_ms;
         if leader.was_needless(replica, now, recent_ms) {
-            self.out.count(|c| c.offices_needless += 1);
+            self.out.count(|c| c.leaderships_needless += 1);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ids::{Ballot, Position, SubmissionId};
 pub struct Entry {
     /// Where it stands.
     pub position: Position,
-    /// Ballot whose sequencer put it there.
+    /// Ballot whose leader put it there.
     pub ballot: Ballot,
     /// What it is.
     pub body: Body,

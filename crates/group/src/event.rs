@@ -245,7 +245,7 @@ pub enum Action {
         /// How sure that is.
         fate: Fate,
     },
-    /// A majority and the sequencer hold this parcel, or the majority is lost: it may be submitted
+    /// A majority and the leader hold this parcel, or the majority is lost: it may be submitted
     /// ([`crate::Group::submit_parcel`]).
     Spread {
         /// Its number.

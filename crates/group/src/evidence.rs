@@ -196,7 +196,7 @@ impl Group {
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
             let number = candidacy.ballot.number + 1;
-            return self.leave_office_to(owner, number, None);
+            return self.leave_leadership_to(owner, number, None);
         }
         let text = self.tell_evidence(promises, best);
         let heard = promises.all().map(|(_, giver, _)| giver).collect();

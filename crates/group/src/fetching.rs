@@ -1,6 +1,6 @@
 //! Large payloads of others: fetched in parts from their origins, at the pace of the one who needs them, so that a
 //! connection carries everything else beside them (rule 8). What has been ordered already is fetched from the
-//! sequencer's log (logged); what others fetch from here: serving.
+//! leader's log (logged); what others fetch from here: serving.
 
 mod logged;
 

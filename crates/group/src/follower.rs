@@ -1,4 +1,4 @@
-//! A member under a sequencer: takes its order records, matches its log, acknowledges.
+//! A member under a leader: takes its order records, matches its log, acknowledges.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -24,12 +24,12 @@ impl WireEntry {
 }
 
 impl Group {
-    /// The connected process that holds (or seeks) the office of the promised ballot.
-    pub(crate) fn sequencer(&self) -> Option<Incarnation> {
+    /// The connected process that holds (or seeks) leadership of the promised ballot.
+    pub(crate) fn leader(&self) -> Option<Incarnation> {
         self.known().voice(self.vote.promised().replica)
     }
 
-    /// Follows the sequencer of `ballot` if no higher one is promised. False: not to be obeyed.
+    /// Follows the leader of `ballot` if no higher one is promised. False: not to be obeyed.
     pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
         let Some(peer) = self.peers.get(from) else {
             return false; // `message` has looked it up
@@ -54,8 +54,8 @@ impl Group {
         true
     }
 
-    /// Asks the sequencer to feed this member from where the two logs agree.
-    pub(crate) fn ask_catch_up(&mut self, sequencer: Incarnation) {
+    /// Asks the leader to feed this member from where the two logs agree.
+    pub(crate) fn ask_catch_up(&mut self, leader: Incarnation) {
         if !self.matching.may_ask(self.context.now()) {
             return;
         }
@@ -64,7 +64,7 @@ impl Group {
             ballot: self.vote.promised(),
             summary: self.log.summary(),
         };
-        self.send(sequencer, message);
+        self.send(leader, message);
     }
 
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
@@ -127,7 +127,7 @@ impl Group {
         last
     }
 
-    /// This log and that of the promised ballot's sequencer are the same up to some position.
+    /// This log and that of the promised ballot's leader are the same up to some position.
     fn logs_meet(&mut self) {
         if self.matching.meet() {
             self.resend_own(0);
@@ -135,13 +135,13 @@ impl Group {
     }
 
     /// Either a message that no correct member sends, or two histories under one name: nothing is appended, and this
-    /// node is not primary for long if its sequencer goes on so.
+    /// node is not primary for long if its leader goes on so.
     fn refuse_forked(&mut self, from: Incarnation, position: Position) {
         if !self.matching.fork(self.context.now()) {
             return;
         }
         let text = format!(
-            "ERROR: the sequencer {from} has another entry at position {position} than this node has committed, or holds from it: the \
+            "ERROR: the leader {from} has another entry at position {position} than this node has committed, or holds from it: the \
              two nodes' histories are not the same, and this one does not follow. If the cluster is right, stop this node \
              and move grastate.dat and the trireme-*.log files away to join by a state snapshot"
         );
@@ -208,31 +208,31 @@ impl Group {
         self.matching.note_hole(grew, self.context.now());
     }
 
-    /// Called by the tick: a payload that does not come is pulled from the sequencer (rule 8).
+    /// Called by the tick: a payload that does not come is pulled from the leader (rule 8).
     pub(crate) fn pull_holes(&mut self) {
         let hole = self.matching.has_hole(self.context.now()) && !self.awaits_large();
         if hole || !self.matching.is_matched() {
-            if let Some(sequencer) = self.sequencer_in_office() {
-                self.ask_catch_up(sequencer);
+            if let Some(leader) = self.leader_in_term() {
+                self.ask_catch_up(leader);
             }
         }
     }
 
-    /// The sequencer, if it has said that it holds the office of the promised ballot.
-    pub(crate) fn sequencer_in_office(&self) -> Option<Incarnation> {
+    /// The leader, if it has said that it holds leadership of the promised ballot.
+    pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
         self.known().leader_of(self.vote.promised())
     }
 
-    /// Everything up to here is committed, by the sequencer's last heartbeat: more than [`Self::commit`] on a member whose log
-    /// lags behind. None: no sequencer was heard of late.
+    /// Everything up to here is committed, by the leader's last heartbeat: more than [`Self::commit`] on a member whose log
+    /// lags behind. None: no leader was heard of late.
     pub fn known_commit(&self) -> Option<Position> {
         let commit = self.log.committed().position;
-        if self.is_sequencer() {
+        if self.is_leader() {
             return Some(commit);
         }
-        let peer = self.peers.get(self.sequencer_in_office()?)?;
+        let peer = self.peers.get(self.leader_in_term()?)?;
         let is_heard =
-            self.context.now() <= peer.heard_at + self.context.config().office_timeout_ms;
+            self.context.now() <= peer.heard_at + self.context.config().leader_timeout_ms;
         let status = peer.status.as_ref().filter(|_| is_heard)?;
         Some(status.commit.max(commit))
     }
@@ -296,8 +296,8 @@ impl Group {
         }
     }
 
-    /// The sequencer has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
-    /// follows the checkpoint may be acknowledged, and stays; what the sequencer sends next connects with it.
+    /// The leader has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
+    /// follows the checkpoint may be acknowledged, and stays; what the leader sends next connects with it.
     fn keep_log(&mut self, position: Position, intact_at: Position) {
         self.component.majority_mut().heard(self.context.now());
         self.logs_meet();
@@ -313,10 +313,10 @@ impl Group {
         self.log.durable().min(self.agreed_end())
     }
 
-    /// Where the part of the own log ends that the promised ballot's sequencer stands for.
+    /// Where the part of the own log ends that the promised ballot's leader stands for.
     pub(crate) fn agreed_end(&self) -> Position {
         let end = self.log.tail().end();
-        match self.is_sequencer() {
+        match self.is_leader() {
             true => end,
             false => self.matching.agreed_end(end),
         }
@@ -334,14 +334,14 @@ impl Group {
         if self.role.is_leader() {
             return self.tell_own_ack();
         }
-        let Some(sequencer) = self.sequencer().filter(|_| self.matching.is_matched()) else {
+        let Some(leader) = self.leader().filter(|_| self.matching.is_matched()) else {
             return;
         };
         if !self.matching.acknowledges(self.vote.promised(), position) {
             return;
         }
-        let mut to = vec![sequencer];
-        to.extend(self.acks_matter_to(sequencer));
+        let mut to = vec![leader];
+        to.extend(self.acks_matter_to(leader));
         let message = Message::Ack {
             ballot: self.vote.promised(),
             position,
@@ -350,23 +350,23 @@ impl Group {
         self.send_all(to, message);
     }
 
-    /// Members other than the sequencer whose view of the commit point can depend on this
-    /// member's acknowledgement. In a group of three each member and the sequencer are a majority
+    /// Members other than the leader whose view of the commit point can depend on this
+    /// member's acknowledgement. In a group of three each member and the leader are a majority
     /// by themselves, so the third's word changes nothing (heartbeats carry it anyway).
-    fn acks_matter_to(&self, sequencer: Incarnation) -> Vec<Incarnation> {
+    fn acks_matter_to(&self, leader: Incarnation) -> Vec<Incarnation> {
         let me = self.me();
         let latest = self.log.latest();
         let pending = self.log.uncommitted().next().is_some();
-        let office = latest.member(sequencer).map_or(0, |m| u64::from(m.weight));
+        let of_leader = latest.member(leader).map_or(0, |m| u64::from(m.weight));
         if latest.member(me).is_none_or(|m| m.weight == 0) && !pending {
             return Vec::new();
         }
         let others = latest
             .members
             .iter()
-            .filter(|m| m.incarnation != me && m.incarnation != sequencer);
+            .filter(|m| m.incarnation != me && m.incarnation != leader);
         others
-            .filter(|m| pending || !latest.is_majority(office + u64::from(m.weight)))
+            .filter(|m| pending || !latest.is_majority(of_leader + u64::from(m.weight)))
             .map(|m| m.incarnation)
             .collect()
     }

@@ -126,16 +126,16 @@ impl Group {
         view.is_majority(view.weight_of(|m| m.replica == self.my_replica()))
     }
 
-    /// True if this member holds the sequencer's office.
-    pub fn is_sequencer(&self) -> bool {
+    /// True if this member holds leadership.
+    pub fn is_leader(&self) -> bool {
         self.role.is_leader()
     }
 
-    /// The member that has the office, as far as this one knows.
-    pub fn sequencer_member(&self) -> Option<&Member> {
-        let holder = match self.is_sequencer() {
+    /// The member that has leadership, as far as this one knows.
+    pub fn leader_member(&self) -> Option<&Member> {
+        let holder = match self.is_leader() {
             true => self.me(),
-            false => self.sequencer_in_office()?,
+            false => self.leader_in_term()?,
         };
         self.log.latest().member(holder)
     }

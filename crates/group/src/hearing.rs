@@ -38,7 +38,7 @@ impl Group {
         self.tell_expectation(vec![incarnation]);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
         self.disseminate(offer);
-        if self.sequencer() == Some(incarnation) {
+        if self.leader() == Some(incarnation) {
             // What went with the old connection, of which nobody says that it is lost.
             self.resend_own(0);
         }
@@ -93,7 +93,7 @@ impl Group {
         self.tell_split(&status);
         let same_history =
             self.log.committed().history.is_nil() || self.log.committed().history == status.history;
-        if !status.sequencer
+        if !status.leader
             || status.ballot.replica != replica
             || status.standing == Standing::Outside
         {
@@ -140,7 +140,7 @@ impl Group {
             return;
         }
         if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
-            // Whatever this replica acknowledged and has forgotten is in a sequencer's log (rule 4).
+            // Whatever this replica acknowledged and has forgotten is in a leader's log (rule 4).
             self.vote.will_be_intact_at(status.end);
         }
         if status.standing == Standing::Primary {
@@ -190,7 +190,7 @@ impl Group {
         message.speaks_for_replica() && twin() && !planted(Mutant::TwinsVote)
     }
 
-    /// True if this process may be one on a copied data directory: it neither votes nor seeks the office.
+    /// True if this process may be one on a copied data directory: it neither votes nor seeks leadership.
     pub(crate) fn may_be_a_copy(&self) -> bool {
         let copy = self.component.is_copy() || self.known().has_twin(self.my_replica(), self.me());
         copy && !planted(Mutant::TwinsVote)

@@ -92,12 +92,12 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// A term of the sequencer's office. Ordered by number, then replica.
+/// A term. Ordered by number, then replica.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Ballot {
-    /// Rises with each attempt at the office.
+    /// Rises with each attempt at leadership.
     pub number: u64,
-    /// Who holds (or seeks) the office.
+    /// Who holds (or seeks) leadership.
     pub replica: ReplicaId,
 }
 

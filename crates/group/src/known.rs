@@ -76,7 +76,7 @@ impl<'a> Known<'a> {
     pub(crate) fn leader_of(self, ballot: Ballot) -> Option<Incarnation> {
         let leader = self.voice(ballot.replica)?;
         let status = self.peers.status_of(leader)?;
-        (status.sequencer && status.ballot == ballot).then_some(leader)
+        (status.leader && status.ballot == ballot).then_some(leader)
     }
 
     /// True if members that weigh a majority were heard within this time, oneself included.

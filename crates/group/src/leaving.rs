@@ -2,7 +2,7 @@
 
 use crate::ids::{Incarnation, TimeMs};
 
-/// A leaving sequencer waits this long for its successor's log before it asks the next.
+/// A leaving leader waits this long for its successor's log before it asks the next.
 pub(crate) const HANDOVER_MS: TimeMs = 300;
 /// Leave requests are repeated.
 pub(crate) const LEAVE_RETRY_MS: TimeMs = 200;
@@ -11,9 +11,9 @@ pub(crate) const LEAVE_RETRY_MS: TimeMs = 200;
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Leaving {
     pub since: TimeMs,
-    /// When the office was last offered to somebody.
+    /// When leadership was last offered to somebody.
     pub handed_at: Option<TimeMs>,
-    /// When the sequencer was last asked to let this member go.
+    /// When the leader was last asked to let this member go.
     pub asked_at: Option<TimeMs>,
     pub passed_over: Vec<Incarnation>,
 }

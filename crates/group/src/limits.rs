@@ -40,7 +40,7 @@ impl Counting {
 }
 
 impl Configuration {
-    /// True if a correct sequencer may have ordered it.
+    /// True if a correct leader may have ordered it.
     pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         let members = || self.members.iter();
         let replicas: BTreeSet<_> = members().map(|m| m.replica).collect();
@@ -54,7 +54,7 @@ impl Configuration {
 }
 
 impl Body {
-    /// True if a correct sequencer may have ordered it.
+    /// True if a correct leader may have ordered it.
     pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         match self {
             Body::BallotStart => true,

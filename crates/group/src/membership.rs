@@ -46,7 +46,7 @@ impl Group {
             number,
             replica: self.my_replica(),
         });
-        self.open_office(&|_| None);
+        self.begin_to_lead(&|_| None);
         self.put_configuration(Configuration {
             number: self.component.left_number() + 1,
             override_id,
@@ -109,15 +109,15 @@ impl Group {
         }
     }
 
-    /// `pc.weight` of this member: ordered through the sequencer; a member without one sends it
+    /// `pc.weight` of this member: ordered through the leader; a member without one sends it
     /// with its next admission.
     pub(crate) fn set_weight(&mut self, weight: u8) {
         self.context.config_mut().me.full_weight = weight;
         let me = self.me();
         if self.role.is_leader() {
             self.weight_requested(me, weight);
-        } else if let Some(sequencer) = self.sequencer() {
-            self.send(sequencer, Message::Weight { weight });
+        } else if let Some(leader) = self.leader() {
+            self.send(leader, Message::Weight { weight });
         }
     }
 
@@ -128,19 +128,19 @@ impl Group {
             return;
         }
         let history = self.log.committed().history;
-        let offices = self.peers.connected().filter(|(_, peer)| {
+        let leaders = self.peers.connected().filter(|(_, peer)| {
             let status = peer.status.as_ref();
             // A process with a history goes on with it: another cluster's view is no way back.
-            let office = |s: &Status| {
+            let leads = |s: &Status| {
                 let same = history.is_nil() || s.history == history;
-                s.sequencer && s.standing != Standing::Outside && same
+                s.leader && s.standing != Standing::Outside && same
             };
-            status.is_some_and(office)
+            status.is_some_and(leads)
         });
-        let offices =
-            offices.filter(|(incarnation, _)| !self.branches().outvotes_peer(*incarnation));
-        let offices: Vec<Incarnation> = offices.map(|(incarnation, _)| incarnation).collect();
-        if offices.is_empty() {
+        let leaders =
+            leaders.filter(|(incarnation, _)| !self.branches().outvotes_peer(*incarnation));
+        let leaders: Vec<Incarnation> = leaders.map(|(incarnation, _)| incarnation).collect();
+        if leaders.is_empty() {
             return;
         }
         self.component.asked_to_join(self.context.now());
@@ -156,7 +156,7 @@ impl Group {
             },
             overrides: self.branches().binding_overrides().to_vec(),
         };
-        self.send_all(offices, Message::Join(join));
+        self.send_all(leaders, Message::Join(join));
     }
 
     /// Wishes for a new view although nobody comes or goes.

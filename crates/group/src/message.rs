@@ -20,7 +20,7 @@ pub enum Message {
         /// Bytes, none for a withdrawn submission.
         payload: Option<Bytes>,
     },
-    /// The sequencer's order.
+    /// The leader's order.
     Append(Append),
     /// A member holds the log up to here, in this ballot (rule 1).
     Ack {
@@ -40,7 +40,7 @@ pub enum Message {
     },
     /// The log begins anew above this checkpoint.
     Install {
-        /// The sequencer's ballot.
+        /// The leader's ballot.
         ballot: Ballot,
         /// State to start from.
         checkpoint: Checkpoint,
@@ -56,7 +56,7 @@ pub enum Message {
     PreVoteReply {
         /// The ballot asked about.
         ballot: Ballot,
-        /// True if the answering member misses its sequencer too.
+        /// True if the answering member misses its leader too.
         granted: bool,
     },
     /// Asks for a promise.
@@ -66,15 +66,15 @@ pub enum Message {
         /// An operator's override (rule 11): its id.
         forced: Option<Uuid>,
     },
-    /// The promise, with all that the new sequencer must know.
+    /// The promise, with all that the new leader must know.
     Promise(Promise),
     /// "I have promised a higher ballot."
     Refuse {
         /// It.
         promised: Ballot,
     },
-    /// "Take the office": from a sequencer that hands it over, or from a candidate with a shorter log.
-    TakeOffice {
+    /// "Take leadership": from a leader that hands it over, or from a candidate with a shorter log.
+    TakeLeadership {
         /// At least this number.
         number: u64,
         /// Goes on with an override.
@@ -215,8 +215,8 @@ impl Message {
 pub struct Status {
     /// Ballot in force.
     pub ballot: Ballot,
-    /// True if the sender holds the office of that ballot.
-    pub sequencer: bool,
+    /// True if the sender holds leadership of that ballot.
+    pub leader: bool,
     /// What the sender believes about itself.
     pub standing: Standing,
     /// Cluster uuid, nil if unknown.
@@ -233,16 +233,16 @@ pub struct Status {
     pub end: Position,
     /// Commit point.
     pub commit: Position,
-    /// For the sake of the office's place.
+    /// For the sake of leadership's place.
     pub outlook: Outlook,
 }
 
-/// What a heartbeat says for the sake of the office's place.
+/// What a heartbeat says for the choice of the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Outlook {
     /// What the sender's operator wants.
     pub wish: Wish,
-    /// True if the office may be given to the sender.
+    /// True if leadership may be given to the sender.
     pub able: bool,
     /// The sender's clock; 0: none.
     pub stamp_ms: TimeMs,
@@ -250,7 +250,7 @@ pub struct Outlook {
     pub links: Vec<Link>,
 }
 
-/// `repl.sequencer`: whether a member is to have the sequencer's office.
+/// `repl.sequencer`: whether a member is to be the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Wish {
     /// Only if nobody else may have it.
@@ -295,7 +295,7 @@ pub enum Standing {
 /// An order record: a run of entries after `prev`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
-    /// The sequencer's ballot.
+    /// The leader's ballot.
     pub ballot: Ballot,
     /// Position before the first entry.
     pub prev_position: Position,
@@ -303,9 +303,9 @@ pub struct Append {
     pub prev_ballot: Ballot,
     /// Entries, contiguous.
     pub entries: Vec<WireEntry>,
-    /// The sequencer's own acknowledgement.
+    /// The leader's own acknowledgement.
     pub ack: Position,
-    /// The sequencer's commit point.
+    /// The leader's commit point.
     pub commit: Position,
 }
 
@@ -314,7 +314,7 @@ pub struct Append {
 pub struct WireEntry {
     /// Where.
     pub position: Position,
-    /// Ballot of the entry (older than the sequencer's for entries it took over).
+    /// Ballot of the entry (older than the leader's for entries it took over).
     pub ballot: Ballot,
     /// What.
     pub body: WireBody,
@@ -444,14 +444,14 @@ pub struct Promise {
 
 impl Message {
     /// True if it speaks for a ballot of its sender's, or asks for one.
-    pub(crate) fn claims_office(&self) -> bool {
+    pub(crate) fn claims_leadership(&self) -> bool {
         matches!(
             self,
             Message::Append(_)
                 | Message::Install { .. }
                 | Message::PreVote { .. }
                 | Message::Prepare { .. }
-                | Message::TakeOffice { .. }
+                | Message::TakeLeadership { .. }
         )
     }
 
@@ -466,7 +466,7 @@ impl Message {
                 | Message::Expects { .. }
                 | Message::LogEndReply { .. }
         );
-        votes || self.claims_office()
+        votes || self.claims_leadership()
     }
 }
 

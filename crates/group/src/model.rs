@@ -20,7 +20,7 @@ impl Group {
             *stamp = now - old.saturating_sub(*stamp).min(oldest_ms);
         };
         let ranks = self.log.latest().members.len().max(1) as TimeMs;
-        let missed_ms = self.context.config().office_timeout_ms + ranks * STAGGER_MS;
+        let missed_ms = self.context.config().leader_timeout_ms + ranks * STAGGER_MS;
         let suspect_ms = self.context.config().suspect_timeout_ms.max(missed_ms);
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));

@@ -28,15 +28,15 @@ macro_rules! leading {
 impl Group {
     // ---- positions ----
 
-    /// Takes the office of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
+    /// Takes leadership of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
     /// void in this entry's place covers.
-    pub(crate) fn open_office(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
+    pub(crate) fn begin_to_lead(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
         assert_eq!(
             self.vote.promised().replica,
             self.my_replica(),
-            "an office belongs to its ballot's replica"
+            "leadership belongs to its ballot's replica"
         );
-        self.out.count(|c| c.offices_taken += 1);
+        self.out.count(|c| c.leaderships_taken += 1);
         let offered = self.election_timer.was_offered(self.context.now());
         let rest_until = Transfer::rest_until(self.known(), offered);
         self.election_timer.leads();
@@ -79,10 +79,10 @@ impl Group {
         self.announce();
     }
 
-    /// True if this office has ordered or voided that number.
+    /// True if this leadership has ordered or voided that number.
     fn is_counted(&self, id: SubmissionId) -> bool {
         let Some(leader) = self.role.leader() else {
-            return false; // its caller holds the office
+            return false; // its caller holds leadership
         };
         leader.has_counted(id)
     }
@@ -100,12 +100,12 @@ impl Group {
         self.append(entry);
     }
 
-    /// True while this sequencer hears a majority: what it orders now it can also commit (rule 7).
+    /// True while this leader hears a majority: what it orders now it can also commit (rule 7).
     pub(crate) fn may_order(&self) -> bool {
         let Some(leader) = self.role.leader() else {
             return false;
         };
-        let heard_ms = self.context.config().office_timeout_ms;
+        let heard_ms = self.context.config().leader_timeout_ms;
         !leader.is_closing()
             && !self.branches().is_overridden()
             && self
@@ -144,7 +144,7 @@ impl Group {
     fn order_submissions_of(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         loop {
             let Some(leader) = self.role.leader() else {
-                return; // its caller holds the office
+                return; // its caller holds leadership
             };
             let Some(last) = leader.last_number(replica, incarnation) else {
                 return;
@@ -180,7 +180,7 @@ impl Group {
         for member in members {
             // New members have told already where their logs end.
             let Some(leader) = self.role.leader_mut() else {
-                return; // its callers hold the office
+                return; // its callers hold leadership
             };
             if let Some(summary) = leader.replication.take_kept(member) {
                 self.start_feeding(member, &summary);
@@ -188,7 +188,7 @@ impl Group {
         }
     }
 
-    /// Tells everybody at once who holds the office.
+    /// Tells everybody at once who holds leadership.
     pub(crate) fn announce(&mut self) {
         let status = Message::Status(self.own_status());
         let peers: Vec<_> = self.peers.names();
@@ -202,11 +202,11 @@ impl Group {
         let member = self.log.latest().member(successor);
         let name = member.map_or("", |member| member.name.as_str());
         self.out.note(format!(
-            "handing the sequencer's office over to {successor} ({name}): {why}"
+            "handing leadership over to {successor} ({name}): {why}"
         ));
         self.send(
             successor,
-            Message::TakeOffice {
+            Message::TakeLeadership {
                 number,
                 forced: None,
             },
@@ -288,7 +288,7 @@ impl Group {
     // ---- transfer of leadership ----
 
     /// With every heartbeat: would another member lead better?
-    pub(crate) fn reconsider_office(&mut self) {
+    pub(crate) fn reconsider_leadership(&mut self) {
         let Some(start) = self.role.leader().map(|leader| leader.start()) else {
             return;
         };
@@ -313,9 +313,8 @@ impl Group {
             Some(TransferOutput::Close) => leader.close(true),
             Some(TransferOutput::Keep) => {
                 leader.close(false);
-                self.out.count(|c| c.offices_kept += 1);
-                let text =
-                    "the sequencer's office stays here: its successor did not take it in time";
+                self.out.count(|c| c.leaderships_kept += 1);
+                let text = "leadership stays here: its successor did not take it in time";
                 self.out.note(text);
             }
             None => {}
@@ -323,7 +322,7 @@ impl Group {
     }
 
     /// With every batch, behind the last of the log: the successor is asked to lead.
-    pub(crate) fn offer_office(&mut self) {
+    pub(crate) fn offer_leadership(&mut self) {
         let (now, end) = (self.context.now(), self.log.tail().end());
         let Some(leader) = self.role.leader_mut() else {
             return;
@@ -334,12 +333,12 @@ impl Group {
         }
     }
 
-    /// Another ballot is promised: whoever was handing its office over is rid of it.
+    /// Another ballot is promised: whoever was handing its leadership over is rid of it.
     pub(crate) fn relieved(&mut self, ballot: Ballot) {
         if let Some(leader) = self.role.leader() {
             let elsewhere = ballot.replica != self.my_replica();
             let is_handed = leader.is_closing() && elsewhere;
-            (self.out).count(|c| c.offices_handed += u64::from(is_handed));
+            (self.out).count(|c| c.leaderships_handed += u64::from(is_handed));
         }
     }
 }

@@ -141,7 +141,7 @@ impl Group {
     fn voice_of_leader(&self) -> Option<Incarnation> {
         match self.role.is_leader() {
             true => Some(self.me()),
-            false => self.sequencer(),
+            false => self.leader(),
         }
     }
 
@@ -188,7 +188,7 @@ impl Group {
 
     /// Where the part of the own log ends that is the leader's, if that is known.
     fn known_end(&self) -> Option<Position> {
-        (self.matching.is_matched() || self.is_sequencer()).then(|| self.agreed_end())
+        (self.matching.is_matched() || self.is_leader()).then(|| self.agreed_end())
     }
 
     fn carry_out_reads(&mut self, outputs: Vec<ReadOutput>) {

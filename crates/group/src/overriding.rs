@@ -86,7 +86,7 @@ impl Group {
         }
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {
-            // A candidate that leaves the office to the best log can leave it to one whose newest view is without its owner.
+            // A candidate that leaves leadership to the best log can leave it to one whose newest view is without its owner.
             let text = "not made primary: nobody of the last view who has a vote has answered";
             self.out.note(text);
             return;
@@ -167,7 +167,7 @@ impl Group {
         }
     }
 
-    /// It seeks the office without an override of this log's: it must know before it is elected.
+    /// It seeks leadership without an override of this log's: it must know before it is elected.
     pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
         let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
         if seeks && !self.component.is_outside() {

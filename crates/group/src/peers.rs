@@ -108,14 +108,15 @@ impl Peers {
         peer.map(|peer| peer.heard_at = now).is_some()
     }
 
-    /// Its heartbeat; true if it tells of another ballot or office than the one before.
+    /// Its heartbeat; true if it tells of another ballot or leadership than the one before.
     pub(crate) fn said(&mut self, from: Incarnation, status: &Status) -> bool {
         let Some(peer) = self.0.get_mut(&from) else {
             return false; // it has been heard
         };
-        let news = peer.status.as_ref().is_none_or(|known| {
-            known.ballot != status.ballot || known.sequencer != status.sequencer
-        });
+        let news = peer
+            .status
+            .as_ref()
+            .is_none_or(|known| known.ballot != status.ballot || known.leader != status.leader);
         peer.status = Some(status.clone());
         if !status.history.is_nil() {
             peer.expects = None;
@@ -194,13 +195,7 @@ mod tests {
         let status = Status::default();
         assert!(peers.said(from, &status));
         assert!(!peers.said(from, &status));
-        let sequencer = true;
-        assert!(peers.said(
-            from,
-            &Status {
-                sequencer,
-                ..status
-            }
-        ));
+        let leader = true;
+        assert!(peers.said(from, &Status { leader, ..status }));
     }
 }

@@ -1,10 +1,10 @@
-//! What commits take with the office at one member or another: arithmetic only
-//! (`docs/protocol.md`, "Where the office sits").
+//! What commits take with one leader or another: arithmetic only
+//! (`docs/protocol.md`, "Where the leader sits").
 
 /// What a round trip that nobody knows counts as.
 pub(crate) const UNKNOWN_US: u64 = 1_000_000;
 
-/// A member, as the sequencer weighs it.
+/// A member, as the leader weighs it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
     /// Its votes.
@@ -40,12 +40,12 @@ impl Map {
         }
     }
 
-    /// How long a commit of `origin` takes under the sequencer `office`.
-    fn commit_us(&self, office: usize, origin: usize) -> u64 {
+    /// How long a commit of `origin` takes under `leader`.
+    fn commit_us(&self, leader: usize, origin: usize) -> u64 {
         let trip = |a: usize, b: usize| self.round_trip_us[a][b];
         let mut votes: Vec<(u64, u64)> = (self.sites.iter().enumerate())
             .map(|(m, site)| {
-                let way_us = trip(origin, office) + trip(office, m) + trip(m, origin);
+                let way_us = trip(origin, leader) + trip(leader, m) + trip(m, origin);
                 (way_us / 2, site.weight)
             })
             .collect();
@@ -58,15 +58,15 @@ impl Map {
         });
         majority
             .map_or(UNKNOWN_US, |(at_us, _)| *at_us)
-            .max(trip(origin, office))
+            .max(trip(origin, leader))
     }
 
     /// The mean over all origins, by what comes from each.
-    pub fn cost_us(&self, office: usize) -> u64 {
+    pub fn cost_us(&self, leader: usize) -> u64 {
         let shares: u64 = self.sites.iter().map(|site| site.share).sum();
         let origins = self.sites.iter().enumerate();
         let sum: u128 = origins
-            .map(|(o, site)| u128::from(site.share) * u128::from(self.commit_us(office, o)))
+            .map(|(o, site)| u128::from(site.share) * u128::from(self.commit_us(leader, o)))
             .sum();
         (sum / u128::from(shares.max(1))) as u64
     }
@@ -89,12 +89,12 @@ mod tests {
 
     fn costs_ms(map: &Map) -> Vec<u64> {
         (0..map.sites.len())
-            .map(|office| map.cost_us(office) / 1_000)
+            .map(|leader| map.cost_us(leader) / 1_000)
             .collect()
     }
 
     #[test]
-    fn a_far_sequencer_costs_everybody_the_way_to_it() {
+    fn a_far_leader_costs_everybody_the_way_to_it() {
         // The first is far away.
         let far = map(&[1, 1, 1], &[&[100, 100], &[2]]);
         assert_eq!(costs_ms(&far), [100, 34, 34]);
@@ -110,7 +110,7 @@ mod tests {
             costs_ms(&map(&[1, 1, 1], &[&[40, 40], &[40]])),
             [40, 40, 40]
         );
-        // Three of five votes are 20 ms away, wherever among the three the office is.
+        // Three of five votes are 20 ms away, wherever among the three the leader is.
         let five = map(
             &[1, 0, 0, 0, 0],
             &[&[1, 20, 40, 40], &[20, 40, 40], &[40, 40], &[1]],

@@ -1,5 +1,5 @@
 //! How long a message to a peer and back takes, with all that it waits for at either end. Heartbeats carry
-//! a stamp and give back those of the others (`docs/protocol.md`, "Where the office sits").
+//! a stamp and give back those of the others (`docs/protocol.md`, "Where the leader sits").
 
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ impl RoundTrips {
 }
 
 impl Known<'_> {
-    /// What a heartbeat says for the sake of the office's place.
+    /// What a heartbeat says for the choice of the leader.
     pub(crate) fn own_outlook(self, is_going: bool) -> Outlook {
         let able = self.context.config().able && !self.context.config().stuck && !is_going;
         let mut outlook = Outlook {

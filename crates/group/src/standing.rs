@@ -17,7 +17,7 @@ impl Group {
         let configuration = &self.log.committed().configuration;
         Status {
             ballot: self.vote.promised(),
-            sequencer: self.role.is_leader(),
+            leader: self.role.is_leader(),
             standing: self.component.state(),
             history: self.log.committed().history,
             overrides: self.log.committed().overrides.clone(),
@@ -39,11 +39,11 @@ impl Group {
             self.overslept(late_ms);
         }
         if self.context.beats() {
-            self.reconsider_office();
+            self.reconsider_leadership();
             self.election_timer.forget_silence();
             self.announce();
             self.resend_own(RESEND_AFTER_MS);
-            let leader = self.sequencer_in_office();
+            let leader = self.leader_in_term();
             let outputs = self.dissemination.go_on(known!(self), leader);
             self.disseminate(outputs);
             self.refresh_component();
@@ -57,7 +57,7 @@ impl Group {
         self.pull_holes();
         self.watch_evidence();
         self.watch_majority();
-        self.watch_office();
+        self.watch_leader();
         self.go_on_leaving();
     }
 
@@ -90,7 +90,7 @@ impl Group {
     }
 
     /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being
-    /// primary; a sequencer that has one again makes a new view.
+    /// primary; a leader that has one again makes a new view.
     fn watch_majority(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
         let heard = |configuration: &_| self.known().hears_majority(timeout_ms, configuration);
@@ -124,8 +124,8 @@ impl Group {
         }
     }
 
-    /// True when a sequencer that had lost its majority hears one again. Those who are still missing get as long to come
-    /// back as under a new sequencer: without them the new view would keep their streaming transactions out, and the
+    /// True when a leader that had lost its majority hears one again. Those who are still missing get as long to come
+    /// back as under a new leader: without them the new view would keep their streaming transactions out, and the
     /// others' in.
     pub(crate) fn is_majority_back(&self) -> bool {
         self.component
@@ -180,19 +180,19 @@ impl Group {
             .asked_at
             .is_none_or(|at| self.context.now() >= at + LEAVE_RETRY_MS);
         if self.role.is_leader() {
-            self.pass_office_on(&mut leaving, &voters);
+            self.pass_leadership_on(&mut leaving, &voters);
         } else if due {
-            if let Some(sequencer) = self.sequencer_in_office() {
+            if let Some(leader) = self.leader_in_term() {
                 leaving.asked_at = Some(self.context.now());
-                self.send(sequencer, Message::Leave);
+                self.send(leader, Message::Leave);
             }
         }
         self.component.go_on_leaving(leaving);
     }
 
-    /// A sequencer that leaves orders nothing more, and gives the office to whoever has all of its log; after a while, to
+    /// A leader that leaves orders nothing more, and gives leadership to whoever has all of its log; after a while, to
     /// whoever has most of it.
-    fn pass_office_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
+    fn pass_leadership_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
         let Some(leader) = self.role.leader_mut() else {
             return; // its caller has just seen it
         };
@@ -227,7 +227,7 @@ impl Group {
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
         if let Some(leader) = self.role.leader() {
-            // It took over a log that ends with its own removal: the office goes to a member, or to
+            // It took over a log that ends with its own removal: leadership goes to a member, or to
             // the process that has restarted on its data directory.
             let members = &self.log.committed().configuration;
             let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);

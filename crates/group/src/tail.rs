@@ -7,7 +7,7 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Position};
 use crate::message::Summary;
 
-/// Runs in a summary at most. A log has as many ballots above its commit point as there were sequencers in a row that
+/// Runs in a summary at most. A log has as many ballots above its commit point as there were leaders in a row that
 /// committed nothing, without any limit.
 pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
 

@@ -9,7 +9,7 @@ pub struct Thresholds {
     pub append_entries: u64,
     /// So much is read from the log at once to feed a member.
     pub log_slice_bytes: usize,
-    /// So much of large payloads is fetched at a time from the sequencer's log, but for one.
+    /// So much of large payloads is fetched at a time from the leader's log, but for one.
     pub logged_bytes: u64,
     /// So much of large payloads is given to others in one ms: everything else waits meanwhile.
     pub given_bytes: usize,
@@ -19,7 +19,7 @@ pub struct Thresholds {
     pub pending_bytes: usize,
     /// Order records whose turn has not come take so much memory, but for the first ...
     pub incoming_bytes: usize,
-    /// ... and are so many at most. A correct sequencer's window holds half of that.
+    /// ... and are so many at most. A correct leader's window holds half of that.
     pub incoming_records: usize,
 }
 

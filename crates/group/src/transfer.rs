@@ -1,4 +1,4 @@
-//! Whether another member would lead better, and how leadership gets there (`docs/protocol.md`, "Where the office sits").
+//! Whether another member would lead better, and how leadership gets there (`docs/protocol.md`, "Where the leader sits").
 //!
 //! Comes in: heartbeats, and where submissions come from. Goes out: that nothing more is to be ordered here, whom to ask to lead,
 //! that this member goes on. Holds: the successor has the whole log, and leadership rests for a while wherever it comes to.
@@ -246,7 +246,7 @@ impl Transfer {
         let due = self.ends.get(lag - 1);
         let acked = outlooks.replication.acked(member.incarnation);
         let behind = due.is_none_or(|end| acked < *end);
-        let present = known.now() < peer.heard_at + config.office_timeout_ms
+        let present = known.now() < peer.heard_at + config.leader_timeout_ms
             && status.standing == Standing::Primary
             && status.ballot == outlooks.ballot;
         let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
@@ -295,7 +295,7 @@ fn lag_heartbeats(round_trip_ms: TimeMs, heartbeat_ms: TimeMs) -> usize {
 }
 
 impl Seat {
-    /// True if the office would sit better there than here.
+    /// True if that one would lead better.
     fn is_better_than(&self, own: &Seat) -> bool {
         let gain_us = own.cost_us.saturating_sub(self.cost_us);
         let matters = gain_us >= LEAST_GAIN_US && gain_us >= own.cost_us / 4;

@@ -63,7 +63,7 @@ impl Validation<'_> {
             Message::Prepare { ballot: b, .. } => ballot(b),
             Message::Promise(promise) => ballot(&promise.ballot) && other() && is_promise(promise),
             Message::Refuse { promised } => ballot(promised),
-            Message::TakeOffice { number, .. } => self.believes_number(*number),
+            Message::TakeLeadership { number, .. } => self.believes_number(*number),
             Message::Expects { nodes, promised } => {
                 (1..=MEMBERS_MAX as u32).contains(nodes) && ballot(promised) && other()
             }
@@ -158,7 +158,7 @@ pub(crate) fn outline(message: &Message) -> String {
         Message::Prepare { ballot, .. } => in_ballot("a candidate's request", ballot.number),
         Message::Promise(promise) => in_ballot("a promise", promise.ballot.number),
         Message::Refuse { promised } => in_ballot("a refusal", promised.number),
-        Message::TakeOffice { number, .. } => in_ballot("an offer of the office", *number),
+        Message::TakeLeadership { number, .. } => in_ballot("an offer of leadership", *number),
         Message::Join(join) => {
             let count = join.overrides.len();
             format!("a request for admission with {count} overrides")
@@ -204,7 +204,7 @@ fn fits(parcel: &Parcel) -> bool {
         && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
-/// Entries are contiguous, their ballots never fall nor exceed the sequencer's, and the log takes them.
+/// Entries are contiguous, their ballots never fall nor exceed the leader's, and the log takes them.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
     COUNTING.reaches_all(&[append.prev_position, append.ack, append.commit])
@@ -319,7 +319,7 @@ mod tests {
         assert!(!consistent(&append(&[(1, 4), (2, 3)])), "a falling ballot");
         assert!(
             !consistent(&append(&[(1, 6)])),
-            "beyond the sequencer's ballot"
+            "beyond the leader's ballot"
         );
         assert!(!consistent(&append(&[(0, 3)])), "before the start");
     }
@@ -440,7 +440,7 @@ mod tests {
         };
         let message = Message::Status(Status {
             ballot,
-            sequencer: true,
+            leader: true,
             ..Status::default()
         });
         group.handle(

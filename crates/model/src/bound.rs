@@ -5,7 +5,7 @@ use trireme_group::TimeMs;
 use crate::network::NODES;
 use crate::process::{Process, Settings};
 
-/// Time that passes at a process in one step: enough to miss the sequencer's office and to stand for
+/// Time that passes at a process in one step: enough to miss the leader and to stand for
 /// it, to give up an attempt, to ask again for a log, and for a heartbeat; two of them without a
 /// word are enough to suspect ([`Bound::settings`]).
 pub const WAIT_MS: TimeMs = 600;
@@ -13,7 +13,7 @@ pub const WAIT_MS: TimeMs = 600;
 /// a process that waits has not overslept (rule 2).
 pub const BEAT_MS: TimeMs = 300;
 
-/// What may happen, and how often. Nodes are 0, 1, 2; 0 is the first sequencer.
+/// What may happen, and how often. Nodes are 0, 1, 2; 0 is the first leader.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// For `--only`.
@@ -36,7 +36,7 @@ pub struct Bound {
     pub breaks: &'static [(usize, usize)],
     /// How many of them do.
     pub breaks_total: u8,
-    /// Ballots after the first: two that want the office can outbid one another for ever.
+    /// Ballots after the first: two that want leadership can outbid one another for ever.
     pub ballots: u64,
 }
 
@@ -83,23 +83,23 @@ const QUIET: Bound = Bound {
 pub const SMALL: &[Bound] = &[
     Bound {
         name: "takeover",
-        about: "members take the office from a sequencer that is alive",
+        about: "members take leadership from a leader that is alive",
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
         ballots: 1,
         ..QUIET
     },
     Bound {
-        name: "sequencer crash",
-        about: "the sequencer crashes",
+        name: "leader crash",
+        about: "the leader crashes",
         submissions: [1, 1, 0],
         waits: [0, 1, 0],
         crashes: [true, false, false],
         ..QUIET
     },
     Bound {
-        name: "sequencer restart",
-        about: "the sequencer crashes and comes back without its log",
+        name: "leader restart",
+        about: "the leader crashes and comes back without its log",
         waits: [0, 1, 0],
         crashes: [true, false, false],
         restarts: 1,
@@ -119,7 +119,7 @@ pub const SMALL: &[Bound] = &[
 pub const LARGE: &[Bound] = &[
     Bound {
         name: "two takeovers",
-        about: "two commits, two changes of office",
+        about: "two commits, two changes of leadership",
         submissions: [1, 1, 0],
         waits: [0, 1, 1],
         ballots: 2,
@@ -127,7 +127,7 @@ pub const LARGE: &[Bound] = &[
     },
     Bound {
         name: "three takeovers",
-        about: "one commit, three changes of office",
+        about: "one commit, three changes of leadership",
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
         ballots: 3,
@@ -146,8 +146,8 @@ pub const LARGE: &[Bound] = &[
         ..QUIET
     },
     Bound {
-        name: "sequencer crash",
-        about: "the sequencer crashes, both others seek the office",
+        name: "leader crash",
+        about: "the leader crashes, both others seek leadership",
         submissions: [1, 1, 0],
         waits: [0, 1, 1],
         crashes: [true, false, false],
@@ -155,8 +155,8 @@ pub const LARGE: &[Bound] = &[
         ..QUIET
     },
     Bound {
-        name: "sequencer restart",
-        about: "the sequencer crashes and comes back without its log",
+        name: "leader restart",
+        about: "the leader crashes and comes back without its log",
         submissions: [1, 0, 0],
         waits: [0, 1, 0],
         crashes: [true, false, false],
@@ -166,7 +166,7 @@ pub const LARGE: &[Bound] = &[
     },
     Bound {
         name: "member restart",
-        about: "a member comes back without its log while another takes the office",
+        about: "a member comes back without its log while another takes leadership",
         submissions: [1, 0, 0],
         waits: [0, 1, 0],
         crashes: [false, false, true],
@@ -189,7 +189,7 @@ pub const LARGE: &[Bound] = &[
     },
     Bound {
         name: "partition",
-        about: "the sequencer loses both connections and gets them back",
+        about: "the leader loses both connections and gets them back",
         submissions: [1, 0, 0],
         waits: [0, 1, 0],
         breaks: &[(0, 1), (0, 2)],
@@ -199,7 +199,7 @@ pub const LARGE: &[Bound] = &[
     },
     Bound {
         name: "broken link",
-        about: "the sequencer and a member lose one another and connect again",
+        about: "the leader and a member lose one another and connect again",
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
         breaks: &[(0, 1)],
@@ -209,7 +209,7 @@ pub const LARGE: &[Bound] = &[
     },
     Bound {
         name: "removal",
-        about: "long silence: members are removed, the sequencer declares itself non-primary, all come back",
+        about: "long silence: members are removed, the leader declares itself non-primary, all come back",
         waits: [2, 1, 1],
         breaks: &[(0, 2)],
         breaks_total: 1,

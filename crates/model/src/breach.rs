@@ -15,9 +15,9 @@ pub struct Breach {
 #[derive(Clone, Copy, Debug)]
 pub struct Rule(pub &'static str);
 
-pub const ONE_SEQUENCER: Rule = Rule("one sequencer per ballot");
+pub const ONE_SEQUENCER: Rule = Rule("one leader per ballot");
 pub const HISTORIES: Rule = Rule("histories agree");
-pub const KEPT: Rule = Rule("what is committed is in the log of every later sequencer");
+pub const KEPT: Rule = Rule("what is committed is in the log of every later leader");
 pub const ONCE: Rule = Rule("no submission is delivered twice or out of turn");
 pub const WITHDRAWN: Rule = Rule("what was withdrawn never commits");
 pub const ONE_CHANGE: Rule = Rule("one uncommitted change of membership at a time");

@@ -40,7 +40,7 @@ impl Process {
             say_joined: false,
             joined_before: self.joined.clone(),
         };
-        let before = self.group.is_sequencer().then(|| self.group.ballot());
+        let before = self.group.is_leader().then(|| self.group.ballot());
         let outcome = catch_unwind(AssertUnwindSafe(|| run.input(input)));
         if let Err(panic) = outcome {
             let formatted = panic.downcast_ref::<String>().cloned();
@@ -49,9 +49,9 @@ impl Process {
             run.facts.push(breach::ASSERTION.fact(text));
         }
         let group = &mut run.process.group;
-        if group.is_sequencer() && before != Some(group.ballot()) {
+        if group.is_leader() && before != Some(group.ballot()) {
             let log = run.process.log.clone();
-            run.facts.push(Fact::TookOffice(group.ballot(), log));
+            run.facts.push(Fact::TookLeadership(group.ballot(), log));
         }
         if group.rebase(NOW_MS).truncations > 0 {
             run.facts.push(Fact::Truncated);
@@ -173,8 +173,8 @@ impl Run {
                 let changes = uncommitted
                     .filter(|e| matches!(e.value.body, Body::Configuration(_)))
                     .count();
-                if changes > 1 && process.group.is_sequencer() {
-                    let text = format!("{changes} uncommitted configurations in a sequencer's log");
+                if changes > 1 && process.group.is_leader() {
+                    let text = format!("{changes} uncommitted configurations in a leader's log");
                     self.facts.push(breach::ONE_CHANGE.fact(text));
                 }
             }

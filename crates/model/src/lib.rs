@@ -24,7 +24,7 @@
 //!   Entries are few: the tail is never trimmed, windows never fill.
 //! - Clients submit one byte; reads, leaving, changes of weight, overrides, two processes on one data
 //!   directory and foreign histories are left to the simulation (`crates/group/tests/simulation`).
-//! - Ballots are bounded (`Bound::ballots`): two that want the office can outbid one another for
+//! - Ballots are bounded (`Bound::ballots`): two that want leadership can outbid one another for
 //!   ever without a timer.
 
 #![forbid(unsafe_code)]

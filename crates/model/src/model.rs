@@ -102,7 +102,7 @@ impl Model for GroupModel {
     }
 }
 
-const COMMIT_AFTER_CRASH: &str = "a commit after a sequencer's crash";
+const COMMIT_AFTER_CRASH: &str = "a commit after a leader's crash";
 const TRUNCATION: &str = "an uncommitted suffix is dropped";
 const REMOVAL: &str = "a view without the crashed member";
 const READMISSION: &str = "the restarted member is in a view again";

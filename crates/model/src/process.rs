@@ -90,7 +90,7 @@ pub enum Fact {
     },
     Reset(Checkpoint),
     Withdrawn(SubmissionId),
-    TookOffice(Ballot, Log),
+    TookLeadership(Ballot, Log),
     Truncated,
     Breach(Breach),
 }

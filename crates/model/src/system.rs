@@ -46,7 +46,7 @@ pub struct System {
     pub network: Network,
     pub truth: Arc<Known<Truth>>,
     pub spent: Spent,
-    /// Highest ballot whose sequencer has crashed.
+    /// Highest ballot whose leader has crashed.
     pub crashed: Ballot,
     pub breach: Option<Arc<Breach>>,
     pub seen: Seen,
@@ -103,7 +103,7 @@ impl System {
             return;
         };
         self.nodes[node].promised = process.value.persisted;
-        if process.value.group.is_sequencer() {
+        if process.value.group.is_leader() {
             self.crashed = self.crashed.max(process.value.group.ballot());
         }
         for other in (0..NODES).filter(|other| *other != node) {

@@ -19,9 +19,9 @@ struct Committed {
     delivered: bool,
 }
 
-/// A sequencer, and its log when it took the office.
+/// A leader, and its log when it took leadership.
 #[derive(Clone, Debug, Hash)]
-struct Office {
+struct Leadership {
     holder: Incarnation,
     log: Log,
 }
@@ -31,8 +31,8 @@ struct Office {
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Truth {
     committed: Vec<Committed>,
-    /// Who took the office of each ballot.
-    offices: BTreeMap<Ballot, Office>,
+    /// Who took leadership of each ballot.
+    leaderships: BTreeMap<Ballot, Leadership>,
     withdrawn: BTreeSet<SubmissionId>,
 }
 
@@ -101,13 +101,13 @@ impl Truth {
                     ))),
                 }
             }
-            Fact::TookOffice(ballot, log) => {
+            Fact::TookLeadership(ballot, log) => {
                 let (holder, log) = (who, log.clone());
-                let before = self.offices.insert(*ballot, Office { holder, log });
-                match before.filter(|office| office.holder != who) {
+                let before = self.leaderships.insert(*ballot, Leadership { holder, log });
+                match before.filter(|leadership| leadership.holder != who) {
                     None => self.is_kept(),
                     Some(other) => Err(breach::ONE_SEQUENCER.broken(format!(
-                        "{who} takes the office of {ballot}, which was {}'s",
+                        "{who} takes leadership of {ballot}, which was {}'s",
                         other.holder
                     ))),
                 }
@@ -163,16 +163,17 @@ impl Truth {
         Ok(())
     }
 
-    /// What was committed in an earlier ballot was in the log of every later sequencer.
+    /// What was committed in an earlier ballot was in the log of every later leader.
     fn is_kept(&self) -> Result<(), Breach> {
-        for (ballot, office) in &self.offices {
+        for (ballot, leadership) in &self.leaderships {
             for earlier in self.committed.iter().filter(|c| c.ballot < *ballot) {
                 let position = earlier.entry.value.position;
-                if position > office.log.base() && office.log.get(position) != Some(&earlier.entry)
+                if position > leadership.log.base()
+                    && leadership.log.get(position) != Some(&earlier.entry)
                 {
                     return Err(breach::KEPT.broken(format!(
-                        "{} took the office of {ballot} without {position}, committed in {}",
-                        office.holder, earlier.ballot
+                        "{} took leadership of {ballot} without {position}, committed in {}",
+                        leadership.holder, earlier.ballot
                     )));
                 }
             }

@@ -59,12 +59,12 @@ fn processes(system: &System) -> String {
         None => "-".into(),
         Some(process) => {
             let group = &process.group;
-            let office = if group.is_sequencer() { "*" } else { "" };
+            let leadership = if group.is_leader() { "*" } else { "" };
             let (standing, ballot) = (group.standing(), ballot(group.ballot()));
             let name = incarnation(process.incarnation);
             let standing = &format!("{standing:?}")[..1];
             format!(
-                "{name}{office} {ballot} {standing} {}/{}",
+                "{name}{leadership} {ballot} {standing} {}/{}",
                 group.commit(),
                 group.end()
             )
@@ -137,9 +137,9 @@ fn append(append: &Append) -> String {
 }
 
 fn status(status: &Status) -> String {
-    let office = if status.sequencer { "sequencer " } else { "" };
+    let leadership = if status.leader { "leader " } else { "" };
     format!(
-        "status {office}{} {:?} view {} ack {} end {} commit {}",
+        "status {leadership}{} {:?} view {} ack {} end {} commit {}",
         ballot(status.ballot),
         status.standing,
         status.configuration_number,

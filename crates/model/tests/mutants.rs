@@ -37,22 +37,22 @@ fn small(name: &str) -> Bound {
 
 #[test]
 fn half_is_a_majority() {
-    is_caught(Mutant::HalfIsAMajority, &small("sequencer crash"), 12);
+    is_caught(Mutant::HalfIsAMajority, &small("leader crash"), 12);
 }
 
 #[test]
 fn promise_not_persisted() {
-    is_caught(Mutant::PromiseNotPersisted, &small("sequencer crash"), 12);
+    is_caught(Mutant::PromiseNotPersisted, &small("leader crash"), 12);
 }
 
 #[test]
 fn shorter_log_leads() {
-    is_caught(Mutant::ShorterLogLeads, &small("sequencer crash"), 12);
+    is_caught(Mutant::ShorterLogLeads, &small("leader crash"), 12);
 }
 
 #[test]
 fn lower_ballot_followed() {
-    is_caught(Mutant::LowerBallotFollowed, &small("sequencer crash"), 18);
+    is_caught(Mutant::LowerBallotFollowed, &small("leader crash"), 18);
 }
 
 #[test]

@@ -266,13 +266,13 @@ fn group_config(options: &Options, me: Member) -> Config {
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
         wait_evidence_ms: options.duration_ms("pc.wait_evidence"),
-        wish: office_wish(options),
+        wish: leadership_wish(options),
         ..Config::new(me)
     }
 }
 
 /// `repl.sequencer`.
-pub fn office_wish(options: &Options) -> Wish {
+pub fn leadership_wish(options: &Options) -> Wish {
     match options.choice("repl.sequencer") {
         "prefer" => Wish::Prefer,
         "never" => Wish::Never,

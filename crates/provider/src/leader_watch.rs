@@ -17,7 +17,7 @@ impl LeaderWatch {
         if self.last.is_some_and(|(term, _)| term == group.ballot()) {
             return;
         }
-        let leader = group.sequencer_member().map(|member| member.incarnation);
+        let leader = group.leader_member().map(|member| member.incarnation);
         if let Some(leader) = leader {
             self.leads(group.ballot(), leader);
         }

@@ -18,7 +18,7 @@ use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase, Typed};
 use crate::recover_position::recover_position;
-use trireme_node::setup::office_wish;
+use trireme_node::setup::leadership_wish;
 
 /// How long SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
 const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
@@ -338,7 +338,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         // The others hear of it with the next heartbeat.
         "repl.sequencer" => node.with(|core| {
             if let Some(group) = core.engine.group_mut() {
-                group.config_mut().wish = office_wish(&options);
+                group.config_mut().wish = leadership_wish(&options);
             }
         }),
         "gcs.fc_limit"

@@ -150,10 +150,10 @@ fn state(node: &Node, core: &Core, status: &Status) -> State {
 }
 
 fn leader(core: &Core, link: &Link) -> Option<Leader> {
-    let member = link.group.sequencer_member()?;
+    let member = link.group.leader_member()?;
     Some(Leader {
         name: member.name.clone(),
-        is_me: link.group.is_sequencer(),
+        is_me: link.group.is_leader(),
         term: link.group.ballot().number,
         changes: core.leaders.changes(),
     })

@@ -84,12 +84,12 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
     let counters = group.counters();
     let links = (core.line.as_ref()).map_or(0, |line| line.mesh.plaintext_links());
     OwnStats {
-        sequencer: group.sequencer_member().map(named).unwrap_or_default(),
-        offices_taken: counters.offices_taken,
-        offices_handed: counters.offices_handed,
-        offices_needless: counters.offices_needless,
+        leader: group.leader_member().map(named).unwrap_or_default(),
+        leaderships_taken: counters.leaderships_taken,
+        leaderships_handed: counters.leaderships_handed,
+        leaderships_needless: counters.leaderships_needless,
         plaintext_links: links as u64,
-        is_leader: u64::from(group.is_sequencer()),
+        is_leader: u64::from(group.is_leader()),
         term: group.ballot().number,
         leader_changes: core.leaders.changes(),
         lag_seqnos: status.lag_seqnos,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trireme_certification::Seqno;
 use trireme_group::Position;
 
-/// More than a sequencer without a majority orders.
+/// More than a leader without a majority orders.
 const REMEMBERED: usize = 1024;
 
 /// Runs of positions that each took a seqno: the first of each, oldest first. Part of the replicated

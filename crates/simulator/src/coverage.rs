@@ -37,10 +37,10 @@ counters! {
     replays: "replays",
     views: "views",
     loaded_views: "views under load",
-    offices: "offices taken",
-    handed: "offices handed over",
-    kept: "offices not taken over",
-    needless: "offices taken needlessly",
+    leaderships: "leaderships taken",
+    handed: "leaderships handed over",
+    kept: "leaderships not taken over",
+    needless: "leaderships taken needlessly",
     truncations: "truncations",
     installs: "checkpoints installed",
     voided: "voids",
@@ -118,10 +118,10 @@ impl Coverage {
     /// What a process has counted, at its end.
     pub fn process(&mut self, group: trireme_group::Counters) {
         self.truncations += group.truncations;
-        self.offices += group.offices_taken;
-        self.handed += group.offices_handed;
-        self.kept += group.offices_kept;
-        self.needless += group.offices_needless;
+        self.leaderships += group.leaderships_taken;
+        self.handed += group.leaderships_handed;
+        self.kept += group.leaderships_kept;
+        self.needless += group.leaderships_needless;
         self.installs += group.installs;
         self.voided += group.voided;
         self.parcels += group.parcels;

@@ -29,9 +29,9 @@ pub struct Edit {
     /// No DDL, nobody who administrates.
     #[arg(long)]
     pub plain_load: bool,
-    /// Nothing is measured, and the office stays until it is missed: as schedules were before it moved.
+    /// Nothing is measured, and leadership stays until it is missed: as schedules were before it moved.
     #[arg(long)]
-    pub office_stays: bool,
+    pub leadership_stays: bool,
     /// With the constants that are shipped: as schedules were before they were scaled down.
     #[arg(long)]
     pub as_shipped: bool,
@@ -79,7 +79,7 @@ impl Edit {
             plan.calm_us = ms as TimeUs * 1000;
             plan.faults.retain(|(at, _)| *at < plan.calm_us);
         }
-        plan.office_moves &= !self.office_stays;
+        plan.leadership_moves &= !self.leadership_stays;
         plan.scripts_before_ist &= !self.ist_alone;
         plan.links_apart &= !self.shared_jitter;
         for node in &mut plan.nodes {
@@ -113,7 +113,7 @@ impl Edit {
         if self.plain_load {
             words.push("--plain-load".to_owned());
         }
-        if self.office_stays {
+        if self.leadership_stays {
             words.push("--office-stays".to_owned());
         }
         if self.as_shipped {

@@ -85,8 +85,8 @@ pub struct Plan {
     /// Each link has a stream of random numbers of its own, and nodes take turns at one moment: the order in which a node
     /// sends to different peers changes nothing.
     pub links_apart: bool,
-    /// The office moves to where commits are fastest.
-    pub office_moves: bool,
+    /// Leadership moves to where commits are fastest.
+    pub leadership_moves: bool,
     /// Nobody is told to bootstrap.
     pub founding: Option<Founding>,
     /// Where it must not be in the end, and why.
@@ -104,12 +104,12 @@ pub struct Liar {
     pub percent: u64,
 }
 
-/// Why the office sits badly with a node.
+/// Why the leader sits badly with a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSeat {
     /// It is far away from all others.
     Far,
-    /// It becomes slow when it has the office and all is calm.
+    /// It becomes slow when it has leadership and all is calm.
     Slow,
     /// Its operator forbids it (`repl.sequencer=never`).
     Unwanted,
@@ -216,7 +216,7 @@ impl Plan {
             faults,
             calm_us,
             links_apart: true,
-            office_moves: true,
+            leadership_moves: true,
             founding: None,
             bad_seat: None,
             liar: None,
@@ -267,7 +267,7 @@ impl Plan {
             self.queue_bytes = queue_bytes;
         }
         if self.delay_us.iter().flatten().any(|us| *us >= FAR_US) {
-            // A round trip lets through so little at a time then that the far node falls behind for ever (seed 291, office).
+            // A round trip lets through so little at a time then that the far node falls behind for ever (seed 291, leadership).
             self.scale.group = Scale::default().group;
             match profile.parcels {
                 // It asks for parts ahead of many payloads at a time, and no more than 256 of its requests wait: what is beyond
@@ -278,7 +278,7 @@ impl Plan {
         }
     }
 
-    /// The office begins with the first node, where it sits badly or will.
+    /// Leadership begins with the first node, where it sits badly or will.
     fn seat_badly(&mut self, random: &mut Random) {
         let why = random.pick(&[BadSeat::Far, BadSeat::Far, BadSeat::Slow, BadSeat::Unwanted]);
         self.bad_seat = Some((0, why));

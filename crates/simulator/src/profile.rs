@@ -36,7 +36,7 @@ pub struct Profile {
     pub ddl_error_percent: u64,
     /// Mean time between two transactions of a client, one of these.
     pub think_us: [u64; 3],
-    /// The office begins where it sits badly, and has to leave.
+    /// Leadership begins where it sits badly, and has to leave.
     pub bad_seat: bool,
     /// So many of the nodes, the last ones, have no database.
     pub arbitrators: usize,

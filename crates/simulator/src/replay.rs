@@ -73,7 +73,7 @@ pub fn describe(plan: &Plan) {
         );
     }
     if let Some((_, why)) = plan.bad_seat {
-        println!("  the office begins with n1, where it sits badly: {why:?}");
+        println!("  leadership begins with n1, where it sits badly: {why:?}");
     }
     for (index, (at, fault)) in plan.faults.iter().enumerate() {
         println!("  fault {index} at {} ms: {fault}", at / 1000);

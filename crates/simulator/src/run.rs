@@ -22,8 +22,8 @@ const SETTLE_US: TimeUs = 30_000_000;
 const CATCH_UP_US: TimeUs = 120_000_000;
 /// Everybody has recovered: for this long there is load on all nodes without faults.
 const BUSY_US: TimeUs = 600_000;
-/// By then the office has left a bad seat: after a rest, and when that has been seen for long enough.
-const OFFICE_US: TimeUs = 16_000_000;
+/// By then leadership has left a bad seat: after a rest, and when that has been seen for long enough.
+const LEADERSHIP_US: TimeUs = 16_000_000;
 /// By then every node's clients must have committed something, or whoever is behind has come nearer.
 const SERVE_US: TimeUs = 5_000_000;
 /// Clients begin nothing more: by then nobody may wait any more, or whoever is behind has come nearer.
@@ -141,7 +141,7 @@ fn recover(world: &mut World) -> Result<(), String> {
     world.set_busy(true);
     let before = world.acknowledged();
     match world.plan.bad_seat {
-        Some(_) if world.plan.office_moves => settle_office(world)?,
+        Some(_) if world.plan.leadership_moves => settle_leadership(world)?,
         _ => run_until(world, world.now_us + BUSY_US),
     }
     let serves = |world: &World, node: usize| world.acknowledged()[node] > before[node];
@@ -168,27 +168,27 @@ fn recover(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// The office has to move by itself, and then to stay.
-fn settle_office(world: &mut World) -> Result<(), String> {
-    let slowed = world.slow_the_office();
-    let (begin_us, before) = (world.now_us, world.offices_handed());
-    let seated = |world: &mut World| world.office_sits_well();
-    wait(world, OFFICE_US, "", seated).map_err(|why| format!("the office sits badly{why}"))?;
-    run_until(world, begin_us + OFFICE_US);
+/// Leadership has to move by itself, and then to stay.
+fn settle_leadership(world: &mut World) -> Result<(), String> {
+    let slowed = world.slow_leadership();
+    let (begin_us, before) = (world.now_us, world.leaderships_handed());
+    let seated = |world: &mut World| world.leader_sits_well();
+    wait(world, LEADERSHIP_US, "", seated).map_err(|why| format!("the leader sits badly{why}"))?;
+    run_until(world, begin_us + LEADERSHIP_US);
     if world.watch.violation.is_some() {
         return Ok(());
     }
-    world.office_sits_well()?;
+    world.leader_sits_well()?;
     if let Some((node, work_us)) = slowed {
         world.plan.nodes[node].work_us = work_us;
     }
     // At most one for each ten seconds, and one that was due when the faults were over.
-    let moves = world.offices_handed() - before;
-    let most = 2 + OFFICE_US / 10_000_000;
+    let moves = world.leaderships_handed() - before;
+    let most = 2 + LEADERSHIP_US / 10_000_000;
     if moves > most {
-        let s = OFFICE_US / 1_000_000;
+        let s = LEADERSHIP_US / 1_000_000;
         return Err(format!(
-            "the office was handed over {moves} times within {s} s"
+            "leadership was handed over {moves} times within {s} s"
         ));
     }
     Ok(())

@@ -47,7 +47,7 @@ impl Hasher for Sketch {
 pub fn message(message: &Message) -> Sketch {
     match message {
         Message::Status(s) => Sketch::of(1)
-            .and(&(s.ballot, s.sequencer, s.standing as u8, s.history))
+            .and(&(s.ballot, s.leader, s.standing as u8, s.history))
             .and(&(&s.overrides, s.configuration_number, &s.members))
             .and(&(s.ack, s.end, s.commit))
             .and(&(s.outlook.wish as u8, s.outlook.able, s.outlook.stamp_ms))
@@ -82,7 +82,7 @@ pub fn message(message: &Message) -> Sketch {
         Message::Prepare { ballot, forced } => Sketch::of(9).and(&(ballot, forced)),
         Message::Promise(promise) => Sketch::of(10).and(promise),
         Message::Refuse { promised } => Sketch::of(11).and(promised),
-        Message::TakeOffice { number, forced } => Sketch::of(12).and(&(number, forced)),
+        Message::TakeLeadership { number, forced } => Sketch::of(12).and(&(number, forced)),
         Message::Join(join) => Sketch::of(13).and(join),
         Message::JoinRefused { .. } => Sketch::of(14),
         Message::Leave => Sketch::of(15),

@@ -43,7 +43,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         calm_ms: Some(4000),
         clients: Some(1),
         plain_load: true,
-        office_stays: true,
+        leadership_stays: true,
         as_shipped: true,
         ist_alone: true,
         shared_jitter: true,

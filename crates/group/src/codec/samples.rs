@@ -141,7 +141,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
     };
     let status = Status {
         ballot: ballot(),
-        sequencer: true,
+        leader: true,
         standing: Standing::NonPrimary,
         history: uuid(0xa1),
         overrides: vec![uuid(0xd1)],
@@ -241,7 +241,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         ("refuse", Message::Refuse { promised: ballot() }),
         (
             "take-office",
-            Message::TakeOffice {
+            Message::TakeLeadership {
                 number: 8,
                 forced: None,
             },
@@ -334,7 +334,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
     let status = |standing, wish| {
         Message::Status(Status {
             ballot: ballot(),
-            sequencer: false,
+            leader: false,
             standing,
             history: Uuid::default(),
             overrides: Vec::new(),
@@ -399,7 +399,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
         ),
         (
             "take-office-forced",
-            Message::TakeOffice {
+            Message::TakeLeadership {
                 number: 8,
                 forced: Some(uuid(0xd1)),
             },

@@ -175,20 +175,18 @@ fn status() -> impl Strategy<Value = Status> {
         outlook(),
     )
         .prop_map(
-            |(ballot, sequencer, standing, (history, overrides, members), numbers, outlook)| {
-                Status {
-                    ballot,
-                    sequencer,
-                    standing,
-                    history,
-                    overrides,
-                    configuration_number: numbers[0],
-                    members,
-                    ack: numbers[1],
-                    end: numbers[2],
-                    commit: numbers[3],
-                    outlook,
-                }
+            |(ballot, leader, standing, (history, overrides, members), numbers, outlook)| Status {
+                ballot,
+                leader,
+                standing,
+                history,
+                overrides,
+                configuration_number: numbers[0],
+                members,
+                ack: numbers[1],
+                end: numbers[2],
+                commit: numbers[3],
+                outlook,
             },
         )
 }
@@ -321,7 +319,7 @@ pub fn message() -> impl Strategy<Value = Message> {
         promise().prop_map(Message::Promise),
         ballot().prop_map(|promised| Message::Refuse { promised }),
         (number(), option::of(uuid()))
-            .prop_map(|(number, forced)| Message::TakeOffice { number, forced }),
+            .prop_map(|(number, forced)| Message::TakeLeadership { number, forced }),
         join().prop_map(Message::Join),
         "\\PC{0,40}".prop_map(|reason| Message::JoinRefused { reason }),
         Just(Message::Leave),

@@ -27,7 +27,7 @@ wire_enum!(Message, "kind of message" {
     9 => Prepare { ballot, forced },
     10 => Promise(promise),
     11 => Refuse { promised },
-    12 => TakeOffice { number, forced },
+    12 => TakeLeadership { number, forced },
     13 => Join(join),
     14 => JoinRefused { reason },
     15 => Leave,
@@ -108,7 +108,7 @@ wire_struct!(Checkpoint {
 });
 wire_struct!(Status {
     ballot: Ballot,
-    sequencer: bool,
+    leader: bool,
     standing: Standing,
     history: Uuid,
     overrides: Vec<Uuid>,

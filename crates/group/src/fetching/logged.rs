@@ -1,4 +1,4 @@
-//! Large payloads that were ordered before they came in from their origin: fetched from the sequencer's log.
+//! Large payloads that were ordered before they came in from their origin: fetched from the leader's log.
 
 use std::collections::btree_map::Entry;
 

@@ -214,7 +214,7 @@ impl Liar<'_, '_> {
         for _ in 0..=self.dice.below(4) {
             match self.dice.below(12) {
                 0 => status.ballot = self.ballot(),
-                1 => (status.sequencer, status.ballot) = (true, self.ballot()),
+                1 => (status.leader, status.ballot) = (true, self.ballot()),
                 2 => status.standing = self.standing(),
                 3 => status.history = self.dice.uuid(),
                 4 => status.overrides.push(self.dice.uuid()),
@@ -380,7 +380,7 @@ impl Liar<'_, '_> {
             25 => Message::Refuse {
                 promised: self.ballot(),
             },
-            26 => Message::TakeOffice {
+            26 => Message::TakeLeadership {
                 number: self.dice.near(self.to.vote.promised().number),
                 forced,
             },

@@ -60,7 +60,7 @@ fn a_minority_refuses_nobody() {
     cores.kill(1);
     cores.pass_for(&[0], 10_000);
     assert_eq!(cores.standing(0), Standing::NonPrimary);
-    assert!(cores.nodes[0].group.is_sequencer());
+    assert!(cores.nodes[0].group.is_leader());
     let forked = Join {
         overrides: vec![Uuid([3; 16])],
         ..join(member(5))
@@ -137,7 +137,7 @@ fn who_is_in_a_view_is_not_refused_any_more() {
 }
 
 #[test]
-fn a_join_counts_only_from_the_joiner_itself_and_at_the_sequencer() {
+fn a_join_counts_only_from_the_joiner_itself_and_at_the_leader() {
     let mut cores = Cores::of(2);
     let node = mute(&mut cores);
     cores.say(1, 0, Message::Join(join(member(5))));

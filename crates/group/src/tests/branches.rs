@@ -51,7 +51,7 @@ fn the_log_of_another_branch_decides_no_election() {
 }
 
 /// Of two that an operator made primary, node 0 alone knows that the override's view is committed, and not node 1, which
-/// has the office: acknowledgements are lost.
+/// has leadership: acknowledgements are lost.
 fn one_knows_first() -> Cores {
     let mut cores = Cores::of(5);
     cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
@@ -84,8 +84,8 @@ pub(super) fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered)
     (again, recovered)
 }
 
-/// The other of two that an override made primary knows alone that its view is committed, and has sought the office since, in
-/// vain. The sequencer lacks its word, and has to hear that it is promised to a higher ballot.
+/// The other of two that an override made primary knows alone that its view is committed, and has sought leadership since, in
+/// vain. The leader lacks its word, and has to hear that it is promised to a higher ballot.
 #[test]
 fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
     let mut cores = one_knows_first();
@@ -93,7 +93,7 @@ fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
     assert_eq!(cores.nodes[1].group.checkpoint().overrides, []);
     cores.lost = |message| matches!(message, Message::Ack { .. } | Message::Prepare { .. });
     let (number, forced) = (cores.nodes[0].group.ballot().number + 1, None);
-    cores.say(1, 0, Message::TakeOffice { number, forced });
+    cores.say(1, 0, Message::TakeLeadership { number, forced });
     assert_eq!(cores.nodes[0].group.ballot().replica, replica(0));
     cores.arrived.clear();
     cores.pass_for(&[1], 200);
@@ -105,7 +105,7 @@ fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
 }
 
 /// The other of two that an override made primary knew it first that its view is committed, and died. The
-/// sequencer still has it in its log only, and needs the other's word for it.
+/// leader still has it in its log only, and needs the other's word for it.
 #[test]
 fn who_knows_an_override_to_be_committed_helps_to_commit_it() {
     let mut cores = one_knows_first();
@@ -274,10 +274,10 @@ fn who_knows_of_an_override_elects_nobody_without_it() {
         withdrawn: Vec::new(),
     };
     cores.say(1, 2, Message::Promise(promise));
-    assert!(!cores.nodes[2].group.is_sequencer());
+    assert!(!cores.nodes[2].group.is_leader());
 }
 
-/// A node seeks the office, with a pre-vote of another one's; its ballot.
+/// A node seeks leadership, with a pre-vote of another one's; its ballot.
 fn stand(cores: &mut Cores, node: usize, voter: usize) -> Ballot {
     for _ in 0..100 {
         let before = cores.nodes[node].group.ballot();
@@ -428,7 +428,7 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
     let told = alarms(&cores, 0);
     assert!(told[0].contains("nothing was changed"), "{told:?}");
     // Nor does somebody with a shorter log get it to.
-    let take = Message::TakeOffice {
+    let take = Message::TakeLeadership {
         number: ballot.number + 1,
         forced: Some(OVERRIDE),
     };

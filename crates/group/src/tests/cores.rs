@@ -112,7 +112,7 @@ pub fn member(node: usize) -> Member {
 }
 
 impl Cores {
-    /// Node 0 has founded the group and holds the office; all have their votes.
+    /// Node 0 has founded the group and holds leadership; all have their votes.
     pub fn of(count: usize) -> Cores {
         let mut cores = Cores::none();
         for node in 0..count {
@@ -128,7 +128,7 @@ impl Cores {
         );
         cores.pass(1_000);
         cores.all_joined();
-        assert!(cores.nodes[0].group.is_sequencer());
+        assert!(cores.nodes[0].group.is_leader());
         for node in 0..count {
             let configuration = cores.nodes[node].group.configuration();
             assert_eq!(configuration.total_weight(), count as u64);

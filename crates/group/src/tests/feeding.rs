@@ -1,4 +1,4 @@
-//! How the sequencer feeds who was away, and what it does meanwhile.
+//! How the leader feeds who was away, and what it does meanwhile.
 
 use bytes::Bytes;
 
@@ -104,7 +104,7 @@ fn no_more_than_the_window_is_sent_ahead_of_acknowledgements() {
     assert!(most <= WINDOW_BYTES + (128 << 10), "{most}");
 }
 
-/// Node 2's payloads do not reach node 1: what the sequencer says of them waits there for the first, as much as there is room
+/// Node 2's payloads do not reach node 1: what the leader says of them waits there for the first, as much as there is room
 /// for, and the rest is asked for again.
 #[test]
 fn order_records_beyond_the_bound_are_dropped_and_asked_for_again() {
@@ -131,18 +131,18 @@ fn order_records_beyond_the_bound_are_dropped_and_asked_for_again() {
 
 /// Rule 2: 420 ms after the last word, not at the next heartbeat; who is missed is not waited for.
 #[test]
-fn the_office_is_taken_as_soon_as_patience_ends() {
+fn leadership_is_taken_as_soon_as_patience_ends() {
     let mut cores = Cores::of(3);
     cores.step_ms = 1;
     cores.pass(500);
     let cut_at = cores.now();
     cores.part(&[0], &[1, 2]);
-    while !cores.nodes[1].group.is_sequencer() {
+    while !cores.nodes[1].group.is_leader() {
         cores.pass_when_due(&[0, 1, 2], 1);
         assert!(cores.now() < cut_at + 425, "nobody takes it");
     }
     assert!(cores.now() >= cut_at + 300);
-    assert!(!cores.nodes[2].group.is_sequencer());
+    assert!(!cores.nodes[2].group.is_leader());
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn it_is_known_what_the_others_hold() {
         let by = cores.nodes[by].group.me();
         cores.nodes[node].group.held_by(by)
     };
-    // Heartbeats tell it beyond the sequencer.
+    // Heartbeats tell it beyond the leader.
     cores.pass(1_000);
     let commit = cores.nodes[0].group.commit();
     assert_eq!(commit, before + 5);

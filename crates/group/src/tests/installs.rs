@@ -104,7 +104,7 @@ fn install(cores: &mut Cores, checkpoint: &Checkpoint) {
     cores.say(0, 1, message);
 }
 
-/// No correct sequencer sends it: the order that it was acknowledged in would not be the one that is installed.
+/// No correct leader sends it: the order that it was acknowledged in would not be the one that is installed.
 #[test]
 fn a_checkpoint_that_contradicts_what_was_acknowledged_is_refused() {
     let (mut cores, checkpoint, end) = ahead();
@@ -120,7 +120,7 @@ fn a_checkpoint_that_contradicts_what_was_acknowledged_is_refused() {
     assert!(cores.nodes[1].actions.iter().any(told));
 }
 
-/// What it was fed from the checkpoint on connects with what it has, and the sequencer knows how far that goes.
+/// What it was fed from the checkpoint on connects with what it has, and the leader knows how far that goes.
 #[test]
 fn who_keeps_its_log_is_fed_from_its_end() {
     let (mut cores, checkpoint, end) = ahead();

@@ -151,7 +151,7 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
         };
         let status = Status {
             ballot,
-            sequencer: true,
+            leader: true,
             ..Status::default()
         };
         for message in [
@@ -161,7 +161,7 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
                 ballot,
                 forced: None,
             },
-            Message::TakeOffice {
+            Message::TakeLeadership {
                 number,
                 forced: None,
             },

@@ -128,7 +128,7 @@ fn without_a_majority_that_holds_it_nothing_is_submitted() {
 }
 
 #[test]
-fn the_sequencer_is_one_of_those_who_hold_it() {
+fn the_leader_is_one_of_those_who_hold_it() {
     let mut cores = cores(3);
     cores.part(&[0], &[1]);
     spread(&mut cores, 1, 1);
@@ -187,7 +187,7 @@ fn a_payload_with_another_digest_is_not_held() {
 
 /// Two others have it in their logs; the third gets nothing from its origin.
 #[test]
-fn whoever_has_missed_it_gets_it_from_the_sequencers_log() {
+fn whoever_has_missed_it_gets_it_from_the_leaders_log() {
     let mut cores = cores(3);
     cores.part(&[2], &[1]);
     spread(&mut cores, 1, 1);
@@ -198,7 +198,7 @@ fn whoever_has_missed_it_gets_it_from_the_sequencers_log() {
 
 /// It has begun to get it from the origin, which dies.
 #[test]
-fn whoever_is_late_turns_to_the_sequencer_when_the_origin_is_gone() {
+fn whoever_is_late_turns_to_the_leader_when_the_origin_is_gone() {
     let mut cores = cores(3);
     cores.lines_ms.insert((1, 2), 200);
     spread(&mut cores, 1, 1);
@@ -232,7 +232,7 @@ fn whoever_is_late_goes_on_where_it_was() {
     assert_eq!(cores.nodes[2].group.counters().logged, 0);
 }
 
-/// As a whole it would be read for so long that the sequencer is taken for dead; whoever comes after it does the same.
+/// As a whole it would be read for so long that the leader is taken for dead; whoever comes after it does the same.
 #[test]
 fn what_is_in_the_log_only_is_never_read_as_a_whole() {
     let mut cores = cores(3);
@@ -246,7 +246,7 @@ fn what_is_in_the_log_only_is_never_read_as_a_whole() {
     for number in 2..5 {
         cores.submit(1, number);
     }
-    // The sequencer waits no longer for who is gone.
+    // The leader waits no longer for who is gone.
     cores.pass(12_000);
     cores.cut.clear();
     cores.pass(3_000);
@@ -257,9 +257,9 @@ fn what_is_in_the_log_only_is_never_read_as_a_whole() {
     assert!(cores.nodes[2].actions.iter().any(staged));
 }
 
-/// The origin holds the office, and is alone with it and the one that has it too.
+/// The origin holds leadership, and is alone with it and the one that has it too.
 #[test]
-fn a_new_sequencer_has_what_was_acknowledged() {
+fn a_new_leader_has_what_was_acknowledged() {
     let mut cores = cores(3);
     spread(&mut cores, 0, 1);
     submit(&mut cores, 0, 1, 1);

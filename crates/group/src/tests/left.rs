@@ -83,7 +83,7 @@ fn what_was_left_is_delivered_from_the_log_and_fed_to_others() {
     }
 }
 
-/// What a new sequencer voids, and appends again behind that, has to be read first.
+/// What a new leader voids, and appends again behind that, has to be read first.
 #[test]
 fn what_is_appended_again_is_read_before() {
     for busy in [false, true] {
@@ -105,7 +105,7 @@ fn what_is_appended_again_is_read_before() {
             cores.nodes[again].log.busy = false;
             cores.pass(5_000);
         }
-        assert!(cores.nodes[again].group.is_sequencer());
+        assert!(cores.nodes[again].group.is_leader());
         assert_eq!(submissions(cores.log_of(again)), ["0/1", "0/2"]);
         assert!(cores.log_of(again).ends_with(&cores.log_of(1)));
         assert_eq!(cores.delivered(1), 2);

@@ -17,7 +17,7 @@ fn points(cores: &Cores, reader: u64) -> Vec<Position> {
     points.collect()
 }
 
-/// Node 0, the sequencer, has what node 4 has submitted, and nobody else; all others have answered its reader 7.
+/// Node 0, the leader, has what node 4 has submitted, and nobody else; all others have answered its reader 7.
 fn suffix() -> (Cores, Position) {
     let mut cores = Cores::of(5);
     cores.part(&[4], &[1, 2, 3]);
@@ -38,7 +38,7 @@ fn a_read_point_is_told_when_it_is_committed() {
     assert_eq!(points(&cores, 7), [before + 20]);
 }
 
-/// The origin of the suffix dies, and the next sequencer does not have it: nothing is ordered any more.
+/// The origin of the suffix dies, and the next leader does not have it: nothing is ordered any more.
 #[test]
 fn a_read_whose_point_lies_in_a_dropped_suffix_asks_again() {
     let (mut cores, before) = suffix();
@@ -46,7 +46,7 @@ fn a_read_whose_point_lies_in_a_dropped_suffix_asks_again() {
     cores.part(&[0], &[1, 2, 3]);
     cores.lost = |_| false;
     cores.pass(2_000);
-    assert!(cores.nodes[1].group.is_sequencer());
+    assert!(cores.nodes[1].group.is_leader());
     assert_eq!(points(&cores, 7), []);
     cores.cut.clear();
     cores.pass(1_000);

@@ -205,7 +205,7 @@ fn an_uncommitted_view_in_the_log_costs_no_further_one() {
     assert_eq!(number, admitted_in, "the view without it is in its log");
     assert!(cores.nodes[4].group.commit() < position);
     cores.pass_for(&[0, 1, 2, 3], 1_000);
-    assert!(cores.nodes[1].group.is_sequencer());
+    assert!(cores.nodes[1].group.is_leader());
 
     cores.kill(4);
     cores.cut.clear();

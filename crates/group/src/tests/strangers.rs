@@ -6,7 +6,7 @@ use crate::event::{Action, Event, Recovered};
 use crate::ids::{Ballot, Incarnation, Uuid};
 use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
 
-/// The next order of node 0, whose office it is.
+/// The next order of node 0, whose leadership it is.
 fn next_append(cores: &Cores, ahead: u64) -> Append {
     let group = &cores.nodes[0].group;
     let ballot = group.ballot();
@@ -176,7 +176,7 @@ fn what_no_correct_member_sends_is_noted_and_ignored() {
         },
         Message::PreVote { ballot: absurd },
         Message::Refuse { promised: absurd },
-        Message::TakeOffice {
+        Message::TakeLeadership {
             number: u64::MAX,
             forced: None,
         },
@@ -245,9 +245,9 @@ fn an_order_that_contradicts_what_is_committed_is_refused() {
     }
 }
 
-/// A sequencer whose history is another one under the same name: this node is not primary under it.
+/// A leader whose history is another one under the same name: this node is not primary under it.
 #[test]
-fn who_cannot_follow_its_sequencer_is_not_primary() {
+fn who_cannot_follow_its_leader_is_not_primary() {
     let mut cores = Cores::of(3);
     cores.submit(0, 1);
     let group = &cores.nodes[2].group;

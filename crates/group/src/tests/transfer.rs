@@ -1,4 +1,4 @@
-//! Where the office goes by itself, and where it does not.
+//! Where leadership goes by itself, and where it does not.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::ids::TimeMs;
 use crate::message::{Link, Message, Outlook, Wish};
 use crate::transfer::Transfer;
 
-fn sequencer(cores: &Cores) -> usize {
+fn leader(cores: &Cores) -> usize {
     let mut nodes = 0..cores.nodes.len();
-    let in_office = |node: &usize| cores.nodes[*node].group.is_sequencer();
-    nodes.find(in_office).expect("somebody has the office")
+    let is_leading = |node: &usize| cores.nodes[*node].group.is_leader();
+    nodes.find(is_leading).expect("somebody has leadership")
 }
 
 /// Node 0 has founded the group and is 100 ms away from the others, which are near one another.
@@ -29,10 +29,10 @@ fn founder_away(count: usize, line_ms: TimeMs) -> Cores {
     cores
 }
 
-fn offices(cores: &Cores) -> (u64, u64) {
+fn leaderships(cores: &Cores) -> (u64, u64) {
     let counters = cores.nodes.iter().map(|node| node.group.counters());
     counters.fold((0, 0), |(taken, handed), c| {
-        (taken + c.offices_taken, handed + c.offices_handed)
+        (taken + c.leaderships_taken, handed + c.leaderships_handed)
     })
 }
 
@@ -41,27 +41,27 @@ fn it_leaves_a_far_member_once_and_without_an_election() {
     let mut cores = far_founder(3);
     let view = cores.nodes[1].group.configuration().number;
     cores.pass(8_000);
-    assert_ne!(sequencer(&cores), 0);
+    assert_ne!(leader(&cores), 0);
     cores.pass(60_000);
-    assert_ne!(sequencer(&cores), 0);
-    assert_eq!(offices(&cores), (2, 1), "and stays there");
+    assert_ne!(leader(&cores), 0);
+    assert_eq!(leaderships(&cores), (2, 1), "and stays there");
     let node = &cores.nodes[1].group;
-    assert_eq!(node.counters().offices_needless, 0);
+    assert_eq!(node.counters().leaderships_needless, 0);
     assert_eq!(node.configuration().number, view, "no view");
-    let name = node.sequencer_member().map(|member| member.name.as_str());
-    assert_eq!(name, Some(format!("node{}", sequencer(&cores)).as_str()));
+    let name = node.leader_member().map(|member| member.name.as_str());
+    assert_eq!(name, Some(format!("node{}", leader(&cores)).as_str()));
 }
 
-/// These nodes submit every 50 ms until the office has left node 0, fewer than `most` times; how often they did.
+/// These nodes submit every 50 ms until leadership has left node 0, fewer than `most` times; how often they did.
 fn submits_until_it_moves(cores: &mut Cores, nodes: Range<usize>, most: u64) -> u64 {
     let mut number = 0;
-    while sequencer(cores) == 0 {
+    while leader(cores) == 0 {
         number += 1;
         for node in nodes.clone() {
             cores.submit(node, number);
         }
         cores.pass(50);
-        assert!(number < most, "the office stays where it was");
+        assert!(number < most, "leadership stays where it was");
     }
     number
 }
@@ -83,7 +83,7 @@ fn it_leaves_a_member_at_the_other_end_of_the_world_under_a_steady_load() {
         let mut cores = founder_away(4, line_ms);
         cores.nodes[0].group.config_mut().window_bytes = window_bytes;
         let number = submits_until_it_moves(&mut cores, 1..4, 200);
-        let kept = cores.nodes[0].group.counters().offices_kept;
+        let kept = cores.nodes[0].group.counters().leaderships_kept;
         assert_eq!(kept, 0, "{line_ms} ms, {window_bytes} bytes");
         cores.pass(2_000);
         assert_eq!(cores.delivered(0), 3 * number);
@@ -97,7 +97,7 @@ fn it_stays_where_the_writes_come_from() {
         cores.submit(0, number);
         cores.pass(50);
     }
-    assert_eq!(sequencer(&cores), 0, "from here no seat is better");
+    assert_eq!(leader(&cores), 0, "from here no seat is better");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn small_differences_do_not_matter() {
     }
     cores.step_ms = 1;
     cores.pass(20_000);
-    assert_eq!(offices(&cores), (1, 0));
+    assert_eq!(leaderships(&cores), (1, 0));
 }
 
 #[test]
@@ -116,18 +116,18 @@ fn it_goes_where_the_operator_wants_it() {
     let mut cores = Cores::of(3);
     cores.nodes[2].group.config_mut().wish = Wish::Prefer;
     cores.pass(5_000);
-    assert_eq!(sequencer(&cores), 2);
+    assert_eq!(leader(&cores), 2);
     // And away from where it is not wanted, without waiting for long.
     cores.pass(10_000);
     cores.nodes[2].group.config_mut().wish = Wish::Never;
     cores.nodes[0].group.config_mut().wish = Wish::Never;
     cores.pass(2_500);
-    assert_eq!(sequencer(&cores), 1);
+    assert_eq!(leader(&cores), 1);
     for node in 0..3 {
         cores.nodes[node].group.config_mut().wish = Wish::Never;
     }
     cores.pass(30_000);
-    assert_eq!(sequencer(&cores), 1, "somebody must have it");
+    assert_eq!(leader(&cores), 1, "somebody must have it");
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn who_does_not_want_it_stands_after_all_others() {
     cores.nodes[1].group.config_mut().wish = Wish::Never;
     cores.kill(0);
     cores.pass(2_000);
-    assert!(cores.nodes[2].group.is_sequencer());
-    assert_eq!(cores.nodes[1].group.counters().offices_taken, 0);
+    assert!(cores.nodes[2].group.is_leader());
+    assert_eq!(cores.nodes[1].group.counters().leaderships_taken, 0);
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn it_is_not_given_to_who_is_not_able() {
     cores.event(2, Event::Leave);
     cores.pass(15_000);
     assert_eq!(cores.members(0), ["node0", "node1"]);
-    assert_eq!(sequencer(&cores), 0);
+    assert_eq!(leader(&cores), 0);
     cores.nodes[1].group.config_mut().able = true;
     cores.pass(15_000);
-    assert_eq!(sequencer(&cores), 0, "of two, no seat is better");
+    assert_eq!(leader(&cores), 0, "of two, no seat is better");
 }
 
 #[test]
@@ -162,40 +162,40 @@ fn it_is_not_given_to_who_lags() {
     // Their disks do not answer: nothing is acknowledged.
     cores.submit(0, 1);
     cores.pass(15_000);
-    assert_eq!(sequencer(&cores), 0);
+    assert_eq!(leader(&cores), 0);
 }
 
 #[test]
 fn a_successor_that_does_not_come_forward_costs_a_moment_only() {
     let mut cores = Cores::of(3);
     cores.nodes[2].group.config_mut().wish = Wish::Prefer;
-    cores.lost = |message| matches!(message, Message::TakeOffice { .. });
+    cores.lost = |message| matches!(message, Message::TakeLeadership { .. });
     cores.pass(5_000);
-    assert_eq!(sequencer(&cores), 0);
-    assert_eq!(cores.nodes[0].group.counters().offices_kept, 1);
+    assert_eq!(leader(&cores), 0);
+    assert_eq!(cores.nodes[0].group.counters().leaderships_kept, 1);
     cores.submit(1, 1);
     cores.pass(200);
     assert_eq!(cores.delivered(1), 1);
     // It tries again, less and less often.
     cores.pass(5_000);
-    assert_eq!(cores.nodes[0].group.counters().offices_kept, 2);
+    assert_eq!(cores.nodes[0].group.counters().leaderships_kept, 2);
     cores.pass(30_000);
-    assert_eq!(cores.nodes[0].group.counters().offices_kept, 6);
+    assert_eq!(cores.nodes[0].group.counters().leaderships_kept, 6);
     cores.lost = |_| false;
     cores.pass(15_000);
-    assert_eq!(sequencer(&cores), 2);
+    assert_eq!(leader(&cores), 2);
 }
 
-/// Who has the office only because its log was better than a candidate's may give it up sooner.
+/// Who has leadership only because its log was better than a candidate's may give it up sooner.
 #[test]
-fn who_was_handed_the_office_keeps_it_longer_than_who_was_left_it() {
+fn who_was_handed_leadership_keeps_it_longer_than_who_was_left_it() {
     for (from, rest_ms) in [(0, 10_000), (1, 3_000)] {
         let mut cores = Cores::of(3);
         cores.pass(2_000);
         let now = cores.now;
         let from = cores.incarnation(from);
         let group = &mut cores.nodes[2].group;
-        group.take_office(from, 1_000, None);
+        group.take_leadership(from, 1_000, None);
         let offered = group.election_timer.was_offered(group.context.now());
         let rest_until = Transfer::rest_until(group.known(), offered);
         assert_eq!(rest_until, now + rest_ms);
@@ -231,13 +231,13 @@ fn lies_about_distances_are_seen_through() {
 }
 
 #[test]
-fn an_office_taken_from_a_living_sequencer_is_counted() {
+fn leadership_taken_from_a_living_leader_is_counted() {
     let mut cores = Cores::of(3);
     // It stands still for a while, but listens.
     cores.pass_for(&[1, 2], 900);
-    assert_eq!(sequencer(&cores), 1);
-    assert_eq!(cores.nodes[1].group.counters().offices_needless, 1);
-    assert_eq!(offices(&cores), (2, 0));
+    assert_eq!(leader(&cores), 1);
+    assert_eq!(cores.nodes[1].group.counters().leaderships_needless, 1);
+    assert_eq!(leaderships(&cores), (2, 0));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn silences_that_were_broken_make_patient() {
     let usual_ms = patience_ms(&cores);
     cores.pass_for(&[1, 2], 350);
     cores.pass(200);
-    assert_eq!(sequencer(&cores), 0);
+    assert_eq!(leader(&cores), 0);
     let now_ms = patience_ms(&cores);
     assert!(now_ms > usual_ms && now_ms <= 2 * usual_ms, "{now_ms}");
     cores.pass(60_000);

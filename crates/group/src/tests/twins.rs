@@ -90,7 +90,7 @@ fn a_copy_that_knows_of_its_twin_has_no_vote_when_that_is_gone() {
     cores.pass(10_000);
     for node in [2, 4] {
         assert_eq!(cores.standing(node), Standing::NonPrimary);
-        assert!(!cores.nodes[node].group.is_sequencer());
+        assert!(!cores.nodes[node].group.is_leader());
     }
 }
 
@@ -113,7 +113,7 @@ fn of_two_without_a_seat_none_has_a_vote() {
     assert_eq!(cores.standing(twins[0]), Standing::Primary);
 }
 
-/// A process of node 1's data directory, which goes for the office as `seek` says, and of whose directory a copy comes to
+/// A process of node 1's data directory, which goes for leadership as `seek` says, and of whose directory a copy comes to
 /// life before the promises of the others' processes are there.
 fn meets_its_copy(seek: fn(&mut Cores, usize)) -> (Cores, usize) {
     let mut before = Cores::of(3);
@@ -134,12 +134,12 @@ fn meets_its_copy(seek: fn(&mut Cores, usize)) -> (Cores, usize) {
 }
 
 #[test]
-fn who_meets_its_copy_seeks_the_office_no_more() {
+fn who_meets_its_copy_seeks_leadership_no_more() {
     let (cores, seeker) = meets_its_copy(|cores, seeker| {
         let (number, forced) = (9, None);
-        cores.say(1, seeker, Message::TakeOffice { number, forced });
+        cores.say(1, seeker, Message::TakeLeadership { number, forced });
     });
-    assert!(!cores.nodes[seeker].group.is_sequencer());
+    assert!(!cores.nodes[seeker].group.is_leader());
 }
 
 /// The operator has said which of the two is to go on.
@@ -153,9 +153,9 @@ fn an_override_is_not_held_up_by_a_copy() {
     assert_eq!(cores.standing(seeker), Standing::Primary);
 }
 
-/// A copy of the sequencer's data directory is not taken for the sequencer, whatever it says.
+/// A copy of the leader's data directory is not taken for the leader, whatever it says.
 #[test]
-fn a_copy_of_the_sequencers_is_not_followed() {
+fn a_copy_of_the_leaders_is_not_followed() {
     let mut cores = Cores::of(3);
     let left = with_log_of(&cores, 0);
     // The first by name.
@@ -174,7 +174,7 @@ fn a_copy_of_the_sequencers_is_not_followed() {
         cores.say(copy, node, Message::Prepare { ballot, forced });
         assert!(cores.nodes[node].group.ballot() < higher);
     }
-    assert!(cores.nodes[0].group.is_sequencer());
+    assert!(cores.nodes[0].group.is_leader());
 }
 
 /// Copies of a majority's data directories, all refused, do not keep anybody else from being admitted.

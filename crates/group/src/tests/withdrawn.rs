@@ -9,8 +9,8 @@ use crate::ids::{Incarnation, Uuid};
 use crate::lasting::Lasting;
 use crate::message::{Message, Standing};
 
-/// Node 1 has submitted 1, 2 and 3, which reached nobody but the sequencer; both have lost the majority before
-/// any was ordered. Then the sequencer hears of what is withdrawn, but for the messages that are lost, and all meet
+/// Node 1 has submitted 1, 2 and 3, which reached nobody but the leader; both have lost the majority before
+/// any was ordered. Then the leader hears of what is withdrawn, but for the messages that are lost, and all meet
 /// again.
 fn given_up(lost: fn(&Message) -> bool) -> Cores {
     let mut cores = Cores::of(4);
@@ -37,7 +37,7 @@ fn given_up(lost: fn(&Message) -> bool) -> Cores {
     cores
 }
 
-/// Numbers of node 1's submissions in the sequencer's log, with false for a void.
+/// Numbers of node 1's submissions in the leader's log, with false for a void.
 fn ordered(cores: &Cores) -> Vec<(u64, bool)> {
     let log = cores.log_of(0).into_iter();
     log.filter(|entry| {
@@ -78,7 +78,7 @@ fn nothing_is_ordered_without_what_was_submitted_before_it() {
     assert_eq!(cores.delivered(3), 4);
 }
 
-/// A void may come to a sequencer that lacks what it covers, or has already ordered some of it.
+/// A void may come to a leader that lacks what it covers, or has already ordered some of it.
 #[test]
 fn a_void_follows_whatever_was_ordered_before_it() {
     let mut cores = Cores::of(3);
@@ -95,9 +95,9 @@ fn a_void_follows_whatever_was_ordered_before_it() {
     assert_eq!(ordered(&cores), [(1, true), (3, false)]);
 }
 
-/// A sequencer that takes the office with the origin's promise does not hand on a part of it.
+/// A leader that takes leadership with the origin's promise does not hand on a part of it.
 #[test]
-fn a_new_sequencer_voids_as_one_what_it_has_in_its_log() {
+fn a_new_leader_voids_as_one_what_it_has_in_its_log() {
     let mut cores = Cores::of(2);
     cores.cut.insert((0, 1));
     for number in 1..=3 {

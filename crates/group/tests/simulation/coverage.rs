@@ -16,14 +16,14 @@ pub struct Coverage {
     pub acknowledged: u64,
     pub reads: u64,
     pub views: u64,
-    pub offices_taken: u64,
+    pub leaderships_taken: u64,
     pub voided: u64,
     pub resumed: u64,
 }
 
 impl Coverage {
     pub fn count(&mut self, counters: Counters) {
-        self.offices_taken += counters.offices_taken;
+        self.leaderships_taken += counters.leaderships_taken;
         self.voided += counters.voided;
     }
 
@@ -46,7 +46,7 @@ impl Coverage {
             &mut self.acknowledged,
             &mut self.reads,
             &mut self.views,
-            &mut self.offices_taken,
+            &mut self.leaderships_taken,
             &mut self.voided,
             &mut self.resumed,
         ]

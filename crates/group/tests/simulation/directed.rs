@@ -5,7 +5,7 @@ use trireme_group::TimeMs;
 use crate::plan::{Fault, Plan};
 use crate::world::World;
 
-/// Plays the faults on `size` near nodes, of which node 0 has founded the group and holds the office.
+/// Plays the faults on `size` near nodes, of which node 0 has founded the group and holds leadership.
 fn run(size: usize, until: TimeMs, faults: Vec<(TimeMs, Fault)>) -> World {
     let count = faults.len();
     let mut world = World::new(Plan::directed(size, 60_000, faults), false);
@@ -47,7 +47,7 @@ fn three_nodes_commit_within_a_few_round_trips() {
 
 /// Rule 2: < 1 s (Galera: 6.1 s).
 #[test]
-fn a_killed_sequencer_is_replaced_within_a_second() {
+fn a_killed_leader_is_replaced_within_a_second() {
     let world = run(
         3,
         10_000,
@@ -66,7 +66,7 @@ fn a_killed_sequencer_is_replaced_within_a_second() {
 
 /// Rules 2, 24: a takeover with unchanged membership makes no view.
 #[test]
-fn a_paused_sequencer_is_replaced_without_a_view() {
+fn a_paused_leader_is_replaced_without_a_view() {
     let mut world = World::new(
         Plan::directed(
             3,
@@ -168,7 +168,7 @@ fn a_broken_connection_removes_nobody() {
     assert!(gap < 300, "{gap} ms without a commit");
 }
 
-/// Rule 7: what the sequencer orders while its origin, whose vote is needed, gives up on it is voided when they meet again.
+/// Rule 7: what the leader orders while its origin, whose vote is needed, gives up on it is voided when they meet again.
 /// That none of it is delivered is for the judge to see.
 #[test]
 fn withdrawn_submissions_are_voided() {

@@ -125,7 +125,7 @@ impl World {
                 let position = entry.position;
                 let configuration = matches!(entry.body, Body::Configuration(_));
                 let write = process.log.append(entry);
-                if configuration && process.group.is_sequencer() {
+                if configuration && process.group.is_leader() {
                     let uncommitted = process.log.above(process.group.commit());
                     judge::one_change_at_a_time(&process.name, uncommitted);
                 }

@@ -150,10 +150,10 @@ impl Trace {
         match message {
             Message::Status(s) => {
                 let mut text = format!("status {} {:?}", self.ballot(s.ballot), s.standing);
-                let office = if s.sequencer { " sequencer" } else { "" };
+                let leadership = if s.leader { " leader" } else { "" };
                 write!(
                     text,
-                    "{office} view {} ack {} end {}",
+                    "{leadership} view {} ack {} end {}",
                     s.configuration_number, s.ack, s.end
                 )
                 .ok();

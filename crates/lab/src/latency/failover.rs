@@ -52,7 +52,7 @@ pub fn measure(
     let quiet = Window::new(Instant::now(), LENGTH);
     sleep_until(quiet.to)?;
 
-    let is_sequencer = site.sequencer(others[0])?.map(|now| now == struck);
+    let is_leader = site.sequencer(others[0])?.map(|now| now == struck);
     let held_back_ms = flow_control_ms(site, others[0])?;
     let struck_window = Window::new(Instant::now(), LENGTH);
     fault.strike(site, struck, struck_window.to)?;
@@ -60,8 +60,8 @@ pub fn measure(
     let mut figures = figures(&clients, quiet, struck_window);
     let held_back_ms = flow_control_ms(site, others[0])? - held_back_ms;
     figures.push(("flow_control_ms", held_back_ms));
-    if let Some(is_sequencer) = is_sequencer {
-        let moved = is_sequencer != (victim == Victim::Sequencer);
+    if let Some(is_leader) = is_leader {
+        let moved = is_leader != (victim == Victim::Sequencer);
         figures.push((MOVED_BEFORE, f64::from(u8::from(moved))));
     }
     // As many seconds before the fault as after it.

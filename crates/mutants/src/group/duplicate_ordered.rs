@@ -1,6 +1,6 @@
 //! A submission is ordered again after a takeover (rule 9).
 //!
-//! The origin sends its submission to the new sequencer, which has taken over the old one's order
+//! The origin sends its submission to the new leader, which has taken over the old one's order
 //! record as well: the write-set is applied twice.
 
 pub(crate) const MISTAKE: &str = "a submission is ordered again after a takeover (rule 9)";

@@ -1,7 +1,7 @@
-//! A sequencer of a ballot below the promised one is followed (rule 1).
+//! A leader of a ballot below the promised one is followed (rule 1).
 //!
-//! Whoever has promised a ballot must be lost for all lower ones; else the old sequencer and the
+//! Whoever has promised a ballot must be lost for all lower ones; else the old leader and the
 //! new one both find a majority.
 
 pub(crate) const MISTAKE: &str =
-    "a sequencer of a ballot below the promised one is followed (rule 1)";
+    "a leader of a ballot below the promised one is followed (rule 1)";

@@ -1,6 +1,6 @@
-//! The office is handed to a member that is not fit for it: desynced, forbidden by the operator, or with a
+//! Leadership is handed to a member that is not fit for it: desynced, forbidden by the operator, or with a
 //! log that lags.
 //!
 //! Everybody's commits wait for whoever is busiest with other things.
 
-pub(crate) const MISTAKE: &str = "the office is handed to a member that is not fit for it";
+pub(crate) const MISTAKE: &str = "leadership is handed to a member that is not fit for it";

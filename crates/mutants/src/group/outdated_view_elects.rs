@@ -2,8 +2,8 @@
 //! (rule 3).
 //!
 //! View 1 is {A, B, C}, view 2 = {A, B, C, D, E} is in the logs of A, B, D, E. C knows of view 1
-//! only, gets B's promise and is in office with a majority of view 1, while A, D, E are one of view
-//! 2: two primary components. Planted where promises are counted and where the sequencer sees
+//! only, gets B's promise and leads with a majority of view 1, while A, D, E are one of view
+//! 2: two primary components. Planted where promises are counted and where the leader sees
 //! whether it hears a majority, which is the second guard.
 
 pub(crate) const MISTAKE: &str =

@@ -1,6 +1,6 @@
 //! An order record is acknowledged before its payload is there (rule 8).
 //!
-//! The origin's and the sequencer's machines die together: a majority had acknowledged the
+//! The origin's and the leader's machines die together: a majority had acknowledged the
 //! position, nobody who is left has the write-set.
 
 pub(crate) const MISTAKE: &str =

@@ -1,7 +1,7 @@
 //! A promise leaves before it is on disk, and is not there after a crash (rule 4).
 //!
-//! A member helps a new sequencer into its office, dies, comes back without knowing, and
-//! acknowledges what the old sequencer orders: both have a majority of the same view. Planted where
+//! A member helps a new leader into its leadership, dies, comes back without knowing, and
+//! acknowledges what the old leader orders: both have a majority of the same view. Planted where
 //! the promise is sent (for the model check) and where it is written.
 
 pub(crate) const MISTAKE: &str =

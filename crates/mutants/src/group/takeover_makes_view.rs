@@ -1,6 +1,6 @@
-//! Taking over the office makes a view (rule 2).
+//! Taking over leadership makes a view (rule 2).
 //!
 //! A view eats a seqno, drains all appliers, and with unchanged membership wsrep-lib rolls back
 //! every streaming transaction on all nodes.
 
-pub(crate) const MISTAKE: &str = "taking over the office makes a view (rule 2)";
+pub(crate) const MISTAKE: &str = "taking over leadership makes a view (rule 2)";

@@ -286,7 +286,7 @@ pub const SPECS: &[Spec] = &[
     dynamic("repl.require_encryption", Bool, Unshown("no")).not_in_address(),
     // Likewise: the file of a secret that all nodes share (docs/security.md).
     dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
-    // Likewise: whether this node is to have the sequencer's office (docs/protocol.md).
+    // Likewise: whether this node is to be the leader (docs/protocol.md).
     dynamic(
         "repl.sequencer",
         Choice(&["auto", "prefer", "never"]),

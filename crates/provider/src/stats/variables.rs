@@ -160,14 +160,14 @@ stats! {
     /// Trireme's own, which exist only while connected. They come last: MariaDB's suite lists the others, in their order, in
     /// `wsrep.variables` (which asks for a later Galera than [`crate::entry`] claims to be, since these would be too many).
     OwnStats {
-        /// Who has the sequencer's office, as this node knows: its `wsrep_node_name`, or else its address or member id.
-        sequencer: String = c"trireme_sequencer",
-        /// Times that this node took the office.
-        offices_taken: u64 = c"trireme_offices_taken",
-        /// Times that it handed the office over, to a better seat or to leave.
-        offices_handed: u64 = c"trireme_offices_handed",
-        /// Times that it took the office from a sequencer that was alive all the time.
-        offices_needless: u64 = c"trireme_offices_needless",
+        /// Who has leadership, as this node knows: its `wsrep_node_name`, or else its address or member id.
+        leader: String = c"trireme_sequencer",
+        /// Times that this node took leadership.
+        leaderships_taken: u64 = c"trireme_offices_taken",
+        /// Times that it handed leadership over, to a better seat or to leave.
+        leaderships_handed: u64 = c"trireme_offices_handed",
+        /// Times that it took leadership from a leader that was alive all the time.
+        leaderships_needless: u64 = c"trireme_offices_needless",
         /// Peers that are connected without TLS.
         plaintext_links: u64 = c"trireme_plaintext_links",
         /// 1: this node is the leader.

@@ -242,7 +242,7 @@ impl World<'_> {
         self.counts.read += u64::from(Message::decode(&payload).is_ok());
         let last = self.cluster.order.len() - 1;
         let is_news = self.cluster.nodes.iter().all(|node| node.next <= last);
-        // A sequencer that lies gives another's submission other contents.
+        // A leader that lies gives another's submission other contents.
         if let Some((
             _,
             Delivery::Submission {

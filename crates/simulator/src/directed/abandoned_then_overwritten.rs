@@ -1,7 +1,7 @@
 //! What its origin has given up with an unknown outcome is overwritten there unseen (rules 9d and 24): the
 //! lost update of one origin.
 //!
-//! n3's client writes a row; the sequencer orders it, but no word comes back to n3, which loses the primary
+//! n3's client writes a row; the leader orders it, but no word comes back to n3, which loses the primary
 //! component. Its client is told that the outcome is unknown, and lets go of the row: another client of
 //! n3's, who waits for it, writes it on what it was before. n3 comes back, and commits that while its
 //! appliers are still busy with what came first. Write-sets of one origin do not conflict, since its row

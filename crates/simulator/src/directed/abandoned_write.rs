@@ -1,6 +1,6 @@
 //! What its origin has given up with an unknown outcome commits later (rules 7 and 24).
 //!
-//! n3's client writes; the sequencer orders it, but no word comes back to n3, which loses the primary
+//! n3's client writes; the leader orders it, but no word comes back to n3, which loses the primary
 //! component. Its client is told that the outcome is unknown: the server must not try again by itself.
 //! When n3 is back, it applies its own write-set like another's.
 

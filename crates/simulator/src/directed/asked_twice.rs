@@ -24,7 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 60_000;
         // What is committed is in the log only.
         plan.tail_bytes = 1;
-        plan.office_moves = false;
+        plan.leadership_moves = false;
         plan.nodes[N1].server.load.clients = 40;
         plan
     },

@@ -10,7 +10,7 @@ use crate::profiles;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Errand, Flush, ServerPlan, Span, Workload};
 
-/// So many nodes, of which the first founds the cluster and holds the office. Everything else is for
+/// So many nodes, of which the first founds the cluster and holds leadership. Everything else is for
 /// the schedule to change.
 pub fn cluster(size: usize, seed: u64) -> Plan {
     let node = |node: usize| NodePlan {

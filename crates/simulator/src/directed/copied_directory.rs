@@ -1,6 +1,6 @@
 //! A copied data directory is started beside the one that it was copied from (rule 14).
 //!
-//! n3 is stopped, its log and votes are copied to n4's machine, and both are started; the sequencer n1, which would refuse n4, cannot be
+//! n3 is stopped, its log and votes are copied to n4's machine, and both are started; the leader n1, which would refuse n4, cannot be
 //! reached from there. X is acknowledged by n1 and n3, n1 dies, and n3 is slow. n2 and n4, which has n3's name and
 //! what n3 held before X, are no majority.
 
@@ -41,7 +41,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pause(N3);
     stage.join(&[N2], &[N3]);
     stage.pass_ms(3_000);
-    stage.must("n2 does not lead without n3", !stage.in_office(N2));
+    stage.must("n2 does not lead without n3", !stage.is_leading(N2));
     stage.resume(N3);
     stage.until("n2 has X", |s| s.has_applied(N2, x))?;
     stage.until("n2 and n3 go on", |s| {

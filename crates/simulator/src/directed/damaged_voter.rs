@@ -25,7 +25,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.start(N2);
     stage.check("n2 reads its log back", stage.end(N2) > 0)?;
     stage.pass_ms(4_000);
-    stage.check("and waits for n1", !stage.in_office(N2) && !stage.in_office(N3))
+    stage.check("and waits for n1", !stage.is_leading(N2) && !stage.is_leading(N3))
 }
 
 /// Up to where n2 may be started, out of n1's reach: its disk, the file, and where X begins in it.

@@ -37,7 +37,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(4_000);
     stage.must(
         "n2 and n3 wait for n1",
-        !stage.in_office(N2) && !stage.in_office(N3),
+        !stage.is_leading(N2) && !stage.is_leading(N3),
     );
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! n3's client streams; the others apply its first fragment, but no word comes back to n3 before nobody has
 //! the majority: its client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again; they hear n3,
-//! which hears nothing, and keep it as a member that is synced. The office goes to n2, whose log begins later than n3's
+//! which hears nothing, and keep it as a member that is synced. Leadership goes to n2, whose log begins later than n3's
 //! ends: n3 hears them again, pulls what its database lacks, entry by entry, and in the middle of that is
 //! chosen to send it to n4. n4 waits for n3's word that it is done, and writes the row that the others hold for
 //! n3's client: the rollback fragment must have come before.
@@ -95,7 +95,7 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.leave(N2);
     stage.until("n2 has left", |s| s.process(N2).is_none())?;
     stage.start(N2);
-    stage.until("n2 has the office", |s| s.in_office(N2))?;
+    stage.until("n2 has leadership", |s| s.is_leading(N2))?;
     stage.wipe(N4);
     stage.join(&[N4], &[N1, N2, N5]);
     stage.start(N4);

@@ -1,6 +1,6 @@
 //! A joiner waits for the word of its donor, which owes a rollback fragment (rule 7).
 //!
-//! As in `donor_not_told_synced`; but what n3 says to the sequencer does not arrive from a little before it has
+//! As in `donor_not_told_synced`; but what n3 says to the leader does not arrive from a little before it has
 //! pulled all that its database lacked: neither does the rollback fragment. n4 has its state, in which there is nothing
 //! of what n3's client wrote, and would write the row that the others hold for it.
 

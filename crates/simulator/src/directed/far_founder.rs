@@ -1,4 +1,4 @@
-//! The founder is far away from the two others (rules 2, 24): its office moves to one of them, without
+//! The founder is far away from the two others (rules 2, 24): its leadership moves to one of them, without
 //! election and view, while they write, and stays there.
 
 use trireme_mutants::Mutant;
@@ -23,24 +23,24 @@ pub(super) fn far_founder(mut plan: Plan) -> Plan {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.check("n1 has the office", stage.in_office(N1))?;
+    stage.check("n1 has leadership", stage.is_leading(N1))?;
     let shown = |s: &Stage| [N1, N2, N3].map(|n| s.views_shown(n));
     let before = shown(stage);
     let begin_us = stage.world.now_us;
     let mut longest_us = 0;
     let mut number = 0;
-    while !stage.in_office(N2) && !stage.in_office(N3) {
+    while !stage.is_leading(N2) && !stage.is_leading(N3) {
         number += 1;
         let (from_us, write) = (stage.world.now_us, stage.write(N2, &[row(number)]));
         stage.until("n2 writes", |s| s.told(write).is_some())?;
         longest_us = longest_us.max(stage.world.now_us - from_us);
         let late = stage.world.now_us > begin_us + 10_000_000;
-        stage.must("the office moves within ten seconds", !late);
+        stage.must("leadership moves within ten seconds", !late);
         if late {
             return Ok(());
         }
     }
-    // A round trip to n1, whether the office moves meanwhile or not.
+    // A round trip to n1, whether leadership moves meanwhile or not.
     stage.must("nobody waits for the move", longest_us < 160_000);
     let begin_us = stage.world.now_us;
     let write = stage.write(N2, &[row(0)]);
@@ -49,9 +49,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("commits are fast from here on", took_us < 60_000);
     // The founder hears of it a while later.
     stage.pass_ms(500);
-    let moved = stage.world.offices_handed();
+    let moved = stage.world.leaderships_handed();
     stage.pass_ms(30_000);
-    stage.must("the office stays", stage.world.offices_handed() == moved);
+    stage.must("leadership stays", stage.world.leaderships_handed() == moved);
     stage.must("a move shows no view", shown(stage) == before);
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Raft's figure 8: an entry of an older ballot is in a majority of logs, and still not safe (rule 1).
 //!
-//! n1 (ballot 1) orders a bulk transaction X that reaches nobody. Another node takes the office
-//! (ballot 2); its first entry stays in its own log. n1 is back, takes the office again (ballot 3) and
+//! n1 (ballot 1) orders a bulk transaction X that reaches nobody. Another node takes leadership
+//! (ballot 2); its first entry stays in its own log. n1 is back, takes leadership again (ballot 3) and
 //! sends X on: alone, since it is too big to travel with n1's own first entry. Now X is in two logs of
 //! three. If X counted as committed, its client would be told so; but the node with the entry of ballot
-//! 2 outranks the one that holds X, takes the office (ballot 4), and X is gone with n1's machine.
+//! 2 outranks the one that holds X, takes leadership (ballot 4), and X is gone with n1's machine.
 
 use trireme_mutants::Mutant;
 
@@ -38,7 +38,7 @@ fn play(stage: &mut Stage) -> Play {
     let e = stage.until_one("a candidate with a promise", &[N2, N3], promised)?;
     let f = N2 + N3 - e;
     stage.cut(&[e], &[f]);
-    stage.until("the second office", |s| s.in_office(e))?;
+    stage.until("the second leadership", |s| s.is_leading(e))?;
     stage.part(&[e], &[N1, f]);
     stage.reset(e, f);
     stage.join(&[N1], &[f]);
@@ -48,6 +48,6 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(20);
     stage.crash(N1, true);
     stage.join(&[e], &[f]);
-    stage.until("the fourth office", |s| s.in_office(e) && s.ballot(f) == s.ballot(e))?;
+    stage.until("the fourth leadership", |s| s.is_leading(e) && s.ballot(f) == s.ballot(e))?;
     stage.until("X is replaced", |s| s.holds(f, x).is_none())
 }

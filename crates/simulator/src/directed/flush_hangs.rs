@@ -1,7 +1,7 @@
-//! A flush of the sequencer's does not end for half a minute (`repl.durability=disk`, rule 4).
+//! A flush of the leader's does not end for half a minute (`repl.durability=disk`, rule 4).
 //!
 //! n1 and n2 are alone: nothing is acknowledged, since n1's disk has not got it. Then n3 is back: n2 and n3 go on, and n1 gives
-//! the office away. When its disk answers again, it has everything.
+//! leadership away. When its disk answers again, it has everything.
 
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
@@ -21,7 +21,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.check("n1 has the office", stage.in_office(N1))?;
+    stage.check("n1 has leadership", stage.is_leading(N1))?;
     stage.part(&[N3], &[N1, N2]);
     stage.hang(N1, 28_000);
     let x = stage.write(N2, &[row(1)]);
@@ -32,7 +32,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("X is acknowledged", |s| s.acknowledged(x))?;
     let began_us = stage.world.now_us;
     stage.pass_ms(14_000);
-    stage.must("n1 has given the office away", !stage.in_office(N1));
+    stage.must("n1 has given leadership away", !stage.is_leading(N1));
     let y = stage.write(N2, &[row(2)]);
     stage.until("Y is acknowledged", |s| s.acknowledged(y))?;
     let waited_us = stage.world.now_us - began_us;

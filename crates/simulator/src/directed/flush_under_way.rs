@@ -40,6 +40,6 @@ fn play(stage: &mut Stage) -> Play {
     stage.slow(N2, 1);
     stage.start(N1);
     stage.start(N2);
-    stage.until_one("they go on", &[N1, N2], |s, n| s.in_office(n))?;
+    stage.until_one("they go on", &[N1, N2], |s, n| s.is_leading(n))?;
     Ok(())
 }

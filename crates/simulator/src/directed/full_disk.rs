@@ -24,6 +24,6 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(100);
     stage.world.machines[N2].disk.set_room(None);
     stage.until("n2 is back", |s| s.group(N2).is_some())?;
-    stage.until_one("they go on", &[N2, N3], |s, n| s.in_office(n))?;
+    stage.until_one("they go on", &[N2, N3], |s, n| s.is_leading(n))?;
     Ok(())
 }

@@ -27,7 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("n1 is in the view with n3", stage.view(N1) == view);
     stage.pass_ms(500);
     stage.world.machines[N2].disk.set_room(None);
-    stage.until_one("they go on", &[N1, N2], |s, n| s.in_office(n))?;
+    stage.until_one("they go on", &[N1, N2], |s, n| s.is_leading(n))?;
     let y = stage.write(N1, &[row(2)]);
     stage.until("Y is told", |s| s.told(y).is_some())
 }

@@ -1,6 +1,6 @@
 //! A client commits on a node that is joining (rule 9).
 //!
-//! n3 loses the others while its client has an open transaction. Meanwhile the office goes to n2, whose
+//! n3 loses the others while its client has an open transaction. Meanwhile leadership goes to n2, whose
 //! process, and log, began later than n3's ends: n3 is given a checkpoint, and is as good as a joiner. It
 //! knows what is ordered, and pulls what its database lacks, entry by entry. In the middle of that its
 //! client commits. Its write-set has no place behind entries that are not there yet: it is refused.
@@ -56,7 +56,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.crash(N2, false);
     stage.pass_ms(1_000);
     stage.start(N2);
-    stage.until("n2 has the office", |s| s.in_office(N2))?;
+    stage.until("n2 has leadership", |s| s.is_leading(N2))?;
     stage.until("it is time", |s| s.world.now_us >= begun_us + 9_500_000)?;
     stage.join(&[N3], &[N1, N2, N4]);
     let joins = |s: &Stage| s.state(N3) == Some(LocalState::Joiner);

@@ -1,7 +1,7 @@
 //! An acknowledgement of an old ballot counts for what a new one puts in the same place (rule 1).
 //!
 //! n1's entries are in n2's log, and n3 has heard n2 acknowledge them, though not the entries. n1 and n2
-//! are cut off; n3 takes the office, and its own entries, in the same positions, reach nobody. Counted
+//! are cut off; n3 takes leadership, and its own entries, in the same positions, reach nobody. Counted
 //! together with n2's old word they would have a majority (n2 and n3 have two votes each of seven); when
 //! n3's machine dies they are gone.
 
@@ -36,7 +36,7 @@ fn play(stage: &mut Stage) -> Play {
         s.has_promised(N4, N3) && s.has_promised(N5, N3)
     })?;
     stage.cut(&[N3], &[N4, N5]);
-    stage.until("n3's office", |s| s.in_office(N3))?;
+    stage.until("n3's leadership", |s| s.is_leading(N3))?;
     let y = stage.write(N3, &[row(9)]);
     stage.until("Y is in n3's log", |s| s.holds(N3, y).is_some())?;
     stage.check("within n2's word", stage.end(N3) <= stage.end(N2))?;
@@ -44,7 +44,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.crash(N3, true);
     stage.join(&[N1, N2, N4, N5], &[N1, N2, N4, N5]);
     stage.until_one("the others go on", &[N1, N2, N4, N5], |s, n| {
-        s.in_office(n) && s.ballot(n) > 2
+        s.is_leading(n) && s.ballot(n) > 2
     })?;
     Ok(())
 }

@@ -51,7 +51,7 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.check("n3's, too", stage.end(N3) < at)?;
     stage.pass_ms(4_000);
-    let waits = [N1, N2, N3].iter().all(|node| !stage.in_office(*node));
+    let waits = [N1, N2, N3].iter().all(|node| !stage.is_leading(*node));
     stage.check("they wait for the operator", waits)?;
     for node in [N1, N2, N3] {
         stage.crash(node, false);

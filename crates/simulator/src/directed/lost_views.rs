@@ -20,7 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         lose_x(stage, damage)?;
         stage.start(N4);
         stage.pass_ms(15_000);
-        stage.must("n4 alone cannot vouch", !stage.in_office(N4));
+        stage.must("n4 alone cannot vouch", !stage.is_leading(N4));
         stage.strike(Fault::Override { node: N4 });
         stage.until("an operator decides", |s| s.serves(N4))
     },

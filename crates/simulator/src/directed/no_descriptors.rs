@@ -1,6 +1,6 @@
 //! A server has too many files open (docs/log-format.md, "When the disk fails").
 //!
-//! n1, in office, can open nothing for a while: the next segment of its log cannot be begun. It stays, goes on to commit and
+//! n1, the leader, can open nothing for a while: the next segment of its log cannot be begun. It stays, goes on to commit and
 //! flush, and n3, which was cut off, gets what it lacks.
 
 use trireme_log::Durability;
@@ -41,7 +41,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N3], &[N1, N2]);
     let fed = |s: &Stage| all.iter().all(|x| s.has_applied(N3, *x));
     stage.until("n3 gets them", fed)?;
-    stage.must("n1 has stayed", stage.in_office(N1) && stage.view(N1) == before);
+    stage.must("n1 has stayed", stage.is_leading(N1) && stage.view(N1) == before);
     stage.world.machines[N1].disk.set_no_descriptors(false);
     Ok(())
 }

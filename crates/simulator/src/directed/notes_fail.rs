@@ -17,12 +17,12 @@ fn play(stage: &mut Stage) -> Play {
     stage.world.fail_notes(N2, false);
     stage.pause(N1);
     stage.pass_ms(2_000);
-    let in_office = stage.in_office(N2) || stage.in_office(N3);
-    stage.must("nobody leads by n2's promise", !in_office);
+    let is_leading = stage.is_leading(N2) || stage.is_leading(N3);
+    stage.must("nobody leads by n2's promise", !is_leading);
     stage.check("n2 has left", stage.group(N2).is_none())?;
     stage.world.mend_disk(N2);
     stage.until("n2 is back", |s| s.group(N2).is_some())?;
     stage.resume(N1);
-    stage.until_one("they go on", &[N1, N2, N3], |s, n| s.in_office(n))?;
+    stage.until_one("they go on", &[N1, N2, N3], |s, n| s.is_leading(n))?;
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! The old sequencer is back, and finds a member that has promised a higher ballot (rule 1).
+//! The old leader is back, and finds a member that has promised a higher ballot (rule 1).
 //!
-//! n1 is cut off while it orders; the two others elect and commit X. Then the new sequencer is cut off,
+//! n1 is cut off while it orders; the two others elect and commit X. Then the new leader is cut off,
 //! and what n1 has ordered reaches the third node. It must not follow; n1, which still believes to be in
-//! office, learns of the higher ballot and asks for one above it, and the log with X leads.
+//! leadership, learns of the higher ballot and asks for one above it, and the log with X leads.
 
 use trireme_mutants::Mutant;
 
@@ -32,7 +32,7 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(e, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     stage.part(&[e], &[f]);
-    stage.check("n1 believes in itself", stage.in_office(N1))?;
+    stage.check("n1 believes in itself", stage.is_leading(N1))?;
     stage.join(&[N1], &[f]);
     stage.until("n1 has X", |s| s.has_committed(N1, x))?;
     stage.until("the two go on", |s| s.told(lost[0]).is_some())

@@ -1,7 +1,7 @@
 //! A submission is ordered again after a takeover (rule 9).
 //!
 //! n1 has ordered n2's X, and of the others only n3 knows. n1 is cut off, and no three of the others are
-//! connected without n3. n3 takes the office with X in its log, and n2, which knows of no order for it, sends X again.
+//! connected without n3. n3 takes leadership with X in its log, and n2, which knows of no order for it, sends X again.
 
 use trireme_mutants::Mutant;
 
@@ -21,7 +21,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("uncommitted", !stage.has_committed(N3, x))?;
     stage.part(&[N1], &[N2, N3, N4, N5]);
     stage.part(&[N4], &[N2, N5]);
-    stage.until("n3's office", |s| s.in_office(N3))?;
+    stage.until("n3's leadership", |s| s.is_leading(N3))?;
     stage.check("with X in its log", stage.holds(N3, x).is_some())?;
     stage.until("X is acknowledged", |s| s.acknowledged(x))?;
     stage.pass_ms(1_500);

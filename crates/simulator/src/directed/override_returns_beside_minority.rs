@@ -1,6 +1,6 @@
-//! Two that an operator made primary die; one comes back, and meets a sequencer without a majority (rule 11).
+//! Two that an operator made primary die; one comes back, and meets a leader without a majority (rule 11).
 //!
-//! n1 and n4 are half of the last view, and n1 holds the office still. n2 asks it for admission, with an override that n1
+//! n1 and n4 are half of the last view, and n1 holds leadership still. n2 asks it for admission, with an override that n1
 //! lacks. n1 must not send it away: an operator who does what a refusal says drops the branch that n1 and n4 are to give way
 //! to, and nobody has gone on with theirs. n3 comes back, too: it is primary again with n2, and takes them in.
 
@@ -39,7 +39,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.start(N2);
     stage.pass_ms(5_000);
     stage.must("n2 has kept its log", stage.holds(N2, x).is_some());
-    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("n1 holds leadership", stage.is_leading(N1))?;
     stage.check("it waits", stand(Standing::NonPrimary, &[N1, N2, N4])(stage))?;
     stage.start(N3);
     stage.until("the others have joined n2", |s| {

@@ -1,4 +1,4 @@
-//! Of two that an operator made primary the sequencer dies; the rest goes on without them, and meets the other one (rule 11).
+//! Of two that an operator made primary the leader dies; the rest goes on without them, and meets the other one (rule 11).
 //!
 //! n3, n4 and n5 are primary: that n2 knows of an override, alone, is no reason to stop. n2 says what an operator can do. n1
 //! comes back before anybody does it. The primary refuses it, but with n2 it is a majority of their view: they are
@@ -29,7 +29,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 and n2 are primary", primary(&[N1, N2]))?;
     let x = stage.write(N1, &[row(1)]);
     stage.until("they go on", |s| s.acknowledged(x))?;
-    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("n1 holds leadership", stage.is_leading(N1))?;
     stage.crash(N1, false);
     stage.join(&[N3, N4, N5], &[N3, N4, N5]);
     stage.until("the rest is primary", primary(&[N3, N4, N5]))?;

@@ -1,6 +1,6 @@
-//! Of two that an operator made primary the sequencer dies, and the rest meets the other one (rule 11).
+//! Of two that an operator made primary the leader dies, and the rest meets the other one (rule 11).
 //!
-//! n3, n4 and n5 are a majority of the last view, but n2 has committed an override that they lack, although it is no sequencer:
+//! n3, n4 and n5 are a majority of the last view, but n2 has committed an override that they lack, although it is no leader:
 //! they do not go on without it. All four say what an operator can do. n1 comes back before anybody does it: it is
 //! primary again with n2, and takes the rest in.
 
@@ -28,7 +28,7 @@ fn play(stage: &mut Stage) -> Play {
     })?;
     let x = stage.write(N1, &[row(1)]);
     stage.until("they go on", |s| s.acknowledged(x))?;
-    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("n1 holds leadership", stage.is_leading(N1))?;
     stage.crash(N1, false);
     stage.join(&[N2], &[N3, N4, N5]);
     stage.pass_ms(500);

@@ -1,10 +1,10 @@
-//! A member acknowledges more than the new sequencer knows it to have (rule 1).
+//! A member acknowledges more than the new leader knows it to have (rule 1).
 //!
 //! n1 sends a bulk transaction B to all, is cut off, and orders X, which stays in its log. The others
-//! elect; the new sequencer commits its first entry, where n1 has X, and keeps little in memory. When n1
-//! is back, all that the sequencer knows for certain of n1's log ends before B, so B is sent again, and
-//! nothing more before n1 has acknowledged it. n1's log agrees with the sequencer's up to B; what n1 has
-//! behind it is not acknowledged, nor committed by the sequencer's word.
+//! elect; the new leader commits its first entry, where n1 has X, and keeps little in memory. When n1
+//! is back, all that the leader knows for certain of n1's log ends before B, so B is sent again, and
+//! nothing more before n1 has acknowledged it. n1's log agrees with the leader's up to B; what n1 has
+//! behind it is not acknowledged, nor committed by the leader's word.
 
 use trireme_mutants::Mutant;
 

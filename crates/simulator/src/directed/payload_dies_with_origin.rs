@@ -1,6 +1,6 @@
 //! The payload is lost with its origin (rule 8).
 //!
-//! n2's write-set reaches the sequencer n1 and nobody else; the others have n1's order record for it.
+//! n2's write-set reaches the leader n1 and nobody else; the others have n1's order record for it.
 //! Would they acknowledge the record, three of five had it, and the client be told OK. n1's and n2's
 //! machines die, and with them the write-set.
 

@@ -1,8 +1,8 @@
 //! A member forgets what it has promised (rule 4).
 //!
-//! n1 is cut off. Of the two others, one takes the office with the promise of the other, and both
+//! n1 is cut off. Of the two others, one takes leadership with the promise of the other, and both
 //! commit X. The promiser's process dies and comes back, hearing n1 only, which still believes to be
-//! in office. If the new process did not know its promise it would follow n1, and the two of them
+//! leading. If the new process did not know its promise it would follow n1, and the two of them
 //! would commit something else in the place of X.
 
 use trireme_mutants::Mutant;

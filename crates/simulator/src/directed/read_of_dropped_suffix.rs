@@ -1,7 +1,7 @@
 //! The point of a current read lies in a suffix that is dropped (rule 17).
 //!
 //! n1 asks for a read point; before the answers are there it orders what n5 sends to nobody else. The others take the
-//! office without those entries, and n5 dies, so that nothing is ordered any more. n1 follows: its log ends below the
+//! leadership without those entries, and n5 dies, so that nothing is ordered any more. n1 follows: its log ends below the
 //! greatest end that it knew when the answers came in. The read has everything to see, and must not wait for more.
 
 use trireme_mutants::Mutant;
@@ -16,7 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(5, seed);
         plan.suspect_timeout_ms = 60_000;
-        plan.office_moves = false;
+        plan.leadership_moves = false;
         plan.nodes[N5].server.load.clients = 40;
         plan
     },

@@ -1,6 +1,6 @@
 //! A rollback fragment that is voided, and what was written behind it and is not (rules 9 and 24).
 //!
-//! A streaming transaction of n2's holds a row on all nodes. n3 and n4 are cut off: n1, the sequencer, hears n2 but
+//! A streaming transaction of n2's holds a row on all nodes. n3 and n4 are cut off: n1, the leader, hears n2 but
 //! orders nothing. n2's client rolls back, and the next one, who has waited for the row, writes it and
 //! commits. With the majority both are given up. n1 hears of the first one's withdrawal when it is
 //! sent again, and six tenths of a second later of the second one's; in between the four meet. If n1 orders the second without

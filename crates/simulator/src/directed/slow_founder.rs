@@ -1,5 +1,5 @@
 //! The founder gets too little of its processor, and says nothing of it (rule 2): the others find it far away, and
-//! it hands its office over.
+//! it hands its leadership over.
 
 use trireme_mutants::Mutant;
 
@@ -14,13 +14,13 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.pass_ms(10_000);
-    stage.must("without a reason it stays", stage.in_office(N1));
+    stage.must("without a reason it stays", stage.is_leading(N1));
     stage.slow(N1, 4_000);
     let begin_us = stage.world.now_us;
     stage.takeover(&[N2, N3])?;
     let took_us = stage.world.now_us - begin_us;
     stage.must("it goes soon", took_us < 5_000_000);
-    let needless = [N2, N3].map(|n| stage.group(n).map_or(0, |g| g.counters().offices_needless));
+    let needless = [N2, N3].map(|n| stage.group(n).map_or(0, |g| g.counters().leaderships_needless));
     stage.must("it was handed over, not taken", needless == [0, 0]);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Half of the cluster goes on alone because its operator has said so beforehand (`pc.ignore_sb`), and the
 //! halves meet (rules 11 and 24).
 //!
-//! n1 holds the office and orders X, which reaches nobody: the two have lost sight of each other. n2 makes
+//! n1 holds leadership and orders X, which reaches nobody: the two have lost sight of each other. n2 makes
 //! itself primary, and writes Y in X's place. When they meet, n1 yields: X is dropped, Y is applied. Half must
 //! be no majority even so: only as an override does n2's part outrank what n1 may have.
 
@@ -22,7 +22,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("n1 holds leadership", stage.is_leading(N1))?;
     let process = stage.world.machines[N2].process.as_mut();
     if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
         group.config_mut().ignore_split_brain = true;

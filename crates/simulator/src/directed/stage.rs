@@ -109,9 +109,9 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Lets things happen until one of the nodes holds the office: which.
+    /// Lets things happen until one of the nodes holds leadership: which.
     pub fn takeover(&mut self, nodes: &[NodeId]) -> Result<NodeId, Missed> {
-        self.until_one("a takeover", nodes, |stage, node| stage.in_office(node))
+        self.until_one("a takeover", nodes, |stage, node| stage.is_leading(node))
     }
 
     /// Lets things happen until everybody is a synced member with a vote.

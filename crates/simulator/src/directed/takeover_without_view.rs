@@ -1,6 +1,6 @@
-//! The office changes hands, the membership does not: nobody is shown a view (rules 2, 24).
+//! Leadership changes hands, the membership does not: nobody is shown a view (rules 2, 24).
 //!
-//! n1 is paused for a moment, and another node takes the office. A view would take a seqno, drain all
+//! n1 is paused for a moment, and another node takes leadership. A view would take a seqno, drain all
 //! appliers, and make wsrep-lib roll back every streaming transaction.
 
 use trireme_mutants::Mutant;

@@ -1,4 +1,4 @@
-//! The founder is far away; of the two others one is desynced, the other does not want the office (rules 2, 24):
+//! The founder is far away; of the two others one is desynced, the other does not want leadership (rules 2, 24):
 //! it stays where it is until one of them may have it.
 
 use trireme_group::Wish;
@@ -21,15 +21,15 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.check("n1 has the office", stage.in_office(N1))?;
+    stage.check("n1 has leadership", stage.is_leading(N1))?;
     stage.hold_still(N2);
     stage.until("n2 is desynced", |s| s.state(N2) == Some(LocalState::Donor))?;
     stage.until("n2 is synced again, or n1 relieved", |s| {
-        s.state(N2) != Some(LocalState::Donor) || !s.in_office(N1)
+        s.state(N2) != Some(LocalState::Donor) || !s.is_leading(N1)
     })?;
-    stage.must("n1 keeps the office", stage.in_office(N1));
-    stage.until("the office moves to n2", |s| s.in_office(N2))?;
+    stage.must("n1 keeps leadership", stage.is_leading(N1));
+    stage.until("leadership moves to n2", |s| s.is_leading(N2))?;
     stage.pass_ms(15_000);
-    stage.must("and stays there", stage.in_office(N2) && !stage.in_office(N3));
+    stage.must("and stays there", stage.is_leading(N2) && !stage.is_leading(N3));
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.check("n1 holds the office", stage.in_office(N1))?;
+    stage.check("n1 holds leadership", stage.is_leading(N1))?;
     let x = stage.write(N1, &[row(1)]);
     stage.until("X is everywhere", |s| {
         [N1, N2, N3].iter().all(|node| s.has_applied(*node, x))

@@ -1,7 +1,7 @@
 //! Within one ballot, what a member has acknowledged it holds (rules 1, 4).
 //!
-//! A sequencer counts an acknowledgement once and for all: what it has committed by it must be in that log as long as the
-//! ballot is in force. Another ballot's sequencer may have the log cut, or begun anew lower down. A process that goes on with
+//! A leader counts an acknowledgement once and for all: what it has committed by it must be in that log as long as the
+//! ballot is in force. Another ballot's leader may have the log cut, or begun anew lower down. A process that goes on with
 //! the log of an earlier one, and says that nothing is missing, holds what that one had acknowledged and had not dropped.
 
 use trireme_group::{Ballot, Position};

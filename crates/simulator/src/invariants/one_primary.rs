@@ -6,7 +6,7 @@
 //! - a view number names one membership, and views are numbered one by one;
 //! - who is new in a view has no vote in it (rule 3: a joiner must not be needed);
 //! - a view with the members of the one before is made only for somebody who declared non-primary:
-//!   taking over the office is no view (rule 2), since a view rolls back streaming transactions;
+//!   taking over leadership is no view (rule 2), since a view rolls back streaming transactions;
 //! - whoever calls itself primary has delivered that very view;
 //! - who has once declared non-primary is primary again only in a later view;
 //! - in the end everybody alive is primary, in the same view.

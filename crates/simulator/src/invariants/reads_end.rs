@@ -3,7 +3,7 @@
 //! A node that is primary and synced, and has nothing left to commit or to apply, has nothing that a read could still wait
 //! for but the word of a majority. The server's own timeout (30 s) is no end: it hides a read that waits for what never comes.
 //! A node whose log grows is being brought up to date: with a small window over a long line that takes longer than any bound
-//! here (seed 291, office).
+//! here (seed 291, leadership).
 
 use std::collections::HashMap;
 

@@ -183,7 +183,7 @@ impl World {
                 parcels_bytes: plan.parcels_bytes,
                 thresholds: plan.scale.group,
                 wish: plan.nodes[node].wish,
-                measures: plan.office_moves,
+                measures: plan.leadership_moves,
                 ..Config::new(me)
             },
             promised: machine.promised,

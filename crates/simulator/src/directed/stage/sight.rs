@@ -24,9 +24,9 @@ impl Stage<'_> {
         Some(&self.process(node)?.engine.link()?.group)
     }
 
-    /// The node believes that it holds the office.
-    pub fn in_office(&self, node: NodeId) -> bool {
-        self.group(node).is_some_and(Group::is_sequencer)
+    /// The node believes that it holds leadership.
+    pub fn is_leading(&self, node: NodeId) -> bool {
+        self.group(node).is_some_and(Group::is_leader)
     }
 
     /// Number of the ballot that the node has promised.
@@ -34,7 +34,7 @@ impl Stage<'_> {
         self.group(node).map_or(0, |group| group.ballot().number)
     }
 
-    /// The node has promised a ballot of the other, in office or not.
+    /// The node has promised a ballot of the other, leading or not.
     pub fn has_promised(&self, node: NodeId, other: NodeId) -> bool {
         let ballot = self.group(node).map(Group::ballot);
         ballot.is_some_and(|ballot| ballot.replica == self.world.machines[other].replica)

@@ -1,4 +1,4 @@
-//! Who takes the sequencer's office, and who gives it away again.
+//! Who takes leadership, and who gives it away again.
 
 use bytes::Bytes;
 
@@ -9,10 +9,10 @@ use crate::event::{Action, Event, Recovered};
 use crate::ids::{Incarnation, TimeMs, Uuid};
 use crate::message::{Message, Standing};
 
-fn sequencers(cores: &Cores) -> Vec<usize> {
+fn leaders(cores: &Cores) -> Vec<usize> {
     let nodes = 0..cores.nodes.len();
     nodes
-        .filter(|node| cores.nodes[*node].group.is_sequencer())
+        .filter(|node| cores.nodes[*node].group.is_leader())
         .collect()
 }
 
@@ -52,7 +52,7 @@ fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
     cores.kill(0);
     cores.refuses(0);
     cores.pass_for(&[1, node], 2_000);
-    assert_eq!(sequencers(&cores), [0, node]);
+    assert_eq!(leaders(&cores), [0, node]);
     assert_eq!(cores.members(1), ["node1", "again"]);
     assert_eq!(cores.standing(node), Standing::Primary);
     assert!(cores.nodes[1].group.commit() > end);
@@ -76,7 +76,7 @@ fn a_restarted_process_is_not_admitted_at_the_price_of_the_majority() {
 
 /// Rule 3: the entry that removes it is in nobody else's log, whether it wished for that or not.
 #[test]
-fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_the_office_on() {
+fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_leadership_on() {
     for wishes in [true, false] {
         let mut cores = Cores::of(5);
         cores.part(&[0], &[1, 3, 4]);
@@ -92,7 +92,7 @@ fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_the_office_on() {
         cores.refuses(0);
         // Node 1 sees the better log first, and then needs all the others' promises.
         cores.pass_for(&[1], 1_000);
-        assert!(cores.nodes[2].group.counters().offices_taken > 0);
+        assert!(cores.nodes[2].group.counters().leaderships_taken > 0);
         cores.pass_for(&[1, 3, 4], 4_000);
         let is_left = |action: &Action| matches!(action, Action::Left);
         assert_eq!(cores.nodes[2].actions.iter().any(is_left), wishes);
@@ -106,8 +106,8 @@ fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_the_office_on() {
             false => vec!["node1", "node2", "node3", "node4"],
         };
         assert_eq!(cores.members(1), members);
-        let sequencers = sequencers(&cores);
-        assert!(sequencers[..] != [0, 2], "{sequencers:?}");
+        let leaders = leaders(&cores);
+        assert!(leaders[..] != [0, 2], "{leaders:?}");
     }
 }
 
@@ -171,7 +171,7 @@ fn a_majority_is_not_overridden() {
     };
     cores.say(2, 1, message);
     assert_eq!(cores.nodes[1].group.ballot(), ballot);
-    assert_eq!(sequencers(&cores), [0]);
+    assert_eq!(leaders(&cores), [0]);
 }
 
 /// A message holds one large entry, or several whose sum is bounded.
@@ -203,10 +203,10 @@ fn who_missed_large_entries_is_fed_in_bounded_messages() {
     assert!(most > LARGE_BYTES && most < 2 * LARGE_BYTES, "{most}");
 }
 
-/// In a group of three the sequencer's word is the vote that an origin waits for. Where logs are flushed it comes after the
+/// In a group of three the leader's word is the vote that an origin waits for. Where logs are flushed it comes after the
 /// order record, and must not wait for a heartbeat.
 #[test]
-fn a_sequencer_says_when_it_has_flushed() {
+fn a_leader_says_when_it_has_flushed() {
     let mut cores = Cores::of(3);
     for node in 0..3 {
         cores.nodes[node].group.config_mut().append_is_durable = false;
@@ -221,14 +221,14 @@ fn a_sequencer_says_when_it_has_flushed() {
 
 /// Where an append is as good as a flush, the order record has said it all.
 #[test]
-fn a_sequencer_that_need_not_flush_says_nothing_more() {
+fn a_leader_that_need_not_flush_says_nothing_more() {
     let mut cores = Cores::of(3);
     cores.arrived.clear();
     cores.submit(1, 1);
     assert_eq!(cores.delivered(1), 1);
-    let from_the_sequencer =
+    let from_the_leader =
         |(to, message): &(usize, Message)| *to != 0 && matches!(message, Message::Ack { .. });
-    assert!(!cores.arrived.iter().any(from_the_sequencer));
+    assert!(!cores.arrived.iter().any(from_the_leader));
 }
 
 /// Its log is the longest by an entry that nobody needs, and it reaches one of the others only.
@@ -242,12 +242,12 @@ fn who_cannot_win_is_passed_over_for_all_its_log() {
     let ends: Vec<_> = (1..5).map(|node| cores.nodes[node].group.end()).collect();
     assert!(ends[0] > ends[1] && ends[1] == ends[3], "{ends:?}");
     cores.pass(4_000);
-    let mut office = sequencers(&cores);
-    office.retain(|node| *node > 0); // who is dead does not know
-    assert!(office.len() == 1 && office[0] > 1, "{office:?}");
+    let mut leadership = leaders(&cores);
+    leadership.retain(|node| *node > 0); // who is dead does not know
+    assert!(leadership.len() == 1 && leadership[0] > 1, "{leadership:?}");
     cores.submit(3, 1);
     assert_eq!(cores.delivered(4), 1);
-    // It follows the office when it is heard again.
+    // It follows leadership when it is heard again.
     cores.cut.clear();
     cores.pass(10_000);
     cores.submit(3, 2);
@@ -256,7 +256,7 @@ fn who_cannot_win_is_passed_over_for_all_its_log() {
 
 /// Found by MariaDB's suite (galera_sr_threeway_split_no_primary): the third was left out for the moment that it came later.
 #[test]
-fn a_sequencer_whose_majority_is_back_waits_for_the_others() {
+fn a_leader_whose_majority_is_back_waits_for_the_others() {
     let mut cores = Cores::of(3);
     let number = cores.nodes[0].group.configuration().number;
     cores.part(&[0], &[1, 2]);
@@ -266,7 +266,7 @@ fn a_sequencer_whose_majority_is_back_waits_for_the_others() {
         [0, 1, 2].map(|n| cores.standing(n)),
         [Standing::NonPrimary; 3]
     );
-    assert_eq!(sequencers(&cores), [0]);
+    assert_eq!(leaders(&cores), [0]);
     cores.cut.retain(|(from, to)| from + to != 1);
     cores.pass(1_000);
     assert_eq!([0, 1].map(|n| cores.standing(n)), [Standing::Primary; 2]);

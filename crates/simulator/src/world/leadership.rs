@@ -1,4 +1,4 @@
-//! Where the sequencer's office is, and whether it sits well there.
+//! Where leadership is, and whether it sits well there.
 
 use super::World;
 use crate::plan::BadSeat;
@@ -8,18 +8,18 @@ use crate::seen::NodeId;
 const SLOW_WORK_US: u64 = 60_000;
 
 impl World {
-    /// How often an office was handed over by those who run.
-    pub fn offices_handed(&self) -> u64 {
+    /// How often leadership was handed over by those who run.
+    pub fn leaderships_handed(&self) -> u64 {
         let groups = self.machines.iter().filter_map(|machine| {
             let link = machine.process.as_ref()?.engine.link()?;
-            Some(link.group.counters().offices_handed)
+            Some(link.group.counters().leaderships_handed)
         });
         groups.sum()
     }
 
-    /// Err: the office is where it must not be in the end, or nowhere.
-    pub fn office_sits_well(&self) -> Result<(), String> {
-        match (self.office(), self.plan.bad_seat) {
+    /// Err: leadership is where it must not be in the end, or nowhere.
+    pub fn leader_sits_well(&self) -> Result<(), String> {
+        match (self.leadership(), self.plan.bad_seat) {
             (None, _) => Err(": nobody has it".to_owned()),
             (Some(node), Some((bad, why))) if node == bad => {
                 Err(format!(": with n{}, which is {why:?}", node + 1))
@@ -28,20 +28,20 @@ impl World {
         }
     }
 
-    /// Who has the office.
-    fn office(&self) -> Option<NodeId> {
+    /// Who has leadership.
+    fn leadership(&self) -> Option<NodeId> {
         let machines = self.machines.iter().enumerate();
         let holders = machines.filter_map(|(node, machine)| {
             let group = &machine.process.as_ref()?.engine.link()?.group;
-            group.is_sequencer().then_some((group.ballot(), node))
+            group.is_leader().then_some((group.ballot(), node))
         });
         holders.max().map(|(_, node)| node)
     }
 
-    /// If the plan wants it, whoever has the office gets too little of its processor: which node, and how
+    /// If the plan wants it, whoever has leadership gets too little of its processor: which node, and how
     /// fast it was before.
-    pub fn slow_the_office(&mut self) -> Option<(NodeId, u64)> {
-        let node = self.office()?;
+    pub fn slow_leadership(&mut self) -> Option<(NodeId, u64)> {
+        let node = self.leadership()?;
         let (_, why) = self.plan.bad_seat?;
         if why != BadSeat::Slow {
             return None;
