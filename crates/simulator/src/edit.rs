@@ -30,7 +30,7 @@ pub struct Edit {
     #[arg(long)]
     pub plain_load: bool,
     /// Nothing is measured, and leadership stays until it is missed: as schedules were before it moved.
-    #[arg(long)]
+    #[arg(long = "office-stays")]
     pub leadership_stays: bool,
     /// With the constants that are shipped: as schedules were before they were scaled down.
     #[arg(long)]
