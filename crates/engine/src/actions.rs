@@ -1,14 +1,14 @@
 //! Carries out the actions of group and replicator.
 
 use trireme_group as group;
-use trireme_log::LogError;
+use trireme_log::{LogError, Outcome};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
+use trireme_replicator::{Action, GroupAction, HostAction, LogAction, Note};
 
 use crate::engine::{Engine, Link};
 use crate::laggard::Laggard;
 use crate::outside::{Channel, Outside};
-use crate::routing::{GroupAction, HostAction, LogAction, Note, Routed};
 use crate::session::Forgotten;
 use crate::storage::Storage;
 
@@ -341,22 +341,17 @@ impl Engine {
         outside.in_history(link.group.history());
     }
 
-    pub(crate) fn node_action(
-        &mut self,
-        now_ms: u64,
-        action: replicator::Action,
-        outside: &mut dyn Outside,
-    ) {
-        match Routed::of(action) {
-            Routed::Group(action) => self.ask_group(now_ms, action, outside),
-            Routed::Peer { to, bytes } => {
+    pub(crate) fn node_action(&mut self, now_ms: u64, action: Action, outside: &mut dyn Outside) {
+        match action {
+            Action::Group(action) => self.ask_group(now_ms, action, outside),
+            Action::SendTo { to, bytes } => {
                 if self.link.is_some() {
                     outside.send(&[to], Channel::Replicator, bytes);
                 }
             }
-            Routed::Log(action) => self.tell_link_log(action, outside),
-            Routed::Note(note) => self.note(note, outside),
-            Routed::Host(action) => {
+            Action::Log(action) => self.tell_link_log(action, outside),
+            Action::Note(note) => self.note(note, outside),
+            Action::Host(action) => {
                 match action {
                     HostAction::MarkCorrupt => self.note_diverged(true),
                     HostAction::MarkUncorrupt => self.note_diverged(false),
@@ -417,11 +412,25 @@ impl Engine {
             return;
         };
         let result = match action {
-            LogAction::Outcome(position, outcome) => {
+            LogAction::RecordOutcome {
+                position,
+                seqno,
+                depends_on,
+                failed,
+            } => {
+                let is_noted = failed && !planted(Mutant::OutcomeOfFailedLost);
+                let outcome = Outcome {
+                    seqno,
+                    flags: if is_noted { Outcome::FAILED } else { 0 },
+                    depends_on,
+                };
                 outside.noted(position, outcome);
                 link.storage.set_outcome(position, outcome)
             }
-            LogAction::Pin(keep_from, unreported) => {
+            LogAction::Pin {
+                keep_from,
+                unreported,
+            } => {
                 let laggard = Laggard::among(&unreported, &link.group);
                 let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
                 let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
@@ -452,7 +461,7 @@ impl Engine {
                 let result = link.map_or(Ok(()), |link| link.storage.note_applying());
                 self.must_write(result);
             }
-            Note::Overrides(overrides) => {
+            Note::Overrides { overrides } => {
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
                 self.must_note(result, outside);

@@ -12,7 +12,7 @@ pub(crate) struct Laggard {
 }
 
 impl Laggard {
-    /// `unreported`: as in [`trireme_replicator::Action::PinLog`]. What a member's log holds it has from there, be it
+    /// `unreported`: as in [`trireme_replicator::LogAction::Pin`]. What a member's log holds it has from there, be it
     /// slow to apply it, or paused.
     pub(crate) fn among(unreported: &[(Incarnation, Position)], group: &Group) -> Option<Laggard> {
         let lacks = |(member, from): &(Incarnation, Position)| Laggard {

@@ -5,9 +5,9 @@ use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, 
 use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{Gtid, Replicator};
 
-use crate::routing::HostAction;
 use crate::staging::StageJob;
 use crate::storage::Storage;
+use trireme_replicator::HostAction;
 
 /// The sender and receiver of a frame's message: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

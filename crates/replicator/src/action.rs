@@ -9,21 +9,29 @@ use crate::executor::Loss;
 use crate::gtid::Gtid;
 use crate::work::Apply;
 
-/// An output of [`crate::Replicator::handle`], to be carried out in order.
+/// An output of [`crate::Replicator::handle`], to be carried out in order; sorted by the part that carries it out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Wake the caller who holds this ticket.
-    Answer {
+    /// The group.
+    Group(GroupAction),
+    /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
+    SendTo {
         /// Whom.
-        ticket: Ticket,
-        /// With what.
-        answer: Answer,
+        to: Incarnation,
+        /// What.
+        bytes: Bytes,
     },
-    /// So many works became ready since the last call: wake as many recv() threads.
-    WakeAppliers {
-        /// How many; `usize::MAX` for all (they are to exit).
-        n: usize,
-    },
+    /// The write-set log.
+    Log(LogAction),
+    /// What lies beside the log.
+    Note(Note),
+    /// The server, its threads, and the saved state.
+    Host(HostAction),
+}
+
+/// Something is asked of the group. Without a connection only [`GroupAction::Leave`] means anything.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupAction {
     /// Give this to the group. Numbers count 1, 2, 3.. per incarnation.
     Submit {
         /// Its number.
@@ -38,7 +46,7 @@ pub enum Action {
         parcel: u64,
         /// Its bytes.
         payload: Bytes,
-        /// How many of them, at the begin, come with [`Action::SubmitParcel`].
+        /// How many of them, at the begin, come with [`GroupAction::SubmitParcel`].
         head: u32,
         /// CRC-32C of the others.
         digest: u32,
@@ -48,7 +56,7 @@ pub enum Action {
         /// Its number.
         parcel: u64,
     },
-    /// As [`Action::Submit`], of what a majority holds.
+    /// As [`GroupAction::Submit`], of what a majority holds.
     SubmitParcel {
         /// Number of the submission.
         number: u64,
@@ -56,13 +64,6 @@ pub enum Action {
         parcel: u64,
         /// Its first bytes.
         head: Bytes,
-    },
-    /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
-    SendTo {
-        /// Whom.
-        to: Incarnation,
-        /// What.
-        bytes: Bytes,
     },
     /// Ask the group for a read point.
     Read {
@@ -76,6 +77,13 @@ pub enum Action {
         /// All of them.
         members: Vec<Incarnation>,
     },
+    /// Ask the group to leave. Followed by [`crate::Event::Left`].
+    Leave,
+}
+
+/// Something concerns the write-set log. It means nothing without a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogAction {
     /// Tell the log what became of an entry; sent along with IST.
     RecordOutcome {
         /// The entry.
@@ -88,30 +96,49 @@ pub enum Action {
         failed: bool,
     },
     /// The log must keep these entries whatever its size (rule 12).
-    PinLog {
+    Pin {
         /// This node needs the entries from here on: undelivered, unapplied, above the certification floor, or too young.
         keep_from: Position,
         /// Each other member with a state and a database, and from where on it has not reported to have applied the
         /// entries: its log may lack them.
         unreported: Vec<(Incarnation, Position)>,
     },
-    /// Note, flushed in every durability mode, before anything that follows: this total-order action
-    /// begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: nothing is to be concluded
+}
+
+/// A restart must know it: noted, flushed in every durability mode, before anything that follows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// This total-order action begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: nothing is to be concluded
     /// from an action any more: a snapshot replaces the database, or it has diverged.
-    NoteAction {
+    Action {
         /// Its position.
         gtid: Gtid,
         /// It has ended.
         ended: bool,
     },
-    /// Note, flushed in every durability mode, before anything that follows: the server is given the first write-set of
-    /// this connection.
-    NoteApplying,
-    /// Note, flushed in every durability mode, before anything that follows: the database's history
-    /// includes these overrides of an operator, each above this seqno, and no others (rule 11).
-    NoteOverrides {
+    /// The server is given the first write-set of this connection.
+    Applying,
+    /// The database's history includes these overrides of an operator, each above this seqno, and no others (rule 11).
+    Overrides {
         /// For [`crate::Connect::overrides`].
         overrides: Vec<(Uuid, Seqno)>,
+    },
+}
+
+/// Something concerns the server, its threads, and the saved state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostAction {
+    /// Wake the caller who holds this ticket.
+    Answer {
+        /// Whom.
+        ticket: Ticket,
+        /// With what.
+        answer: Answer,
+    },
+    /// So many works became ready since the last call: wake as many recv() threads.
+    WakeAppliers {
+        /// How many; `usize::MAX` for all (they are to exit).
+        n: usize,
     },
     /// Write grastate.dat. Seqno -1 while running.
     SaveState {
@@ -123,17 +150,15 @@ pub enum Action {
     /// grastate.dat: the database is between two positions (counted; nil uuid from the first to
     /// the last).
     MarkUnsafe,
-    /// Ends one [`Action::MarkUnsafe`].
+    /// Ends one [`HostAction::MarkUnsafe`].
     MarkSafe,
     /// grastate.dat: the database has diverged; nil uuid until a full snapshot came.
     MarkCorrupt,
-    /// A full snapshot has arrived: ends [`Action::MarkCorrupt`].
+    /// A full snapshot has arrived: ends [`HostAction::MarkCorrupt`].
     MarkUncorrupt,
     /// A configuration with this node in it is in force and its control state is known: connect()
     /// may return OK.
     Admitted,
-    /// Ask the group to leave. Followed by [`crate::Event::Left`].
-    Leave,
     /// The final view was delivered, or nobody was there to take it; recv() threads get Exit.
     Closed,
     /// Tell whoever looks after the node.

@@ -1,6 +1,6 @@
 //! Calls of client threads that concern the whole node: reads, pause, desync.
 
-use crate::action::{Action, Answer, Code};
+use crate::action::{Action, Answer, Code, GroupAction};
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::member_state::NodeState;
@@ -25,7 +25,8 @@ impl Replicator {
             None => {
                 self.counters.causal_reads += 1;
                 if self.reads.ask(ticket, self.submissions.last_rollback()) {
-                    self.out.push(Action::Read { token: ticket });
+                    self.out
+                        .push(Action::Group(GroupAction::Read { token: ticket }));
                 }
             }
         }

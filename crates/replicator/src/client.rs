@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Code, GroupAction, Level};
 use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::executor::Entry;
 use crate::flags;
@@ -137,7 +137,7 @@ impl Replicator {
         }
         if let Some((waiter, answer)) = aborted.waiter {
             let recalled = self.unsent.recall(Sent::Trx(victim)).into_iter();
-            let recalls = recalled.map(|parcel| Action::Recall { parcel });
+            let recalls = recalled.map(|parcel| Action::Group(GroupAction::Recall { parcel }));
             self.out.extend(recalls);
             self.answer(waiter, answer);
         }

@@ -3,7 +3,7 @@
 use trireme_group::Uuid;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Level};
+use crate::action::{Action, HostAction, Level, Note};
 use crate::control::Control;
 use crate::database::Database;
 use crate::event::Connect;
@@ -81,19 +81,19 @@ impl Replicator {
             uuid: history,
             seqno: 0,
         };
-        self.out.push(Action::SaveState {
+        self.out.push(Action::Host(HostAction::SaveState {
             gtid,
             safe_to_bootstrap: true,
-        });
+        }));
     }
 
     /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
         self.database.forget_action();
-        self.out.push(Action::NoteAction {
+        self.out.push(Action::Note(Note::Action {
             gtid: Gtid::UNDEFINED,
             ended: true,
-        });
+        }));
     }
 
     /// The first view of a component that this node founds: its database is the state.
@@ -103,7 +103,7 @@ impl Replicator {
         let history = (self.context.history()).unwrap_or(self.executor.history());
         self.executor.begin_at(history, seqno - 1);
         self.note_overrides();
-        self.out.push(Action::Admitted);
+        self.out.push(Action::Host(HostAction::Admitted));
         self.show_connected();
     }
 }

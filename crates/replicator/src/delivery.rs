@@ -4,7 +4,7 @@ use trireme_certification::{Outcome, Seqno, Verdict};
 use trireme_group::{Delivery, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Code, Level, LogAction, Note};
 use crate::effect::{Effect, Lost};
 use crate::executor::Ordered;
 use crate::history::History;
@@ -303,7 +303,7 @@ impl Replicator {
     pub(crate) fn note_overrides(&mut self) {
         if let Some(control) = self.context.control() {
             let overrides = control.forks.clone();
-            self.out.push(Action::NoteOverrides { overrides });
+            self.out.push(Action::Note(Note::Overrides { overrides }));
         }
     }
 
@@ -351,11 +351,11 @@ impl Replicator {
         let is_dropped =
             planted(Mutant::AppliedDependenceDropped) && depends_on <= self.executor.low();
         let depends_on = if is_dropped { 0 } else { depends_on };
-        self.out.push(Action::RecordOutcome {
+        self.out.push(Action::Log(LogAction::RecordOutcome {
             position,
             seqno,
             depends_on,
             failed,
-        });
+        }));
     }
 }

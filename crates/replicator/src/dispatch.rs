@@ -133,7 +133,7 @@ impl Replicator {
     }
 
     /// The next callback for a recv() thread; None if there is none now (wait for
-    /// [`Action::WakeAppliers`]).
+    /// [`HostAction::WakeAppliers`]).
     pub fn take_work(&mut self) -> Option<Work> {
         if self.is_closed() {
             let code = if !self.lifecycle.exit() {

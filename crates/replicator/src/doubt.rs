@@ -9,7 +9,7 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Level};
+use crate::action::{Action, Level, Note};
 use crate::control::Control;
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
@@ -182,7 +182,8 @@ impl Replicator {
     /// The database has passed what it was in doubt about.
     pub(crate) fn end_doubt(&mut self) {
         if let Some(gtid) = self.database.end_doubt() {
-            self.out.push(Action::NoteAction { gtid, ended: true });
+            self.out
+                .push(Action::Note(Note::Action { gtid, ended: true }));
         }
     }
 }

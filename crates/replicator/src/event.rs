@@ -13,7 +13,7 @@ use crate::work::WorkId;
 use crate::writeset::WriteSetDraft;
 
 /// Names one waiting call; chosen by the provider, unique among the calls that still wait.
-/// Each ticket is answered exactly once by [`crate::Action::Answer`], often within the same
+/// Each ticket is answered exactly once by [`crate::HostAction::Answer`], often within the same
 /// [`crate::Replicator::handle`].
 pub type Ticket = u64;
 
@@ -36,7 +36,7 @@ pub enum Event {
         history: Uuid,
     },
     /// disconnect() was called: every waiting client is answered at once, then
-    /// [`crate::Action::Leave`] follows; the provider sends [`Event::Left`] when the group has
+    /// [`crate::GroupAction::Leave`] follows; the provider sends [`Event::Left`] when the group has
     /// let go or its patience ended.
     Disconnect,
     /// New settings; take effect at once.
@@ -64,7 +64,7 @@ pub enum Event {
         /// How sure that is.
         fate: Fate,
     },
-    /// Answer to [`crate::Action::Spread`]: a majority holds it, or its submission will fail.
+    /// Answer to [`crate::GroupAction::Spread`]: a majority holds it, or its submission will fail.
     Spread {
         /// Its number.
         parcel: u64,
@@ -74,14 +74,14 @@ pub enum Event {
         /// Position of the last.
         position: Position,
     },
-    /// Answer to [`crate::Action::Read`].
+    /// Answer to [`crate::GroupAction::Read`].
     ReadPoint {
         /// The reader's token.
         token: u64,
         /// Nothing acknowledged before lies beyond.
         position: Position,
     },
-    /// Answer to [`crate::Action::Read`]: no majority.
+    /// Answer to [`crate::GroupAction::Read`]: no majority.
     ReadFailed {
         /// The reader's token.
         token: u64,
@@ -293,7 +293,7 @@ pub struct Connect {
     /// What the database holds: from grastate.dat and --wsrep-start-position, or, when the server
     /// runs already, whatever (this process's own last committed counts then). Nil: unknown.
     pub local: Gtid,
-    /// The last [`crate::Action::NoteAction`] of the processes before, as far as `local`'s history goes.
+    /// The last [`crate::Note::Action`] of the processes before, as far as `local`'s history goes.
     pub last_action: LastAction,
     /// Set if the group was told to bootstrap: the history it founds or continues. Continues
     /// `local` if that has the same uuid.

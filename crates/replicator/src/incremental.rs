@@ -11,7 +11,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Level};
+use crate::action::{Action, GroupAction, Level};
 use crate::gtid::Gtid;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::message::Message;
@@ -324,7 +324,7 @@ impl Replicator {
             "nobody has the entries that this node misses: state transfer needs a restart",
         );
         if self.lifecycle.leave() {
-            self.out.push(Action::Leave);
+            self.out.push(Action::Group(GroupAction::Leave));
         }
     }
 

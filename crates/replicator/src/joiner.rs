@@ -2,7 +2,7 @@
 
 use trireme_group::{Checkpoint, Incarnation};
 
-use crate::action::{Action, Code, Level};
+use crate::action::{Action, Code, HostAction, Level};
 use crate::history::History;
 use crate::replicator::Replicator;
 use crate::state_transfer::Ist;
@@ -62,7 +62,7 @@ impl Replicator {
         let (local, usable) = (self.database.local(), fitness.is_usable);
         let sources = self.ist_sources(sender);
         self.lifecycle.enter_primary();
-        self.out.push(Action::Admitted);
+        self.out.push(Action::Host(HostAction::Admitted));
         if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
             let text = format!(
                 "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
@@ -119,7 +119,7 @@ impl Replicator {
         self.executor.begin_at(history, seqno);
         self.transfer.arbitrate(seqno);
         self.lifecycle.enter_primary();
-        self.out.push(Action::Admitted);
+        self.out.push(Action::Host(HostAction::Admitted));
     }
 
     /// Moves on whatever transfer is under way.

@@ -1,6 +1,6 @@
 //! The end of a connection: the server disconnects, the group lets go, or the node must not go on.
 
-use crate::action::{Action, Level};
+use crate::action::{Action, GroupAction, HostAction, Level};
 use crate::gtid::Gtid;
 use crate::replicator::Replicator;
 use crate::state_transfer::Place;
@@ -12,12 +12,12 @@ impl Replicator {
         let leaves_now = self.transfer.place() != Place::Closed && self.lifecycle.disconnect();
         if self.transfer.is_over() {
             if self.is_at_rest() {
-                self.out.push(Action::Closed);
+                self.out.push(Action::Host(HostAction::Closed));
             }
             return;
         }
         if leaves_now {
-            self.out.push(Action::Leave);
+            self.out.push(Action::Group(GroupAction::Leave));
         }
         // Its server is on its way out: it could neither send nor receive.
         self.executor.server_disconnects();
@@ -64,13 +64,14 @@ impl Replicator {
             && gtid != Gtid::UNDEFINED
             && !self.context.is_arbitrator()
         {
-            self.out.push(Action::SaveState {
+            self.out.push(Action::Host(HostAction::SaveState {
                 gtid,
                 safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
-            });
+            }));
         }
-        self.out.push(Action::WakeAppliers { n: usize::MAX });
-        self.out.push(Action::Closed);
+        self.out
+            .push(Action::Host(HostAction::WakeAppliers { n: usize::MAX }));
+        self.out.push(Action::Host(HostAction::Closed));
     }
 
     /// This node's data differ from the others': it applies nothing more and leaves.
@@ -87,10 +88,10 @@ impl Replicator {
         self.lifecycle.diverge();
         self.log(Level::Error, text);
         self.forget_action();
-        self.out.push(Action::MarkCorrupt);
+        self.out.push(Action::Host(HostAction::MarkCorrupt));
         self.executor.diverge();
         if leaves_now {
-            self.out.push(Action::Leave);
+            self.out.push(Action::Group(GroupAction::Leave));
         }
         self.abandon_disputes();
         self.wake_clients(true);

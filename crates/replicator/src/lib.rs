@@ -79,7 +79,7 @@ mod wire;
 mod work;
 mod writeset;
 
-pub use action::{Action, Answer, Code, Level};
+pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note};
 pub use control_digest::ControlDigest;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};

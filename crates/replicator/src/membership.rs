@@ -2,7 +2,7 @@
 
 use trireme_group::{Incarnation, Position, SubmissionId};
 
-use crate::action::{Action, Level};
+use crate::action::{Action, GroupAction, Level, LogAction};
 use crate::flow_control;
 use crate::history::History;
 use crate::member_state::NodeState;
@@ -22,7 +22,8 @@ impl Replicator {
             return;
         }
         if let Some((position, members)) = self.announcements.joined(control) {
-            self.out.push(Action::SetJoined { position, members });
+            self.out
+                .push(Action::Group(GroupAction::SetJoined { position, members }));
         }
     }
 
@@ -70,10 +71,10 @@ impl Replicator {
             return; // the database may follow from the own log
         }
         if let Some(pin) = self.retention.pin(&self.context, self.executor.low()) {
-            self.out.push(Action::PinLog {
+            self.out.push(Action::Log(LogAction::Pin {
                 keep_from: pin.keep_from,
                 unreported: pin.unreported,
-            });
+            }));
         }
     }
 

@@ -5,7 +5,7 @@ use trireme_certification::Seqno;
 use trireme_group::SubmissionId;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note};
 use crate::flow_control::FlowOutput;
 use crate::gtid::Gtid;
 use crate::member_state::NodeState;
@@ -25,27 +25,30 @@ impl Replicator {
         }
         let announced = self.executor.announce();
         if announced.begins_to_apply {
-            self.out.push(Action::NoteApplying);
+            self.out.push(Action::Note(Note::Applying));
         }
         if let Some(gtid) = announced.action {
             self.action_begins(gtid);
         }
         if announced.wake > 0 {
-            self.out.push(Action::WakeAppliers { n: announced.wake });
+            self.out
+                .push(Action::Host(HostAction::WakeAppliers { n: announced.wake }));
         }
     }
 
     /// From here on the database may hold the total-order action (rule 13).
     pub(crate) fn action_begins(&mut self, gtid: Gtid) {
-        self.out.push(Action::NoteAction { gtid, ended: false });
-        self.out.push(Action::MarkUnsafe);
+        self.out
+            .push(Action::Note(Note::Action { gtid, ended: false }));
+        self.out.push(Action::Host(HostAction::MarkUnsafe));
     }
 
     /// From here on the database holds the action (rule 13).
     pub(crate) fn action_ended(&mut self, seqno: Seqno) {
         let gtid = self.gtid_of(seqno);
-        self.out.push(Action::NoteAction { gtid, ended: true });
-        self.out.push(Action::MarkSafe);
+        self.out
+            .push(Action::Note(Note::Action { gtid, ended: true }));
+        self.out.push(Action::Host(HostAction::MarkSafe));
     }
 
     pub(crate) fn carry_out_flow(&mut self, output: FlowOutput) {
@@ -88,8 +91,8 @@ impl Replicator {
     pub(crate) fn carry_out_voting(&mut self, outputs: Vec<VotingOutput>) {
         for output in outputs {
             match output {
-                VotingOutput::MarkUnsafe => self.out.push(Action::MarkUnsafe),
-                VotingOutput::MarkSafe => self.out.push(Action::MarkSafe),
+                VotingOutput::MarkUnsafe => self.out.push(Action::Host(HostAction::MarkUnsafe)),
+                VotingOutput::MarkSafe => self.out.push(Action::Host(HostAction::MarkSafe)),
                 VotingOutput::Agreed { seqno, caller } => {
                     let gtid = self.gtid_of(seqno);
                     let text =
@@ -165,12 +168,12 @@ impl Replicator {
         if winner != 0 {
             // A member that gets it from the log gets a dummy.
             if let Some(position) = self.retention.position_of(seqno) {
-                self.out.push(Action::RecordOutcome {
+                self.out.push(Action::Log(LogAction::RecordOutcome {
                     position,
                     seqno,
                     depends_on: seqno - 1,
                     failed: true,
-                });
+                }));
             }
         }
         if let Some(outputs) = self.voting.decided(seqno, winner) {
@@ -256,7 +259,7 @@ impl Replicator {
     /// It is not submitted any more, and the group forgets its bulk payload.
     fn drop_held(&mut self, held: &Held) {
         if let Some(parcel) = held.draft.parcel() {
-            self.out.push(Action::Recall { parcel });
+            self.out.push(Action::Group(GroupAction::Recall { parcel }));
         }
         self.give_up(held.sent, false);
     }
@@ -283,7 +286,9 @@ impl Replicator {
     pub(crate) fn give_up_unsent(&mut self) {
         for dropped in self.unsent.give_up() {
             match dropped {
-                Dropped::Recall { parcel } => self.out.push(Action::Recall { parcel }),
+                Dropped::Recall { parcel } => {
+                    self.out.push(Action::Group(GroupAction::Recall { parcel }))
+                }
                 Dropped::GivenUp(sent) => self.give_up(sent, false),
             }
         }

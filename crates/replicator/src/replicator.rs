@@ -4,7 +4,7 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Level};
+use crate::action::{Action, Answer, HostAction, Level};
 use crate::announcements::Announcements;
 use crate::context::Context;
 use crate::counters::Counters;
@@ -94,18 +94,20 @@ impl Replicator {
     // --- small things that all parts use
 
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        self.out.push(Action::Answer { ticket, answer });
+        self.out
+            .push(Action::Host(HostAction::Answer { ticket, answer }));
     }
 
     pub(crate) fn log(&mut self, level: Level, text: impl Into<String>) {
-        self.out.push(Action::Log {
+        self.out.push(Action::Host(HostAction::Log {
             level,
             text: text.into(),
-        });
+        }));
     }
 
     pub(crate) fn fatal(&mut self, text: impl Into<String>) {
-        self.out.push(Action::Fatal { text: text.into() });
+        self.out
+            .push(Action::Host(HostAction::Fatal { text: text.into() }));
     }
 
     pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {

@@ -20,7 +20,7 @@ use marks::Marks;
 use pins::Pins;
 use served::Served;
 
-/// The entries that the log must keep: see [`crate::Action::PinLog`].
+/// The entries that the log must keep: see [`crate::LogAction::Pin`].
 #[derive(Debug, PartialEq)]
 pub(crate) struct Pin {
     pub keep_from: Position,

@@ -4,7 +4,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Member};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Code, HostAction, Level};
 use crate::gtid::Gtid;
 use crate::payload::Payload;
 use crate::replicator::Replicator;
@@ -35,10 +35,10 @@ impl Replicator {
                 uuid: view.gtid.uuid,
                 seqno: -1,
             };
-            self.out.push(Action::SaveState {
+            self.out.push(Action::Host(HostAction::SaveState {
                 gtid,
                 safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
-            });
+            }));
         } else if view.members.is_empty() {
             self.closed();
         }

@@ -6,7 +6,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level};
+use crate::action::{Action, Answer, Code, HostAction, Level};
 use crate::control::Control;
 use crate::effect::Lost;
 use crate::event::Ticket;
@@ -55,7 +55,7 @@ impl Replicator {
                 self.transfer.ask_donor(request, self.context.now_ms());
                 if !is_script {
                     self.forget_action();
-                    self.out.push(Action::MarkUnsafe);
+                    self.out.push(Action::Host(HostAction::MarkUnsafe));
                 }
             }
         }
@@ -211,15 +211,15 @@ impl Replicator {
         if self.transfer.awaits_script() {
             return self.script_has_told(gtid);
         }
-        self.out.push(Action::MarkUncorrupt);
-        self.out.push(Action::MarkSafe);
-        self.out.push(Action::SaveState {
+        self.out.push(Action::Host(HostAction::MarkUncorrupt));
+        self.out.push(Action::Host(HostAction::MarkSafe));
+        self.out.push(Action::Host(HostAction::SaveState {
             gtid: Gtid {
                 uuid: history,
                 seqno: -1,
             },
             safe_to_bootstrap: self.lifecycle.is_safe_to_bootstrap(),
-        });
+        }));
         self.snapshot_is_here(gtid.seqno);
     }
 
@@ -248,7 +248,7 @@ impl Replicator {
         let (me, now_ms) = (self.context.me(), self.context.now_ms());
         let resumed = self.transfer.resume(control, me, is_forked, now_ms);
         self.lifecycle.enter_primary();
-        self.out.push(Action::Admitted);
+        self.out.push(Action::Host(HostAction::Admitted));
         match resumed {
             Resumed::Forked => self.forked_in_transfer(),
             Resumed::DonorLost(donor) => self.donor_lost(donor),

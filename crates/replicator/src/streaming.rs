@@ -8,7 +8,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code};
+use crate::action::{Action, Answer, Code, GroupAction};
 use crate::control::Control;
 use crate::event::{Ticket, TrxId};
 use crate::message::Message;
@@ -83,7 +83,8 @@ impl Replicator {
     pub(crate) fn ask_reads(&mut self) {
         let submissions = &self.submissions;
         for ticket in self.reads.take_due(|number| submissions.has(number)) {
-            self.out.push(Action::Read { token: ticket });
+            self.out
+                .push(Action::Group(GroupAction::Read { token: ticket }));
         }
     }
 

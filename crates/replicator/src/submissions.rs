@@ -9,7 +9,7 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::Action;
+use crate::action::{Action, GroupAction};
 use crate::event::{ConnId, Ticket, TrxId};
 use crate::message::Message;
 use crate::writeset::WriteSetDraft;
@@ -74,7 +74,7 @@ impl Submissions {
     pub(crate) fn submit(&mut self, sent: Sent, message: &Message) -> Action {
         let number = self.send(sent, Seqno::MAX);
         let payload = message.encode();
-        Action::Submit { number, payload }
+        Action::Group(GroupAction::Submit { number, payload })
     }
 
     /// The same, unless it is in flight already, or the group has just refused one.
@@ -100,12 +100,12 @@ impl Submissions {
         let payload = draft.finish(last_seen, self.epoch, previous);
         let number = self.send(sent, last_seen);
         match parcel {
-            Some(parcel) => Action::SubmitParcel {
+            Some(parcel) => Action::Group(GroupAction::SubmitParcel {
                 number,
                 parcel,
                 head: payload,
-            },
-            None => Action::Submit { number, payload },
+            }),
+            None => Action::Group(GroupAction::Submit { number, payload }),
         }
     }
 

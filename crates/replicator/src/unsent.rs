@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::action::Action;
+use crate::action::{Action, GroupAction};
 use crate::submissions::Sent;
 use crate::writeset::WriteSetDraft;
 
@@ -68,12 +68,12 @@ impl Unsent {
         let parcel = self.last_parcel;
         let (payload, head, digest) = draft.split(parcel);
         self.spreading.push((parcel, Held { sent, draft }));
-        Action::Spread {
+        Action::Group(GroupAction::Spread {
             parcel,
             payload,
             head,
             digest,
-        }
+        })
     }
 
     /// A majority holds this bulk payload; None: its write-set was given up meanwhile.
@@ -127,7 +127,9 @@ mod tests {
         });
         for trx in [2, 3] {
             let action = unsent.spread(Sent::Trx(trx), draft.clone());
-            assert!(matches!(action, Action::Spread { parcel, .. } if parcel == trx - 1));
+            assert!(
+                matches!(action, Action::Group(GroupAction::Spread { parcel, .. }) if parcel == trx - 1)
+            );
         }
         let held = unsent.is_spread(1).expect("it waits");
         unsent.hold(held);

@@ -6,14 +6,14 @@ use trireme_group::Uuid;
 
 use super::driver::*;
 use super::server::Happened;
-use crate::action::{Action, Level};
+use crate::action::{Action, HostAction, Level, Note};
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
 
 fn notes(cluster: &Cluster, node: usize) -> Vec<Gtid> {
     let actions = cluster.nodes[node].actions.iter();
     let notes = actions.filter_map(|action| match action {
-        Action::NoteAction { gtid, .. } => Some(*gtid),
+        Action::Note(Note::Action { gtid, .. }) => Some(*gtid),
         _ => None,
     });
     notes.collect()
@@ -59,16 +59,18 @@ fn an_action_is_noted_before_it_begins_on_its_origin_and_elsewhere() {
         assert_eq!(notes(&cluster, node).last(), Some(&action), "node {node}");
         let actions = &cluster.nodes[node].actions;
         let at = |wanted: &Action| actions.iter().position(|action| action == wanted);
-        let note = |ended| Action::NoteAction {
-            gtid: action,
-            ended,
+        let note = |ended| {
+            Action::Note(Note::Action {
+                gtid: action,
+                ended,
+            })
         };
         let noted = at(&note(false)).unwrap();
-        assert_eq!(actions[noted + 1], Action::MarkUnsafe);
+        assert_eq!(actions[noted + 1], Action::Host(HostAction::MarkUnsafe));
         let ended = at(&note(true)).unwrap();
         assert_eq!(
             actions[ended + 1],
-            Action::MarkSafe,
+            Action::Host(HostAction::MarkSafe),
             "noted before it is believed"
         );
     }
@@ -142,7 +144,7 @@ fn a_founder_counts_as_being_at_its_last_action() {
             at(first_view)
         );
         let warns = cluster.nodes[node].actions.iter().any(|action| {
-            matches!(action, Action::Log { level: Level::Warn, text }
+            matches!(action, Action::Host(HostAction::Log { level: Level::Warn, text })
                 if text.contains(&noted.to_string()) && text.contains(&at(5).to_string()))
         });
         assert_eq!(warns, noted == at(9));
@@ -152,7 +154,7 @@ fn a_founder_counts_as_being_at_its_last_action() {
 fn noted_overrides(cluster: &Cluster, node: usize) -> Option<&Vec<(Uuid, Seqno)>> {
     let mut actions = cluster.nodes[node].actions.iter().rev();
     actions.find_map(|action| match action {
-        Action::NoteOverrides { overrides } => Some(overrides),
+        Action::Note(Note::Overrides { overrides }) => Some(overrides),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use super::driver::{Cluster, incarnation};
 use super::server::Toi;
 use crate::direct::Direct;
-use crate::{Action, Code, Connect, Event, Gtid, Options, Status};
+use crate::{Action, Code, Connect, Event, GroupAction, Gtid, HostAction, Options, Status};
 
 /// So many nodes with a database, and the number of the arbitrator beside them.
 fn with_arbitrator(nodes: usize) -> (Cluster, usize) {
@@ -19,7 +19,7 @@ fn with_arbitrator(nodes: usize) -> (Cluster, usize) {
 fn voters(cluster: &Cluster, node: usize) -> usize {
     let told = cluster.nodes[node].actions.iter().rev();
     let mut told = told.filter_map(|action| match action {
-        Action::SetJoined { members, .. } => Some(members.len()),
+        Action::Group(GroupAction::SetJoined { members, .. }) => Some(members.len()),
         _ => None,
     });
     told.next().expect("it was told")
@@ -30,7 +30,7 @@ fn an_arbitrator_joins_without_a_server() {
     let (mut cluster, arbitrator) = with_arbitrator(2);
     assert_eq!(voters(&cluster, 0), 3);
     let node = &mut cluster.nodes[arbitrator];
-    assert!(node.actions.contains(&Action::Admitted));
+    assert!(node.actions.contains(&Action::Host(HostAction::Admitted)));
     assert_eq!(node.replicator.take_work(), None);
     assert_eq!(cluster.comment(arbitrator), "Joined");
     cluster.assert_settled();

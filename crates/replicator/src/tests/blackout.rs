@@ -4,7 +4,7 @@
 use trireme_certification::Seqno;
 
 use super::driver::{Cluster, incarnation, member};
-use crate::{Action, Connect, Event};
+use crate::{Action, Connect, Event, HostAction};
 
 /// Two nodes are killed when an action is ordered and neither has it; they come back, and it fails on
 /// these. The server of `slow` does nothing yet. The second: its seqno.
@@ -53,8 +53,8 @@ fn action_read_back(fails_on: &[usize], slow: Option<usize>) -> (Cluster, Seqno)
 fn doubts(cluster: &Cluster, node: usize) -> i32 {
     let actions = cluster.nodes[node].actions.iter();
     let weigh = |action: &Action| match action {
-        Action::MarkUnsafe => 1,
-        Action::MarkSafe => -1,
+        Action::Host(HostAction::MarkUnsafe) => 1,
+        Action::Host(HostAction::MarkSafe) => -1,
         _ => 0,
     };
     actions.map(weigh).sum()

@@ -6,7 +6,10 @@ use trireme_group::{Delivery, Fate, Incarnation, SubmissionId, Uuid};
 
 use super::driver::{Cluster, draft, incarnation, member};
 use super::server::{Applier, Toi};
-use crate::{Action, Answer, Code, Event, Gtid, NoHistory, Owner, Replicator, Task, Work};
+use crate::{
+    Action, Answer, Code, Event, GroupAction, Gtid, HostAction, NoHistory, Owner, Replicator, Task,
+    Work,
+};
 
 /// What a replicator says to one event.
 fn say(replicator: &mut Replicator, event: Event) -> Vec<Action> {
@@ -40,7 +43,7 @@ fn who_does_not_wait_for_its_read_any_more_gets_no_answer() {
             upto: None,
         },
     );
-    assert_eq!(out, [Action::Read { token: asked }]);
+    assert_eq!(out, [Action::Group(GroupAction::Read { token: asked })]);
     cluster.event(1, Event::CancelTicket { ticket: asked });
     cluster.event(
         1,
@@ -78,7 +81,7 @@ fn a_read_that_the_group_cannot_answer_fails() {
     let mut replicator = Cluster::of(1).nodes.remove(0).replicator;
     let codes = |out: Vec<Action>| {
         let answers = out.into_iter().filter_map(|action| match action {
-            Action::Answer { ticket, answer } => Some((ticket, answer.code)),
+            Action::Host(HostAction::Answer { ticket, answer }) => Some((ticket, answer.code)),
             _ => None,
         });
         answers.collect::<Vec<_>>()
@@ -317,7 +320,11 @@ fn a_node_that_cannot_apply_uses_up_its_place_and_leaves() {
             },
         );
         assert_eq!(cluster.nodes[1].replicator.last_committed().seqno, seqno);
-        assert!(cluster.nodes[1].actions.contains(&Action::MarkCorrupt));
+        assert!(
+            cluster.nodes[1]
+                .actions
+                .contains(&Action::Host(HostAction::MarkCorrupt))
+        );
         cluster.settle();
         assert!(cluster.nodes[1].closed);
         assert_eq!(cluster.outcome(0, trx), Code::Ok);
@@ -397,7 +404,11 @@ fn a_total_order_action_that_has_seen_too_little_runs_nowhere() {
     let last = cluster.nodes[0].replicator.last_seqno().expect("in step");
     assert!(cluster.nodes[0].records.by_seqno[&last].failed);
     assert!(!cluster.nodes[0].server.database.contains_key(&last));
-    assert!(!cluster.nodes[0].actions.contains(&Action::MarkUnsafe));
+    assert!(
+        !cluster.nodes[0]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe))
+    );
     assert_eq!(cluster.status(0).local_cert_failures, 2);
     cluster.assert_settled();
 }

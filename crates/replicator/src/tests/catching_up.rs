@@ -6,7 +6,7 @@ use trireme_group::Delivery;
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
 use crate::direct::Direct;
-use crate::{Action, Code, Event, Gtid, LocalState, Seqno};
+use crate::{Action, Code, Event, Gtid, HostAction, LocalState, Seqno};
 
 /// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
 fn one_behind() -> (Cluster, usize, Gtid) {
@@ -337,7 +337,7 @@ fn a_log_that_begins_anew_again_knows_the_overrides_of_the_database() {
         (0..resets).for_each(|_| cluster.reset(2));
         cluster.reconfigure(|c| c.members.push(super::driver::member(2)));
         cluster.settle();
-        let told = |action: &Action| matches!(action, Action::Log { text, .. } if text.contains("gone on without each other"));
+        let told = |action: &Action| matches!(action, Action::Host(HostAction::Log { text, .. }) if text.contains("gone on without each other"));
         assert!(cluster.nodes[2].actions.iter().any(told), "{resets}");
     }
 }

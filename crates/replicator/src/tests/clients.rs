@@ -7,7 +7,7 @@ use trireme_group::SubmissionId;
 
 use super::driver::{Cluster, Node, draft};
 use super::server::{Happened, Session, Toi};
-use crate::{Action, Answer, Code, Event, Gtid, Seqno, TrxId, WriteSetDraft, flags};
+use crate::{Action, Answer, Code, Event, GroupAction, Gtid, Seqno, TrxId, WriteSetDraft, flags};
 
 impl Cluster {
     // --- what clients do
@@ -174,7 +174,7 @@ impl Cluster {
             .iter()
             .rev()
             .find_map(|action| match action {
-                Action::Submit { number, .. } => Some(*number),
+                Action::Group(GroupAction::Submit { number, .. }) => Some(*number),
                 _ => None,
             });
         SubmissionId {

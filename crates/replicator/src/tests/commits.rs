@@ -5,7 +5,7 @@ use trireme_group::{Delivery, Fate, SubmissionId};
 
 use super::driver::{Cluster, HISTORY, draft};
 use super::server::Toi;
-use crate::{Action, Code, Event, Gtid, Owner};
+use crate::{Action, Code, Event, Gtid, HostAction, Owner};
 
 #[test]
 fn a_commit_reaches_every_node() {
@@ -173,7 +173,9 @@ fn a_total_order_action_runs_alone_everywhere() {
         cluster.deliver(0);
     }
     assert!(
-        !cluster.nodes[0].actions.contains(&Action::MarkUnsafe),
+        !cluster.nodes[0]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe)),
         "what is before it is not applied yet"
     );
     cluster.settle();
@@ -188,12 +190,12 @@ fn a_total_order_action_runs_alone_everywhere() {
         let unsafes = node
             .actions
             .iter()
-            .filter(|a| **a == Action::MarkUnsafe)
+            .filter(|a| **a == Action::Host(HostAction::MarkUnsafe))
             .count();
         let safes = node
             .actions
             .iter()
-            .filter(|a| **a == Action::MarkSafe)
+            .filter(|a| **a == Action::Host(HostAction::MarkSafe))
             .count();
         assert_eq!(safes, unsafes, "every mark is taken back");
         assert!(unsafes > 0);
@@ -376,7 +378,11 @@ fn a_total_order_action_waits_until_all_before_it_is_visible() {
         })
         .unwrap();
     // Early release: commit order is free, but nothing is durable or visible yet.
-    let started = |c: &Cluster| c.nodes[0].actions.contains(&Action::MarkUnsafe);
+    let started = |c: &Cluster| {
+        c.nodes[0]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe))
+    };
     assert!(!started(&cluster));
     cluster
         .call(0, |ticket| Event::Release { ticket, trx })

@@ -8,7 +8,7 @@ use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
 use crate::direct::{Direct, SnapshotChunk};
-use crate::{Action, Code, Event, Gtid, NoHistory, Replicator, Task};
+use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, NoHistory, Replicator, Task};
 
 #[test]
 fn a_control_state_that_cannot_be_used_is_asked_for_again() {
@@ -221,7 +221,11 @@ fn views_of_before_a_process_started_are_not_its_own() {
     at.server.happened.clear();
     cluster.event(0, Event::Connect(Box::new(connect)));
     while cluster.deliver(0) {}
-    assert!(!cluster.nodes[0].actions.ends_with(&[Action::Admitted]));
+    assert!(
+        !cluster.nodes[0]
+            .actions
+            .ends_with(&[Action::Host(HostAction::Admitted)])
+    );
     cluster.reconfigure(|c| c.members = vec![seat]);
     cluster.settle();
     let numbers = cluster.nodes[0].server.happened.iter();
@@ -245,7 +249,7 @@ fn a_second_disconnect_adds_nothing_while_the_first_is_under_way() {
         replicator.handle(0, Event::Disconnect, &NoHistory, &mut out);
         out
     };
-    assert_eq!(leaves(&mut cluster), [Action::Leave]);
+    assert_eq!(leaves(&mut cluster), [Action::Group(GroupAction::Leave)]);
     assert_eq!(leaves(&mut cluster), []);
     cluster.event(0, Event::Left);
     // The last views are not shown yet.
@@ -256,7 +260,7 @@ fn a_second_disconnect_adds_nothing_while_the_first_is_under_way() {
     let last = |h: &&Happened| matches!(h, Happened::View(view, _) if view.members.is_empty());
     let shown = cluster.nodes[0].server.happened.iter().filter(last).count();
     assert_eq!(shown, 1);
-    assert_eq!(leaves(&mut cluster), [Action::Closed]);
+    assert_eq!(leaves(&mut cluster), [Action::Host(HostAction::Closed)]);
 }
 
 /// Found by the simulator: the state as of that view was kept as that of where the group's log was by then, and the
@@ -270,7 +274,7 @@ fn who_takes_nothing_in_behind_the_view_it_leaves_by_keeps_no_state_of_later() {
     let (now_ms, mut out) = (cluster.now_ms, Vec::new());
     let replicator = &mut cluster.nodes[1].replicator;
     replicator.handle(now_ms, Event::Disconnect, &NoHistory, &mut out);
-    assert_eq!(out, [Action::Leave]);
+    assert_eq!(out, [Action::Group(GroupAction::Leave)]);
     cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
     cluster.certify(0, "a", KeyType::Exclusive);
     assert!(is_kept(&cluster));

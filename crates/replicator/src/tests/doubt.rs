@@ -5,7 +5,7 @@ use trireme_group::Member;
 
 use super::driver::*;
 use super::server::Happened;
-use crate::action::{Action, Level};
+use crate::action::{Action, HostAction, Level, Note};
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
 use crate::message::Message;
@@ -120,10 +120,10 @@ impl Story {
     fn warnings(&self, node: usize) -> Vec<&str> {
         let actions = self.cluster.nodes[node].actions.iter();
         let warnings = actions.filter_map(|action| match action {
-            Action::Log {
+            Action::Host(HostAction::Log {
                 level: Level::Warn,
                 text,
-            } => Some(text.as_str()),
+            }) => Some(text.as_str()),
             _ => None,
         });
         warnings.collect()
@@ -264,10 +264,10 @@ fn a_doubt_is_noted_as_over_when_the_database_has_passed_it() {
     // The position is set and the end not noted.
     killed[0].position = story.action.seqno;
     story.restart(&killed);
-    let note = Action::NoteAction {
+    let note = Action::Note(Note::Action {
         gtid: story.action,
         ended: true,
-    };
+    });
     assert!(story.cluster.nodes[0].actions.contains(&note));
     story.ends_well(0, 1);
 }

@@ -13,8 +13,8 @@ use super::records::Records;
 use super::server::Server;
 use crate::ControlDigest;
 use crate::{
-    Action, Connect, Event, Gtid, LastAction, Options, Recorded, Replicator, Seqno, Status, TrxId,
-    WriteSetDraft, flags,
+    Action, Connect, Event, GroupAction, Gtid, HostAction, LastAction, LogAction, Options,
+    Recorded, Replicator, Seqno, Status, TrxId, WriteSetDraft, flags,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -288,7 +288,7 @@ impl Cluster {
         let from = self.nodes[node].incarnation;
         self.nodes[node].server.answered(&action);
         match &action {
-            Action::Submit { number, payload } => {
+            Action::Group(GroupAction::Submit { number, payload }) => {
                 let id = SubmissionId {
                     incarnation: from,
                     number: *number,
@@ -308,30 +308,30 @@ impl Cluster {
                     });
                 }
             }
-            Action::Spread {
+            Action::Group(GroupAction::Spread {
                 parcel, payload, ..
-            } => {
+            }) => {
                 self.nodes[node].parcels.insert(*parcel, payload.clone());
             }
-            Action::Recall { parcel } => {
+            Action::Group(GroupAction::Recall { parcel }) => {
                 self.nodes[node].parcels.remove(parcel);
             }
-            Action::SubmitParcel {
+            Action::Group(GroupAction::SubmitParcel {
                 number,
                 parcel,
                 head,
-            } => {
+            }) => {
                 let rest = self.nodes[node].parcels.remove(parcel).expect("handed in");
                 let payload = [head, &rest[head.len()..]].concat().into();
                 let number = *number;
-                self.carry_out(node, Action::Submit { number, payload });
+                self.carry_out(node, Action::Group(GroupAction::Submit { number, payload }));
             }
             Action::SendTo { to, bytes } => {
                 if let Some(peer) = self.nodes.iter_mut().find(|n| n.incarnation == *to) {
                     peer.inbox.push_back((from, bytes.clone()));
                 }
             }
-            Action::Read { token } => {
+            Action::Group(GroupAction::Read { token }) => {
                 let position = self.order.last().map_or(0, |(position, _)| *position);
                 self.event(
                     node,
@@ -341,12 +341,12 @@ impl Cluster {
                     },
                 );
             }
-            Action::RecordOutcome {
+            Action::Log(LogAction::RecordOutcome {
                 position,
                 seqno,
                 depends_on,
                 failed,
-            } => {
+            }) => {
                 let entry = self
                     .order
                     .iter()
@@ -361,24 +361,24 @@ impl Cluster {
                 };
                 self.nodes[node].records.by_seqno.insert(*seqno, record);
             }
-            Action::Leave => {
+            Action::Group(GroupAction::Leave) => {
                 self.nodes[node].left = true;
                 self.reconfigure(|c| c.members.retain(|m| m.incarnation != from));
                 self.event(node, Event::Left);
             }
-            Action::PinLog {
+            Action::Log(LogAction::Pin {
                 keep_from,
                 unreported,
-            } => {
+            }) => {
                 // Nothing is known of the others' logs.
                 let lacking = unreported.iter().map(|(_, from)| *from);
                 let keep_from = lacking.chain([*keep_from]).min().unwrap_or_default();
                 let log = &mut self.nodes[node].records.log;
                 *log = log.split_off(&keep_from);
             }
-            Action::Closed => self.nodes[node].closed = true,
-            Action::Log { text, .. } => self.nodes[node].logs.push(text.clone()),
-            Action::Fatal { text } => self.nodes[node].fatal = Some(text.clone()),
+            Action::Host(HostAction::Closed) => self.nodes[node].closed = true,
+            Action::Host(HostAction::Log { text, .. }) => self.nodes[node].logs.push(text.clone()),
+            Action::Host(HostAction::Fatal { text }) => self.nodes[node].fatal = Some(text.clone()),
             _ => {}
         }
         self.nodes[node].actions.push(action);

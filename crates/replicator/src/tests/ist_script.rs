@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use super::driver::{Cluster, incarnation};
 use super::server::Happened;
 use super::transfer::copy;
-use crate::{Action, Code, Event, Gtid, Options};
+use crate::{Action, Code, Event, Gtid, HostAction, Options};
 
 /// Two members; a third, whose server wants the script, lacks two write-sets.
 fn joining() -> (Cluster, usize, Gtid) {
@@ -46,7 +46,11 @@ fn script_ends(cluster: &mut Cluster, donor: usize, joiner: usize, gtid: Gtid) {
 
 fn is_whole(cluster: &Cluster, joiner: usize) {
     assert_eq!(cluster.comment(joiner), "Synced");
-    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+    assert!(
+        !cluster.nodes[joiner]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe))
+    );
     cluster.assert_settled();
 }
 
@@ -116,7 +120,11 @@ fn who_loses_the_last_donor_within_the_script_starts_again() {
     cluster.settle();
     let fatal = cluster.nodes[joiner].fatal.as_deref().expect("it ends");
     assert!(fatal.contains("is no longer in the group"), "{fatal}");
-    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+    assert!(
+        !cluster.nodes[joiner]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe))
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use trireme_group::{Delivery, Uuid};
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use crate::direct::Direct;
-use crate::{Action, Code, Event, Gtid};
+use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Note};
 
 #[test]
 fn an_empty_node_takes_a_snapshot() {
@@ -61,20 +61,22 @@ fn an_empty_node_takes_a_snapshot() {
         .filter(|a| {
             matches!(
                 a,
-                Action::MarkUnsafe | Action::MarkSafe | Action::MarkUncorrupt
+                Action::Host(HostAction::MarkUnsafe)
+                    | Action::Host(HostAction::MarkSafe)
+                    | Action::Host(HostAction::MarkUncorrupt)
             )
         })
         .collect();
     assert_eq!(
         marks,
         [
-            &Action::MarkUnsafe,
-            &Action::MarkUncorrupt,
-            &Action::MarkSafe
+            &Action::Host(HostAction::MarkUnsafe),
+            &Action::Host(HostAction::MarkUncorrupt),
+            &Action::Host(HostAction::MarkSafe)
         ]
     );
     let joined = (cluster.nodes[0].actions.iter().rev()).find_map(|action| match action {
-        Action::SetJoined { members, .. } => Some(members.clone()),
+        Action::Group(GroupAction::SetJoined { members, .. }) => Some(members.clone()),
         _ => None,
     });
     assert_eq!(joined, Some(vec![incarnation(0), incarnation(1)]));
@@ -242,7 +244,7 @@ fn after_a_fork_in_a_snapshot_the_next_view_begins_nothing() {
         while cluster.receive(0) | cluster.receive(joiner) {}
     }
     let actions = &cluster.nodes[joiner].actions[before..];
-    let begins = |action: &&Action| matches!(action, Action::NoteOverrides { .. });
+    let begins = |action: &&Action| matches!(action, Action::Note(Note::Overrides { .. }));
     assert_eq!(actions.iter().find(begins), None);
 }
 

@@ -5,7 +5,9 @@ use trireme_group::{Fate, SubmissionId};
 
 use super::driver::{Cluster, HISTORY, member};
 use super::server::{Applier, Happened, Toi};
-use crate::{Action, Code, Event, Gtid, LocalState, NoHistory, Options, Task};
+use crate::{
+    Action, Code, Event, GroupAction, Gtid, HostAction, LocalState, NoHistory, Options, Task,
+};
 
 fn views(cluster: &Cluster, node: usize) -> Vec<(bool, i64, usize)> {
     let happened = cluster.nodes[node].server.happened.iter();
@@ -27,14 +29,18 @@ fn a_bootstrap_shows_connected_view_synced() {
     );
     assert!(matches!(&happened[1], Happened::View(v, 0) if v.gtid.seqno == 1 && v.primary));
     assert_eq!(happened[2..], [Happened::Synced]);
-    assert!(cluster.nodes[0].actions.contains(&Action::Admitted));
-    let saved = Action::SaveState {
+    assert!(
+        cluster.nodes[0]
+            .actions
+            .contains(&Action::Host(HostAction::Admitted))
+    );
+    let saved = Action::Host(HostAction::SaveState {
         gtid: Gtid {
             uuid: HISTORY,
             seqno: -1,
         },
         safe_to_bootstrap: true,
-    };
+    });
     assert!(cluster.nodes[0].actions.contains(&saved));
     let status = cluster.status(0);
     assert_eq!(
@@ -138,8 +144,7 @@ fn a_pause_stands_still_at_a_seqno() {
     assert_eq!(cluster.outcome(0, open), Code::Ok);
     // Found by the simulator: a crash may leave the database behind the position of a pause, which must not be believed
     // then.
-    let saved =
-        |action: &&Action| matches!(action, Action::SaveState { gtid, .. } if gtid.seqno >= 0);
+    let saved = |action: &&Action| matches!(action, Action::Host(HostAction::SaveState { gtid, .. }) if gtid.seqno >= 0);
     assert_eq!(cluster.nodes[0].actions.iter().find(saved), None);
     let trx = &cluster.nodes[0].server.sessions[&later].0;
     assert!(
@@ -368,17 +373,17 @@ fn a_disconnect_wakes_everybody_and_ends_with_the_final_view() {
         .actions
         .iter()
         .rev()
-        .find(|a| matches!(a, Action::SaveState { .. }));
+        .find(|a| matches!(a, Action::Host(HostAction::SaveState { .. })));
     let gtid = Gtid {
         uuid: HISTORY,
         seqno: last,
     };
     assert_eq!(
         saved,
-        Some(&Action::SaveState {
+        Some(&Action::Host(HostAction::SaveState {
             gtid,
             safe_to_bootstrap: false
-        })
+        }))
     );
     // A second disconnect() is harmless.
     cluster.nodes[0].closed = false;
@@ -425,7 +430,7 @@ fn a_refused_control_message_is_not_said_again_at_once() {
     let replicator = &mut cluster.nodes[0].replicator;
     let submitted = |out: &[Action]| {
         let numbers = out.iter().filter_map(|action| match action {
-            Action::Submit { number, .. } => Some(*number),
+            Action::Group(GroupAction::Submit { number, .. }) => Some(*number),
             _ => None,
         });
         numbers.collect::<Vec<_>>()

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Action, Answer, Apply, Code, Event, Gtid, Owner, Seqno, Task, TrxId, View, Work, flags,
+    Action, Answer, Apply, Code, Event, Gtid, HostAction, Owner, Seqno, Task, TrxId, View, Work,
+    flags,
 };
 
 /// Where an applier thread is within a callback.
@@ -385,7 +386,7 @@ impl Server {
 
     /// Keeps what a replicator said.
     pub fn answered(&mut self, action: &Action) {
-        if let Action::Answer { ticket, answer } = action {
+        if let Action::Host(HostAction::Answer { ticket, answer }) = action {
             let before = self.answers.insert(*ticket, answer.clone());
             assert!(before.is_none(), "ticket {ticket} answered twice");
         }

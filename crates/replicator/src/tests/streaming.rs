@@ -5,7 +5,7 @@ use trireme_group::Delivery;
 use super::driver::*;
 use super::fragments::*;
 use crate::message::Message;
-use crate::{Action, Code, Event, Gtid, Owner, flags};
+use crate::{Action, Code, Event, GroupAction, Gtid, Owner, flags};
 
 #[test]
 fn a_transaction_reaches_the_others_in_fragments() {
@@ -271,7 +271,9 @@ fn a_read_waits_for_the_rollbacks_sent_before() {
     assert_eq!(rollback(&mut cluster, 0), Code::Ok);
     let asks = |cluster: &Cluster| {
         let actions = cluster.nodes[0].actions.iter();
-        actions.filter(|a| matches!(a, Action::Read { .. })).count()
+        actions
+            .filter(|a| matches!(a, Action::Group(GroupAction::Read { .. })))
+            .count()
     };
     let before = asks(&cluster);
     let ticket = cluster.nodes[0].server.ticket();

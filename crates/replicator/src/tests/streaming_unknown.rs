@@ -4,7 +4,7 @@ use trireme_group::Delivery;
 
 use super::driver::*;
 use super::fragments::*;
-use crate::{Action, Code, Event, Gtid, flags};
+use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, flags};
 
 #[test]
 fn an_abandoned_fragment_is_a_dummy_on_its_origin_only() {
@@ -66,7 +66,11 @@ fn a_last_fragment_that_will_never_be_known_ends_the_connection() {
         answer(&mut cluster, 0, ticket).unwrap().code,
         Code::NodeFail
     );
-    assert!(cluster.nodes[0].actions.contains(&Action::MarkCorrupt));
+    assert!(
+        cluster.nodes[0]
+            .actions
+            .contains(&Action::Host(HostAction::MarkCorrupt))
+    );
 }
 
 /// Found by the simulator: told of a failure at once, its client rolled back, and the fragment that was
@@ -85,7 +89,7 @@ fn the_last_fragment_waits_until_the_group_lets_go() {
             &crate::NoHistory,
             &mut out,
         );
-        assert_eq!(out, [Action::Leave]);
+        assert_eq!(out, [Action::Group(GroupAction::Leave)]);
         if is_ordered {
             deliver_all(&mut cluster);
         } else {

@@ -8,7 +8,7 @@ use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
 use crate::direct::Direct;
 use crate::message::Message;
-use crate::{Action, Code, Event, Gtid, Recorded, Seqno, Task};
+use crate::{Action, Code, Event, Gtid, HostAction, Recorded, Seqno, Task};
 
 /// A process with the database of node 0 as it is now.
 pub fn copy(cluster: &mut Cluster) -> (usize, Gtid) {
@@ -222,7 +222,11 @@ fn a_snapshot_of_another_history_or_none_is_fatal() {
             rcode,
         });
         assert!(fatal(&cluster, 1).contains(text), "{text}");
-        assert!(!cluster.nodes[1].actions.contains(&Action::MarkSafe));
+        assert!(
+            !cluster.nodes[1]
+                .actions
+                .contains(&Action::Host(HostAction::MarkSafe))
+        );
     }
 }
 
@@ -373,7 +377,11 @@ fn a_server_that_prepares_itself_while_its_node_leaves_is_not_heard() {
     assert!(!cluster.nodes[joiner].closed, "a callback is under way");
     cluster.settle();
     assert!(cluster.nodes[joiner].closed);
-    assert!(!cluster.nodes[joiner].actions.contains(&Action::MarkUnsafe));
+    assert!(
+        !cluster.nodes[joiner]
+            .actions
+            .contains(&Action::Host(HostAction::MarkUnsafe))
+    );
 }
 
 /// The second of two, found inconsistent while its server runs: it has left.
@@ -438,7 +446,9 @@ fn a_server_prepares_itself_once() {
     cluster.event(1, Event::SstRequested { work: 0, request });
     cluster.settle();
     let marks = cluster.nodes[1].actions.iter();
-    let marks = marks.filter(|a| **a == Action::MarkUnsafe).count();
+    let marks = marks
+        .filter(|a| **a == Action::Host(HostAction::MarkUnsafe))
+        .count();
     assert_eq!(marks, 1);
     cluster.snapshot_from(0, 1);
     cluster.settle();

@@ -7,7 +7,7 @@ use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
 use crate::votes::{Ballot, Votes, ballot};
 use crate::wire::Reader;
-use crate::{Action, Code, Event, Gtid, Seqno};
+use crate::{Action, Code, Event, Gtid, HostAction, Seqno};
 
 /// Applying the next seqno ends so on these nodes; an own total-order action takes it.
 fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
@@ -68,7 +68,11 @@ fn who_is_outvoted_leaves() {
         let cluster = vote(3, &errors);
         assert_eq!(left(&cluster), gone, "{errors:?}");
         for node in gone {
-            assert!(cluster.nodes[node].actions.contains(&Action::MarkCorrupt));
+            assert!(
+                cluster.nodes[node]
+                    .actions
+                    .contains(&Action::Host(HostAction::MarkCorrupt))
+            );
             assert_eq!(cluster.comment(node), "Inconsistent");
             assert!(
                 cluster.nodes[node]
@@ -78,11 +82,13 @@ fn who_is_outvoted_leaves() {
                         || l.contains("Vote 0 (success) on"))
             );
             let actions = &cluster.nodes[node].actions;
-            let after = actions.iter().skip_while(|a| **a != Action::MarkCorrupt);
+            let after = actions
+                .iter()
+                .skip_while(|a| **a != Action::Host(HostAction::MarkCorrupt));
             assert!(
                 !after
                     .into_iter()
-                    .any(|a| matches!(a, Action::SaveState { .. }))
+                    .any(|a| matches!(a, Action::Host(HostAction::SaveState { .. })))
             );
         }
         cluster.assert_settled();
@@ -227,7 +233,11 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
         let component = vec![member(2)];
         cluster.event(2, Event::NonPrimary { component });
         while cluster.take_work(2) || cluster.step_applier(2, 0) {}
-        assert!(cluster.nodes[2].actions.contains(&Action::MarkUnsafe));
+        assert!(
+            cluster.nodes[2]
+                .actions
+                .contains(&Action::Host(HostAction::MarkUnsafe))
+        );
         cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
         cluster.settle();
         assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
