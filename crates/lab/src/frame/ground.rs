@@ -5,8 +5,8 @@ use std::path::Path;
 use super::error::LabError;
 use super::experiment::Experiment;
 use super::options::FrameOptions;
-use super::page::Absent;
 use super::record::{Cell, Measured};
+use super::report::Absent;
 
 /// What the cells of an experiment are measured on: finds, starts and ends the systems. [`super::Servers`] is the usual one.
 pub trait Ground: Sized {

@@ -1,5 +1,7 @@
 //! Text as HTML.
 
+use super::experiment::Table;
+
 /// Text in which nothing is markup.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -15,18 +17,14 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A table; cells are text. `classes` gives a cell's class by row and column.
-pub fn table(
-    header: &[&str],
-    rows: &[Vec<String>],
-    class: impl Fn(usize, usize) -> &'static str,
-) -> String {
+/// A table; cells are text. `class` gives a cell's class by row and column.
+pub fn table(table: &Table, class: impl Fn(usize, usize) -> &'static str) -> String {
     let mut out = String::from("<table><thead><tr>");
-    for name in header {
+    for name in &table.header {
         out += &format!("<th>{}</th>", escape(name));
     }
     out += "</tr></thead><tbody>\n";
-    for (r, row) in rows.iter().enumerate() {
+    for (r, row) in table.rows.iter().enumerate() {
         out += "<tr>";
         for (c, cell) in row.iter().enumerate() {
             out += &format!("<td class=\"{}\">{}</td>", class(r, c), escape(cell));
@@ -42,7 +40,12 @@ mod tests {
 
     #[test]
     fn markup_in_cells_is_text() {
-        let html = table(&["a"], &[vec!["<b> & \"c\"".to_string()]], |_, _| "x");
+        let of_one = Table {
+            title: String::new(),
+            header: vec!["a".to_string()],
+            rows: vec![vec!["<b> & \"c\"".to_string()]],
+        };
+        let html = table(&of_one, |_, _| "x");
         assert!(html.contains("<td class=\"x\">&lt;b&gt; &amp; &quot;c&quot;</td>"));
     }
 }

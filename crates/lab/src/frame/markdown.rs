@@ -1,61 +1,26 @@
 //! The report as a page of documentation: its tables and verdicts in Markdown, without the plots.
 
-use super::experiment::{Experiment, Table};
+use super::experiment::Table;
 use super::ground::Ground;
-use super::notebook::Notebook;
-use super::origin::{provenance, warnings};
-use super::page::Absent;
+use super::report::Report;
 
-/// The page of what the notebook holds; `planned` is the number of cells of the whole run.
-pub fn markdown<G: Ground>(
-    experiment: &dyn Experiment<G>,
-    notebook: &Notebook,
-    facts: &[(String, String)],
-    absent: &[Absent],
-    planned: usize,
-) -> String {
-    let records = notebook.records();
+/// The report for documentation.
+pub fn markdown<G: Ground>(report: &Report<G>) -> String {
+    let (experiment, records) = (report.experiment, report.records());
     let mut out = format!("# {}\n\n", escape(&experiment.title()));
-    for warning in warnings(records, planned) {
+    for warning in report.warnings() {
         out += &format!("> {}\n\n", escape(&warning));
     }
     for paragraph in experiment.description() {
         out += &format!("{}\n\n", escape(&paragraph));
     }
-    let claimant = experiment.claimant();
-    let verdicts = experiment.claims(records).into_iter();
-    let verdicts = verdicts.map(|c| vec![c.text, c.galera.text(), c.trireme.text()]);
-    out += &section(&Table {
-        title: format!("Claims of {claimant}"),
-        header: vec![
-            format!("claim of {claimant}"),
-            "on Galera, here?".to_string(),
-            "on Trireme?".to_string(),
-        ],
-        rows: verdicts.collect(),
-    });
-    for table in experiment.tables(records) {
-        out += &section(&table);
-    }
-    if !absent.is_empty() {
-        let rows = absent
-            .iter()
-            .map(|a| vec![a.system.clone(), a.reason.clone()]);
-        out += &section(&Table {
-            title: "Systems that are not here".to_string(),
-            header: vec!["system".to_string(), "why it was not measured".to_string()],
-            rows: rows.collect(),
-        });
-    }
-    let facts = facts
-        .iter()
-        .map(|(name, value)| vec![name.clone(), value.clone()]);
-    out += &section(&Table {
-        title: "Machine and programs".to_string(),
-        header: vec![String::new(), String::new()],
-        rows: facts.collect(),
-    });
-    out + &provenance(records) + "\n"
+    let claims = report.claims_table(&experiment.claims(records));
+    let tables = std::iter::once(claims)
+        .chain(experiment.tables(records))
+        .chain(report.absent_table())
+        .chain([report.facts_table()]);
+    out.extend(tables.map(|table| section(&table)));
+    out + &report.provenance() + "\n"
 }
 
 fn section(table: &Table) -> String {

@@ -1,12 +1,10 @@
 //! The report: one HTML file that needs no network.
 
-use super::claims::State;
-use super::experiment::Experiment;
+use super::claims::{Claim, State};
 use super::ground::Ground;
 use super::html::{escape, table};
-use super::notebook::Notebook;
-use super::origin::{provenance, warnings};
 use super::record::Record;
+use super::report::Report;
 use super::shares;
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:1500px;margin:2em auto;padding:0 1em;color:#222}\
@@ -21,29 +19,17 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
                      (both), records.jsonl (in order of time), report.md (the tables and verdicts, for documentation).";
 
-/// A system that cannot be set up on this machine as it is.
-pub struct Absent {
-    /// Its name.
-    pub system: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// The report of what the notebook holds; `planned` is the number of cells of the whole run.
-pub fn page<G: Ground>(
-    experiment: &dyn Experiment<G>,
-    notebook: &Notebook,
-    facts: &[(String, String)],
-    absent: &[Absent],
-    planned: usize,
-) -> String {
-    let records = notebook.records();
+/// The report for a browser.
+pub fn page<G: Ground>(report: &Report<G>) -> String {
+    let (experiment, records) = (report.experiment, report.records());
     let title = escape(&experiment.title());
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n"
     );
-    out += &warning(records, planned);
+    for warning in report.warnings() {
+        out += &format!("<p class=\"warn\">{}</p>\n", escape(&warning));
+    }
     for paragraph in experiment.description() {
         out += &format!("<p>{}</p>\n", escape(&paragraph));
     }
@@ -54,40 +40,33 @@ pub fn page<G: Ground>(
     out.extend(experiment.drawings(records));
     out += "</div>\n";
     for t in experiment.tables(records) {
-        out += &format!("<h3>{}</h3>\n", escape(&t.title));
-        let header: Vec<&str> = t.header.iter().map(String::as_str).collect();
-        out += &table(
-            &header,
-            &t.rows,
-            |_, column| if column == 0 { "" } else { "n" },
-        );
+        out += &format!("<h3>{}</h3>\n{}", escape(&t.title), table(&t, of_figures));
     }
     out += &cpu_shares(records);
-    out += &not_measured(absent);
-    out += &format!("<p>{FILES}</p>\n<h2>Machine and programs</h2>\n");
-    let rows: Vec<Vec<String>> = facts
-        .iter()
-        .map(|(name, value)| vec![name.clone(), value.clone()])
-        .collect();
-    out += &table(&["", ""], &rows, |_, _| "");
-    out += &format!("<p>{}</p>\n", escape(&provenance(records)));
+    if let Some(t) = report.absent_table() {
+        out += &format!("<h3>{}</h3>\n{}", escape(&t.title), table(&t, |_, _| ""));
+    }
+    let facts = report.facts_table();
+    out += &format!(
+        "<p>{FILES}</p>\n<h2>{}</h2>\n{}<p>{}</p>\n",
+        escape(&facts.title),
+        table(&facts, |_, _| ""),
+        escape(&report.provenance())
+    );
     out += "<h2>Settings</h2>\n<p>The configuration of every node, as its server read it; later lines win.</p>\n";
-    for (name, text) in notebook.settings() {
+    for (name, text) in report.notebook.settings() {
         out += &format!(
             "<details><summary>{}</summary><pre>{}</pre></details>\n",
             escape(name),
             escape(text)
         );
     }
-    out += &format!("<h2>Claims of {}</h2>\n", experiment.claimant());
-    out += &claims(experiment, records);
-    out + "</body></html>\n"
+    out + &claims(report) + "</body></html>\n"
 }
 
-fn warning(records: &[Record], planned: usize) -> String {
-    let all = warnings(records, planned).into_iter();
-    all.map(|text| format!("<p class=\"warn\">{}</p>\n", escape(&text)))
-        .collect()
+/// Figures stand to the right of their names.
+fn of_figures(_row: usize, column: usize) -> &'static str {
+    if column == 0 { "" } else { "n" }
 }
 
 /// Each cell's shares of the processors, folded away, if there were any.
@@ -95,40 +74,24 @@ fn cpu_shares(records: &[Record]) -> String {
     let Some(t) = shares::table(records) else {
         return String::new();
     };
-    let header: Vec<&str> = t.header.iter().map(String::as_str).collect();
     let throttled = records.iter().filter(|r| shares::throttled(r)).count();
-    let class = |_, column| if column == 0 { "" } else { "n" };
     format!(
         "<h3>{}</h3>\n<details><summary>A node was throttled in {throttled} of {} cells (warm-up and checks included).</summary>{}</details>\n",
         escape(&t.title),
         t.rows.len(),
-        table(&header, &t.rows, class)
+        table(&t, of_figures)
     )
 }
 
-/// A row for each system that is not here.
-fn not_measured(absent: &[Absent]) -> String {
-    if absent.is_empty() {
-        return String::new();
-    }
-    let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
-    let rows: Vec<Vec<String>> = absent.iter().map(row).collect();
-    let header = ["system", "why it was not measured"];
-    "<h3>Systems that are not here</h3>\n".to_string() + &table(&header, &rows, |_, _| "")
-}
-
-fn claims<G: Ground>(experiment: &dyn Experiment<G>, records: &[Record]) -> String {
-    let all = experiment.claims(records);
-    let rows: Vec<Vec<String>> = all
-        .iter()
-        .map(|c| vec![c.text.clone(), c.galera.text(), c.trireme.text()])
-        .collect();
-    let claim = format!("claim of {}", experiment.claimant());
-    let header = [claim.as_str(), "on Galera, here?", "on Trireme?"];
-    table(&header, &rows, |row, column| {
+/// The verdicts, coloured.
+fn claims<G: Ground>(report: &Report<G>) -> String {
+    let all = report.experiment.claims(report.records());
+    let t = report.claims_table(&all);
+    let class = |row: usize, column| {
+        let claim: &Claim = &all[row];
         let verdict = match column {
-            1 => &all[row].galera,
-            2 => &all[row].trireme,
+            1 => &claim.galera,
+            2 => &claim.trireme,
             _ => return "",
         };
         match verdict.state {
@@ -136,5 +99,6 @@ fn claims<G: Ground>(experiment: &dyn Experiment<G>, records: &[Record]) -> Stri
             State::Fails => "no",
             State::Open | State::NotMeasured => "open",
         }
-    })
+    };
+    format!("<h2>{}</h2>\n{}", escape(&t.title), table(&t, class))
 }

@@ -22,9 +22,10 @@ use super::logs;
 use super::markdown::markdown;
 use super::notebook::Notebook;
 use super::options::FrameOptions;
-use super::page::{Absent, page};
+use super::page::page;
 use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
+use super::report::{Absent, Report};
 use crate::work_dir::work_dir;
 
 /// The choices that a run of `experiment` has: the user's, or with --resume those of the run that goes on. `frame` finds the part
@@ -76,10 +77,15 @@ pub fn run<G: Ground>(
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
     let planned = known_cells(experiment, &absent, &notebook).len();
-    let report = page(experiment, &notebook, &runner.facts, &absent, planned);
-    let report = notebook.write("report.html", &report)?;
-    let text = markdown(experiment, &notebook, &runner.facts, &absent, planned);
-    notebook.write("report.md", &text)?;
+    let report = Report {
+        experiment,
+        notebook: &notebook,
+        facts: &runner.facts,
+        absent: &absent,
+        planned,
+    };
+    notebook.write("report.md", &markdown(&report))?;
+    let report = notebook.write("report.html", &page(&report))?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
     match ended {

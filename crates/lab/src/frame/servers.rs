@@ -11,8 +11,8 @@ use super::experiment::Experiment;
 use super::facts;
 use super::ground::{Description, Ground};
 use super::options::FrameOptions;
-use super::page::Absent;
 use super::record::{Cell, Measured};
+use super::report::Absent;
 use super::shares::{InForce, Shares};
 
 /// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.

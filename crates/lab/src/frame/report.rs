@@ -1,0 +1,114 @@
+//! What a run has to report, as texts and tables: both kinds of page show the same.
+
+use std::collections::BTreeSet;
+
+use super::claims::Claim;
+use super::experiment::{Experiment, Table};
+use super::ground::Ground;
+use super::notebook::Notebook;
+use super::record::Record;
+
+/// A system that cannot be set up on this machine as it is.
+pub struct Absent {
+    /// Its name.
+    pub system: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a run has to report.
+pub struct Report<'a, G: Ground> {
+    /// The experiment.
+    pub experiment: &'a dyn Experiment<G>,
+    /// Its data.
+    pub notebook: &'a Notebook,
+    /// The machine and the programs.
+    pub facts: &'a [(String, String)],
+    /// Systems that are not here.
+    pub absent: &'a [Absent],
+    /// The number of cells of the whole run.
+    pub planned: usize,
+}
+
+impl<G: Ground> Report<'_, G> {
+    /// The raw data.
+    pub fn records(&self) -> &[Record] {
+        self.notebook.records()
+    }
+
+    /// A row for each claim, with the verdicts on both systems.
+    pub fn claims_table(&self, claims: &[Claim]) -> Table {
+        let claimant = self.experiment.claimant();
+        let row = |c: &Claim| vec![c.text.clone(), c.galera.text(), c.trireme.text()];
+        Table {
+            title: format!("Claims of {claimant}"),
+            header: vec![
+                format!("claim of {claimant}"),
+                "on Galera, here?".to_string(),
+                "on Trireme?".to_string(),
+            ],
+            rows: claims.iter().map(row).collect(),
+        }
+    }
+
+    /// A row for each system that is not here; none if all are.
+    pub fn absent_table(&self) -> Option<Table> {
+        let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
+        let rows: Vec<Vec<String>> = self.absent.iter().map(row).collect();
+        (!rows.is_empty()).then(|| Table {
+            title: "Systems that are not here".to_string(),
+            header: vec!["system".to_string(), "why it was not measured".to_string()],
+            rows,
+        })
+    }
+
+    /// The machine and the programs.
+    pub fn facts_table(&self) -> Table {
+        let row = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
+        Table {
+            title: "Machine and programs".to_string(),
+            header: vec![String::new(), String::new()],
+            rows: self.facts.iter().map(row).collect(),
+        }
+    }
+
+    /// What a reader must know before the figures: data of several builds, and cells that are missing or not counted.
+    pub fn warnings(&self) -> Vec<String> {
+        let records = self.records();
+        let complete = records.iter().filter(|r| r.complete);
+        let done: BTreeSet<_> = complete.map(|r| &r.cell).collect();
+        let mut all = Vec::new();
+        let builds = builds(records);
+        if builds.len() > 1 {
+            let names = builds.iter().copied().collect::<Vec<_>>().join(", ");
+            all.push(format!(
+                "Of {} builds ({names}): compare cells of one build only, results.csv names it.",
+                builds.len()
+            ));
+        }
+        if done.len() < self.planned {
+            all.push(format!(
+                "Partial: {} of {} measurements are there.",
+                done.len(),
+                self.planned
+            ));
+        }
+        let broken = records.iter().filter(|r| !r.complete);
+        let left = broken.filter(|r| !done.contains(&r.cell));
+        all.extend(left.map(|r| format!("Not counted: {} ({})", r.cell, r.note)));
+        all
+    }
+
+    /// When, and from which commits, the cells were measured.
+    pub fn provenance(&self) -> String {
+        let records = self.records();
+        let dates = || records.iter().map(|r| r.date.as_str());
+        let (first, last) = (dates().min().unwrap_or(""), dates().max().unwrap_or(""));
+        let commits = builds(records).into_iter().collect::<Vec<_>>().join(", ");
+        format!("Measured from {first} to {last} (UTC), built from {commits}.")
+    }
+}
+
+fn builds(records: &[Record]) -> BTreeSet<&str> {
+    records.iter().map(|r| r.commit.as_str()).collect()
+}
