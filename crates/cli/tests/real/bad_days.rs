@@ -42,15 +42,19 @@ fn start(trial: &mut Trial) {
     trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL)");
 }
 
-/// What `trireme why-waiting` says of node `i`, with single blanks: the first line and the remedy come first.
-pub fn why(trial: &Trial, i: usize) -> String {
+/// What `trireme why-waiting` says of node `i`.
+pub fn why_waiting(trial: &Trial, i: usize) -> String {
     let output = Command::new(PROGRAM)
         .args(["why-waiting", "--dir"])
         .arg(trial.node(i).datadir())
         .output()
         .expect("the program runs");
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8(text).expect("UTF-8");
+    String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8")
+}
+
+/// The same with single blanks: the first line and the remedy come first.
+pub fn why(trial: &Trial, i: usize) -> String {
+    let text = why_waiting(trial, i);
     for line in text.lines() {
         assert!(
             line.chars().count() <= 80 || line.starts_with("trireme: error"),

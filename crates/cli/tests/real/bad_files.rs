@@ -84,16 +84,22 @@ fn assert_refused(trial: &Trial, i: usize, (options, file, words): &Bad) {
     );
 }
 
-/// Node 1 takes `options`, and no link of its is dropped for them. Then node 3 calls it anew, and node 1 says `words` of it.
+/// How many views there have been; each dropped link makes one.
+fn views(trial: &Trial) -> String {
+    trial.status(0, "wsrep_cluster_conf_id")
+}
+
+/// Node 1 takes `options`, and no link of its is dropped for them. Then it refuses node 3, which calls it anew.
 fn assert_kept_out(trial: &mut Trial, options: &str, words: &[&str]) {
-    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let before = views(trial);
     trial.set_option(0, options);
     pause(std::time::Duration::from_secs(1));
-    assert_eq!(
-        trial.status(0, "wsrep_cluster_conf_id"),
-        views,
-        "a link was dropped"
-    );
+    assert_eq!(views(trial), before, "a link was dropped");
+    assert_refuses_caller(trial, words);
+}
+
+/// Node 3 calls node 1 anew, which refuses it with one line that has all these words.
+fn assert_refuses_caller(trial: &mut Trial, words: &[&str]) {
     trial.kill_node(2).expect("node 3 can be killed");
     trial.await_size(0, 2, SOON);
     trial
@@ -112,17 +118,13 @@ fn files_that_do_not_do_are_refused_and_drop_no_link() {
     let store = Store::new(&NODES);
     let mut trial = Trial::start_under(path, 3, &store.options("node1")).expect("the tests are on");
     let dir = TempDir::new().expect("a temporary directory");
-    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let before = views(&trial);
     let load = Load::start(&trial, &[0, 1, 2]);
     for bad in bad_settings(dir.path()) {
         assert_refused(&trial, 0, &bad);
     }
     load.stop().assert_undisturbed();
-    assert_eq!(
-        trial.status(0, "wsrep_cluster_conf_id"),
-        views,
-        "a link was dropped"
-    );
+    assert_eq!(views(&trial), before, "a link was dropped");
     // An authority that signed nobody here: files as good as any, so only new links meet it.
     let (other, _) = Party::authority("other").write(dir.path(), "other-ca");
     let wrong = format!("socket.ssl_ca={}", other.display());
@@ -187,7 +189,7 @@ fn a_clock_two_years_back_refuses_new_files_and_drops_no_link() {
     trial.set_environment(0, "TRIREME_CLOCK_OFF", &off);
     trial.cluster_start();
     trial.exec(0, "CREATE DATABASE d");
-    let views = trial.status(0, "wsrep_cluster_conf_id");
+    let before = views(&trial);
     let load = Load::start(&trial, &[0, 1, 2]);
     fs::write(&off, TWO_YEARS_BACK_S).expect("a file");
     let certificate = store.file("node1", "cert.pem");
@@ -198,22 +200,9 @@ fn a_clock_two_years_back_refuses_new_files_and_drops_no_link() {
     );
     assert_refused(&trial, 0, &bad);
     load.stop().assert_undisturbed();
-    assert_eq!(
-        trial.status(0, "wsrep_cluster_conf_id"),
-        views,
-        "a link was dropped"
-    );
+    assert_eq!(views(&trial), before, "a link was dropped");
     // A new link: node 1 sees node 3's certificate as one of the future.
-    trial.kill_node(2).expect("node 3 can be killed");
-    trial.await_size(0, 2, SOON);
-    trial
-        .spawn_node(2, StartMode::Join)
-        .expect("node 3 can be started");
-    let words = ["not yet valid", "correct this node's clock"];
-    assert!(
-        await_true(JOIN, || says(&trial, 0, &words)),
-        "node 1 does not say why it refuses node 3"
-    );
+    assert_refuses_caller(&mut trial, &["not yet valid", "correct this node's clock"]);
     fs::remove_file(&off).expect("the file is there");
     trial.await_size(0, 3, JOIN);
     trial.assert_equal();

@@ -131,8 +131,10 @@ fn disable(trial: &Trial) {
     (0..3).for_each(|i| trial.await_status(i, "wsrep_trireme_plaintext_links", "2", SOON));
 }
 
-/// Under load no client noticed anything but a short pause: how long that was.
-fn assert_unnoticed(what: &str, load: Load, began: Instant) -> Duration {
+/// Under load no client notices anything of `change` but a short pause: how long that is.
+fn gap_of(trial: &mut Trial, what: &str, change: impl FnOnce(&mut Trial)) -> Duration {
+    let (load, began) = (Load::start(trial, &[0, 1, 2]), Instant::now());
+    change(trial);
     pause(Duration::from_millis(200));
     let record = load.stop();
     let gap = record.longest_gap(began, Instant::now());
@@ -165,12 +167,12 @@ fn a_live_cluster_is_led_to_tls_and_back() {
     let mut trial = Trial::start_under(path, 3, "").expect("the tests are on");
     let mut gaps = Vec::new();
     for round in 1..=rounds() {
-        let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
-        store.must_enable(&trial);
-        gaps.push(assert_unnoticed(
+        gaps.push(gap_of(
+            &mut trial,
             &format!("round {round}, to TLS"),
-            load,
-            began,
+            |trial| {
+                store.must_enable(trial);
+            },
         ));
         let again = store.enable(&trial, &[]);
         assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"));
@@ -232,17 +234,14 @@ fn the_authority_of_a_live_cluster_is_changed() {
     let mut gaps = Vec::new();
     let steps: [&[&str]; 3] = [&["--new-authority"], &[], &["--drop-old-authority"]];
     for round in 1..=rounds() {
-        let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
-        for step in steps {
-            store.renew(step);
-            (0..3).for_each(|i| trial.set_option(i, RELOAD));
-        }
-        (0..3).for_each(|i| trial.await_size(i, 3, SOON));
-        gaps.push(assert_unnoticed(
-            &format!("round {round}, another authority"),
-            load,
-            began,
-        ));
+        let what = format!("round {round}, another authority");
+        gaps.push(gap_of(&mut trial, &what, |trial| {
+            for step in steps {
+                store.renew(step);
+                (0..3).for_each(|i| trial.set_option(i, RELOAD));
+            }
+            (0..3).for_each(|i| trial.await_size(i, 3, SOON));
+        }));
     }
     assert_short("another authority", gaps);
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
@@ -268,17 +267,14 @@ fn the_secret_of_a_live_cluster_is_changed() {
     let mut trial = Trial::start_under(path, 3, &options).expect("the tests are on");
     let mut gaps = Vec::new();
     for round in 1..=rounds() {
-        let (load, began) = (Load::start(&trial, &[0, 1, 2]), Instant::now());
-        for step in ["stage", "swap", "drop-old"] {
-            must(&["secret", step, file]);
-            (0..3).for_each(|i| trial.set_option(i, RELOAD));
-        }
-        (0..3).for_each(|i| trial.await_size(i, 3, SOON));
-        gaps.push(assert_unnoticed(
-            &format!("round {round}, another secret"),
-            load,
-            began,
-        ));
+        let what = format!("round {round}, another secret");
+        gaps.push(gap_of(&mut trial, &what, |trial| {
+            for step in ["stage", "swap", "drop-old"] {
+                must(&["secret", step, file]);
+                (0..3).for_each(|i| trial.set_option(i, RELOAD));
+            }
+            (0..3).for_each(|i| trial.await_size(i, 3, SOON));
+        }));
     }
     assert_short("another secret", gaps);
     // The doctor knows what protects the cluster, and who may read it.

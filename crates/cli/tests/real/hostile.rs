@@ -1,9 +1,8 @@
 //! Names and keys that would steer a terminal or a browser: nothing that people look at obeys them.
 
-use std::process::Command;
-
 use super::agent::{Agent, get_whole};
-use super::inspect::{PROGRAM, ask, told};
+use super::bad_days::why_waiting;
+use super::inspect::{ask, told};
 use super::trial::{JOIN, SOON, Trial, await_true, provider};
 
 /// Clears the screen, turns the direction of text, ends an HTML element, a label and a JSON text.
@@ -68,15 +67,7 @@ fn hostile_names_of_nodes_tables_and_keys_steer_nothing() {
         }
     }
     for i in 0..2 {
-        let output = Command::new(PROGRAM)
-            .args(["why-waiting", "--dir"])
-            .arg(trial.node(i).datadir())
-            .output()
-            .expect("the program runs");
-        assert_harmless(
-            "why-waiting",
-            &String::from_utf8(output.stdout).expect("UTF-8"),
-        );
+        assert_harmless("why-waiting", &why_waiting(&trial, i));
     }
     a_browser_is_told_no_html(&trial);
 }

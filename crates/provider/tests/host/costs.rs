@@ -4,15 +4,13 @@
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trireme_tls::testing::{NOW, Party};
-
 use crate::ALONE;
-use crate::server::Server;
+use crate::server::{Server, certificates};
 use crate::transaction::Transaction;
 
 /// Commits before those that count.
@@ -56,15 +54,6 @@ fn lock_times_us() -> Vec<Held> {
 #[cfg(not(feature = "lock-times"))]
 fn lock_times_us() -> Vec<Held> {
     Vec::new()
-}
-
-fn certificates(dir: &Path) -> String {
-    let ca = Party::authority("ca");
-    let files = ca.issue("node", NOW).files(&ca, dir, "node");
-    format!(
-        "socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
-        files.cert, files.key, files.ca
-    )
 }
 
 /// One client's commits of a row on a new cluster: how long each took, and p99 of the lock.

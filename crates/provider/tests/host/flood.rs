@@ -7,7 +7,6 @@
 use std::io::{IoSlice, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -20,7 +19,7 @@ use trireme_transport::PREAMBLE;
 use trireme_wsrep_abi::WsrepStatus;
 
 use crate::ALONE;
-use crate::server::{Place, Server, free_port, logged};
+use crate::server::{Place, Server, certificates, free_port, logged};
 use crate::transaction::Transaction;
 
 /// New connections per second.
@@ -269,15 +268,6 @@ fn descriptors_max() -> usize {
         .unwrap()
         .parse()
         .unwrap_or(HALF_OPEN * 2)
-}
-
-fn certificates(dir: &Path) -> String {
-    let ca = Party::authority("ca");
-    let files = ca.issue("node", NOW).files(&ca, dir, "node");
-    format!(
-        "socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
-        files.cert, files.key, files.ca
-    )
 }
 
 fn check(options: &str, lasts: Duration, reconnects: usize) -> Vec<Phase> {

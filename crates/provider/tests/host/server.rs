@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
+use trireme_tls::testing::{NOW, Party};
 use trireme_wsrep_abi::{
     Gtid, InitArgs, LogLevel, Seqno, StatsVar, VarType, WsHandle, Wsrep, WsrepStatus,
     cstr_to_string,
@@ -292,4 +293,14 @@ impl Drop for Server {
             assert!(failures.is_empty(), "{}: {failures:#?}", self.app.name);
         }
     }
+}
+
+/// Options of nodes that share a certificate, whose files go into this directory.
+pub fn certificates(dir: &Path) -> String {
+    let ca = Party::authority("ca");
+    let files = ca.issue("node", NOW).files(&ca, dir, "node");
+    format!(
+        "socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
+        files.cert, files.key, files.ca
+    )
 }
