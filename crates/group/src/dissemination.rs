@@ -4,12 +4,12 @@
 //! Comes in: submissions, offers, pieces, and word of what was ordered. Goes out: messages, actions, failed submissions. Holds:
 //! the parts below know nothing of each other; whatever one says that concerns another passes through here.
 
-use std::collections::BTreeSet;
+mod own;
 
 use bytes::Bytes;
 
 use crate::bulk::BulkOutput;
-use crate::event::{Action, Fate};
+use crate::event::Action;
 use crate::fetching::{Fetching, PARCEL_NUMBER_MAX, Wanted, awaits_large};
 use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs};
 use crate::incoming::Incoming;
@@ -19,7 +19,7 @@ use crate::log_reader::LogReader;
 use crate::message::{Message, Parcel, Source};
 use crate::serving::Serving;
 use crate::spreading::Spreading;
-use crate::submissions::{Resent, Submissions};
+use crate::submissions::Submissions;
 
 /// Own submissions that were not ordered within this time are sent to the leader again.
 pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
@@ -106,174 +106,6 @@ impl Dissemination {
     /// When peers that wait for a piece are answered.
     pub(crate) fn serves_at(&self, now: TimeMs) -> Option<TimeMs> {
         self.serving.is_waited_for().then_some(now + 1)
-    }
-
-    // ---- own submissions ----
-
-    /// This member's submission `number`, which the leader orders.
-    pub(crate) fn submit(
-        &mut self,
-        known: Known,
-        place: Place,
-        number: u64,
-        payload: Bytes,
-    ) -> Outputs {
-        let mut out = Vec::new();
-        self.submit_own(known, place, number, (Some(payload), None), &mut out);
-        out
-    }
-
-    /// A payload is handed in that the others are to hold before it is submitted.
-    pub(crate) fn spread(&mut self, place: Place, parcel: Parcel, payload: Bytes) -> Outputs {
-        let outputs = self.spreading.spread(parcel, payload, place.is_primary);
-        self.settled(outputs)
-    }
-
-    /// It is not to be submitted any more.
-    pub(crate) fn recall(&mut self, known: Known, parcel: u64) -> Outputs {
-        let outputs = self.spreading.recall(known, parcel);
-        self.settled(outputs)
-    }
-
-    /// It is submitted; `head` is what was missing of it.
-    pub(crate) fn submit_parcel(
-        &mut self,
-        known: Known,
-        place: Place,
-        number: u64,
-        (parcel, head): (u64, Bytes),
-    ) -> Outputs {
-        let incarnation = known.me();
-        let (taken, outputs) = self.spreading.submit(incarnation, parcel);
-        let mut out = self.settled(outputs);
-        let Some((parcel, payload)) = taken else {
-            // Forgotten with the majority.
-            self.submit_own(known, place, number, (None, None), &mut out);
-            return out;
-        };
-        let id = SubmissionId {
-            incarnation,
-            number,
-        };
-        let (payload, digest) = parcel.filled_in(payload, &head);
-        out.push(self.staged_as(parcel.id(incarnation), id, (parcel.head, digest)));
-        let payload = (Some(payload), Some((parcel, head)));
-        self.submit_own(known, place, number, payload, &mut out);
-        out
-    }
-
-    /// Without a payload: a bulk one that was forgotten with the majority.
-    fn submit_own(
-        &mut self,
-        known: Known,
-        place: Place,
-        number: u64,
-        (payload, parcel): (Option<Bytes>, Option<(Parcel, Bytes)>),
-        out: &mut Outputs,
-    ) {
-        let payload = payload.filter(|_| place.is_primary);
-        let is_parcel = parcel.is_some();
-        let message = (self.submissions).submit(number, payload.clone(), parcel, known.now());
-        let Some(payload) = payload else {
-            out.push(failed(known, number, Fate::Withdrawn));
-            return;
-        };
-        if place.is_leader {
-            // Travels with its order record.
-            self.submissions.keep(known.me(), number, Some(payload));
-        }
-        if !place.is_leader || is_parcel {
-            out.push(DisseminationOutput::Send(known.others(), message));
-        }
-    }
-
-    /// Sends the leader what it may not have: after a new term, a broken connection, or when something has been on its way for
-    /// too long. Of what was withdrawn only the last, whose void covers all: voided one by one, an early one could be while the
-    /// leader orders a later one that it has.
-    pub(crate) fn resend(
-        &mut self,
-        known: Known,
-        leader: Option<Incarnation>,
-        older_than_ms: TimeMs,
-    ) -> Outputs {
-        let me = known.me();
-        let in_log = known.tail_number(me);
-        let due = (self.submissions).resend(in_log, older_than_ms, known.now());
-        let Some(leader) = leader else {
-            return Vec::new();
-        };
-        let mut out = Vec::new();
-        for Resent {
-            number,
-            payload,
-            message,
-        } in due
-        {
-            match leader == me {
-                true => self.submissions.keep(me, number, payload),
-                false => out.push(DisseminationOutput::Send(vec![leader], message)),
-            }
-        }
-        out
-    }
-
-    /// Own submissions up to `number` lie below a checkpoint: nothing is known for certain of those that wait.
-    pub(crate) fn cover(
-        &mut self,
-        known: Known,
-        leader: Option<Incarnation>,
-        number: u64,
-    ) -> Outputs {
-        let covered = self.submissions.cover(number, known.now()).into_iter();
-        let mut out: Outputs = covered
-            .map(|number| failed(known, number, Fate::Unknown))
-            .collect();
-        out.extend(self.resend(known, leader, 0));
-        out
-    }
-
-    /// No majority: every waiting client learns what can be known (rule 7). `incoming`: order records that wait for payloads.
-    pub(crate) fn withdraw(&mut self, known: Known, incoming: &Incoming) -> Outputs {
-        let me = known.me();
-        let ids = incoming.iter().filter_map(|entry| entry.submission());
-        let own = ids.filter(|id| id.incarnation == me).map(|id| id.number);
-        let in_order = own.fold(known.tail_number(me), u64::max);
-        // Without this member's vote nothing can have been committed, and it gives none any more.
-        let needed = known.log.in_every_configuration(|configuration| {
-            let own = configuration
-                .member(me)
-                .map_or(0, |member| u64::from(member.weight));
-            !configuration.is_majority(configuration.total_weight() - own)
-        });
-        let withdrawn = self.submissions.withdraw(needed, in_order);
-        let is_any_certain = withdrawn.iter().any(|(_, is_certain)| *is_certain);
-        let tell = |(number, is_certain)| match is_certain {
-            true => failed(known, number, Fate::Withdrawn),
-            false => failed(known, number, Fate::Unknown),
-        };
-        let mut out: Outputs = withdrawn.into_iter().map(tell).collect();
-        self.submissions.retain_origins(|origin| origin != me);
-        let outputs = self.spreading.give_up(known);
-        self.settle(outputs, &mut out);
-        if is_any_certain {
-            out.push(DisseminationOutput::PromiseAnew);
-        }
-        out
-    }
-
-    /// The withdrawals that a promise lists.
-    pub(crate) fn withdrawals(&self, me: Incarnation) -> Vec<SubmissionId> {
-        self.submissions.withdrawals(me)
-    }
-
-    /// Those of which clients were told for certain, here and in earlier connections.
-    pub(crate) fn certain_withdrawals(&self, me: Incarnation) -> BTreeSet<SubmissionId> {
-        self.submissions.certain_withdrawals(me)
-    }
-
-    /// A view seats this process: entries above it under the earlier names are void (rule 9).
-    pub(crate) fn seated(&mut self) {
-        self.submissions.seated();
     }
 
     // ---- everybody's ----
@@ -563,88 +395,5 @@ impl Dissemination {
     }
 }
 
-fn failed(known: Known, number: u64, fate: Fate) -> DisseminationOutput {
-    let incarnation = known.me();
-    let id = SubmissionId {
-        incarnation,
-        number,
-    };
-    DisseminationOutput::Act(Action::Failed { id, fate })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::{Fixture, member};
-
-    const PRIMARY: Place = Place {
-        is_primary: true,
-        is_leader: false,
-    };
-
-    fn sent(outputs: &Outputs) -> Vec<&Message> {
-        let mut messages = Vec::new();
-        for output in outputs {
-            if let DisseminationOutput::Send(_, message) = output {
-                messages.push(message);
-            }
-        }
-        messages
-    }
-
-    fn fates(outputs: &Outputs) -> Vec<(u64, Fate)> {
-        let fate = |output: &DisseminationOutput| match output {
-            DisseminationOutput::Act(Action::Failed { id, fate }) => Some((id.number, *fate)),
-            _ => None,
-        };
-        outputs.iter().filter_map(fate).collect()
-    }
-
-    #[test]
-    fn a_submission_goes_to_all_and_again_to_the_leader_alone() {
-        let fixture = Fixture::of(3);
-        let known = fixture.known();
-        let mut dissemination = Dissemination::default();
-        let payload = Bytes::from_static(b"a");
-        let outputs = dissemination.submit(known, PRIMARY, 1, payload.clone());
-        let message = Message::Submit {
-            number: 1,
-            payload: Some(payload),
-        };
-        assert_eq!(sent(&outputs), [&message]);
-        let second = member(2).incarnation;
-        let again = dissemination.resend(known, Some(second), 0);
-        assert!(
-            matches!(&again[..], [DisseminationOutput::Send(to, m)] if to[..] == [second] && *m == message)
-        );
-        assert!(dissemination.resend(known, None, 0).is_empty());
-    }
-
-    #[test]
-    fn without_a_majority_a_client_hears_what_is_certain_and_a_new_term_is_promised() {
-        // Of two, nothing is committed without this one.
-        for (members, fate) in [(2, Fate::Withdrawn), (3, Fate::Unknown)] {
-            let fixture = Fixture::of(members);
-            let known = fixture.known();
-            let mut dissemination = Dissemination::default();
-            dissemination.submit(known, PRIMARY, 1, Bytes::from_static(b"a"));
-            let outputs = dissemination.withdraw(known, &Incoming::default());
-            assert_eq!(fates(&outputs), [(1, fate)]);
-            let promises = matches!(outputs.last(), Some(DisseminationOutput::PromiseAnew));
-            assert_eq!(promises, fate == Fate::Withdrawn);
-        }
-    }
-
-    #[test]
-    fn a_process_that_is_not_primary_submits_nothing() {
-        let fixture = Fixture::of(3);
-        let place = Place {
-            is_primary: false,
-            ..PRIMARY
-        };
-        let mut dissemination = Dissemination::default();
-        let outputs = dissemination.submit(fixture.known(), place, 1, Bytes::new());
-        assert_eq!(fates(&outputs), [(1, Fate::Withdrawn)]);
-        assert!(sent(&outputs).is_empty());
-    }
-}
+mod tests;

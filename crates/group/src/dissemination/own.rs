@@ -1,0 +1,190 @@
+//! This member's own submissions, from the client to the leader, and what their clients hear if nothing comes of them (rule 7).
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use super::{Dissemination, DisseminationOutput, Outputs, Place};
+use crate::event::{Action, Fate};
+use crate::ids::{Incarnation, SubmissionId, TimeMs};
+use crate::incoming::Incoming;
+use crate::known::Known;
+use crate::message::Parcel;
+use crate::submissions::Resent;
+
+impl Dissemination {
+    /// This member's submission `number`, which the leader orders.
+    pub(crate) fn submit(
+        &mut self,
+        known: Known,
+        place: Place,
+        number: u64,
+        payload: Bytes,
+    ) -> Outputs {
+        let mut out = Vec::new();
+        self.submit_own(known, place, number, (Some(payload), None), &mut out);
+        out
+    }
+
+    /// A payload is handed in that the others are to hold before it is submitted.
+    pub(crate) fn spread(&mut self, place: Place, parcel: Parcel, payload: Bytes) -> Outputs {
+        let outputs = self.spreading.spread(parcel, payload, place.is_primary);
+        self.settled(outputs)
+    }
+
+    /// It is not to be submitted any more.
+    pub(crate) fn recall(&mut self, known: Known, parcel: u64) -> Outputs {
+        let outputs = self.spreading.recall(known, parcel);
+        self.settled(outputs)
+    }
+
+    /// It is submitted; `head` is what was missing of it.
+    pub(crate) fn submit_parcel(
+        &mut self,
+        known: Known,
+        place: Place,
+        number: u64,
+        (parcel, head): (u64, Bytes),
+    ) -> Outputs {
+        let incarnation = known.me();
+        let (taken, outputs) = self.spreading.submit(incarnation, parcel);
+        let mut out = self.settled(outputs);
+        let Some((parcel, payload)) = taken else {
+            // Forgotten with the majority.
+            self.submit_own(known, place, number, (None, None), &mut out);
+            return out;
+        };
+        let id = SubmissionId {
+            incarnation,
+            number,
+        };
+        let (payload, digest) = parcel.filled_in(payload, &head);
+        out.push(self.staged_as(parcel.id(incarnation), id, (parcel.head, digest)));
+        let payload = (Some(payload), Some((parcel, head)));
+        self.submit_own(known, place, number, payload, &mut out);
+        out
+    }
+
+    /// Without a payload: a bulk one that was forgotten with the majority.
+    fn submit_own(
+        &mut self,
+        known: Known,
+        place: Place,
+        number: u64,
+        (payload, parcel): (Option<Bytes>, Option<(Parcel, Bytes)>),
+        out: &mut Outputs,
+    ) {
+        let payload = payload.filter(|_| place.is_primary);
+        let is_parcel = parcel.is_some();
+        let message = (self.submissions).submit(number, payload.clone(), parcel, known.now());
+        let Some(payload) = payload else {
+            out.push(failed(known, number, Fate::Withdrawn));
+            return;
+        };
+        if place.is_leader {
+            // Travels with its order record.
+            self.submissions.keep(known.me(), number, Some(payload));
+        }
+        if !place.is_leader || is_parcel {
+            out.push(DisseminationOutput::Send(known.others(), message));
+        }
+    }
+
+    /// Sends the leader what it may not have: after a new term, a broken connection, or when something has been on its way for
+    /// too long. Of what was withdrawn only the last, whose void covers all: voided one by one, an early one could be while the
+    /// leader orders a later one that it has.
+    pub(crate) fn resend(
+        &mut self,
+        known: Known,
+        leader: Option<Incarnation>,
+        older_than_ms: TimeMs,
+    ) -> Outputs {
+        let me = known.me();
+        let in_log = known.tail_number(me);
+        let due = (self.submissions).resend(in_log, older_than_ms, known.now());
+        let Some(leader) = leader else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for Resent {
+            number,
+            payload,
+            message,
+        } in due
+        {
+            match leader == me {
+                true => self.submissions.keep(me, number, payload),
+                false => out.push(DisseminationOutput::Send(vec![leader], message)),
+            }
+        }
+        out
+    }
+
+    /// Own submissions up to `number` lie below a checkpoint: nothing is known for certain of those that wait.
+    pub(crate) fn cover(
+        &mut self,
+        known: Known,
+        leader: Option<Incarnation>,
+        number: u64,
+    ) -> Outputs {
+        let covered = self.submissions.cover(number, known.now()).into_iter();
+        let mut out: Outputs = covered
+            .map(|number| failed(known, number, Fate::Unknown))
+            .collect();
+        out.extend(self.resend(known, leader, 0));
+        out
+    }
+
+    /// No majority: every waiting client learns what can be known (rule 7). `incoming`: order records that wait for payloads.
+    pub(crate) fn withdraw(&mut self, known: Known, incoming: &Incoming) -> Outputs {
+        let me = known.me();
+        let ids = incoming.iter().filter_map(|entry| entry.submission());
+        let own = ids.filter(|id| id.incarnation == me).map(|id| id.number);
+        let in_order = own.fold(known.tail_number(me), u64::max);
+        // Without this member's vote nothing can have been committed, and it gives none any more.
+        let needed = known.log.in_every_configuration(|configuration| {
+            let own = configuration
+                .member(me)
+                .map_or(0, |member| u64::from(member.weight));
+            !configuration.is_majority(configuration.total_weight() - own)
+        });
+        let withdrawn = self.submissions.withdraw(needed, in_order);
+        let is_any_certain = withdrawn.iter().any(|(_, is_certain)| *is_certain);
+        let tell = |(number, is_certain)| match is_certain {
+            true => failed(known, number, Fate::Withdrawn),
+            false => failed(known, number, Fate::Unknown),
+        };
+        let mut out: Outputs = withdrawn.into_iter().map(tell).collect();
+        self.submissions.retain_origins(|origin| origin != me);
+        let outputs = self.spreading.give_up(known);
+        self.settle(outputs, &mut out);
+        if is_any_certain {
+            out.push(DisseminationOutput::PromiseAnew);
+        }
+        out
+    }
+
+    /// The withdrawals that a promise lists.
+    pub(crate) fn withdrawals(&self, me: Incarnation) -> Vec<SubmissionId> {
+        self.submissions.withdrawals(me)
+    }
+
+    /// Those of which clients were told for certain, here and in earlier connections.
+    pub(crate) fn certain_withdrawals(&self, me: Incarnation) -> BTreeSet<SubmissionId> {
+        self.submissions.certain_withdrawals(me)
+    }
+
+    /// A view seats this process: entries above it under the earlier names are void (rule 9).
+    pub(crate) fn seated(&mut self) {
+        self.submissions.seated();
+    }
+}
+
+fn failed(known: Known, number: u64, fate: Fate) -> DisseminationOutput {
+    let incarnation = known.me();
+    let id = SubmissionId {
+        incarnation,
+        number,
+    };
+    DisseminationOutput::Act(Action::Failed { id, fate })
+}
