@@ -21,5 +21,5 @@ pub mod state_file;
 pub use agent::{Agent, AgentError};
 pub use database::{Database, DatabaseError, Endpoint, Login};
 pub use grant::{Grantee, NeedsPassword, grant, quoted};
-pub use plain::is_plain;
+pub use plain::visible;
 pub use sample::Sample;

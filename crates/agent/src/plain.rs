@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// No control character, and none that turns the direction of text or has no width.
-pub fn is_plain(c: char) -> bool {
+fn is_plain(c: char) -> bool {
     let steers = matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -11,7 +11,7 @@ pub fn is_plain(c: char) -> bool {
 }
 
 /// The text, each character that is not plain as an escape.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for c in text.chars() {
         match is_plain(c) {

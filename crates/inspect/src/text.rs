@@ -1,8 +1,6 @@
 //! Text for a terminal: foreign values made harmless, lines of at most 80 columns. Pure.
 
-use std::fmt::Write;
-
-use trireme_agent::is_plain;
+use trireme_agent::visible;
 
 /// Columns of a report.
 pub const COLUMNS: usize = 80;
@@ -18,27 +16,15 @@ pub fn shown(value: &str) -> String {
 
 /// The same in at most `max_chars` characters.
 pub fn clipped(value: &str, max_chars: usize) -> String {
-    let mut text = String::new();
-    let mut chars = 0;
     // Escapes are longer than what they stand for, so that more than this is never needed.
-    for c in value.chars().take(max_chars + 1) {
-        match is_plain(c) {
-            true => text.push(c),
-            false => {
-                // A String takes all.
-                let _ = write!(text, "{}", c.escape_default());
-            }
-        }
-        chars = text.chars().count();
-        if chars > max_chars {
-            break;
-        }
+    let start: String = value.chars().take(max_chars + 1).collect();
+    let text = visible(&start);
+    if text.chars().count() <= max_chars {
+        return text;
     }
-    if chars > max_chars {
-        text = text.chars().take(max_chars.saturating_sub(1)).collect();
-        text.push('…');
-    }
-    text
+    let mut cut: String = text.chars().take(max_chars.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
 }
 
 /// A sentence that holds foreign values: each word made harmless, so that blanks stay.
