@@ -1,4 +1,4 @@
-//! What can happen next, and what it leads to.
+//! The actions that are possible in a state, and the state after each.
 
 use crate::bound::{BEAT_MS, Bound, WAIT_MS};
 use crate::memo::Memo;
@@ -7,7 +7,7 @@ use crate::process::{Input, replica};
 use crate::system::System;
 use trireme_group::Standing;
 
-/// One thing that happens.
+/// One step of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A client commits at a node.
@@ -29,9 +29,9 @@ pub enum Action {
     },
     /// A promise is on disk.
     Persisted(usize),
-    /// Time passes at a node: [`WAIT_MS`].
+    /// Time passes at a node: [`WAIT_MS`], enough for its timers.
     Wait(usize),
-    /// A little time passes: [`BEAT_MS`].
+    /// Time passes at a node: [`BEAT_MS`], enough for a heartbeat.
     Beat(usize),
     Crash(usize),
     Restart(usize),
@@ -43,7 +43,7 @@ pub enum Action {
 /// Unordered pairs of nodes.
 const PAIRS: [(usize, usize); NODES] = [(0, 1), (0, 2), (1, 2)];
 
-/// Everything that can happen within the bounds.
+/// Adds all actions that the bound allows in this state.
 pub fn possible(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<Action>) {
     let spent = &system.spent;
     for to in 0..NODES {
@@ -61,7 +61,7 @@ pub fn possible(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<A
             let other = &system.nodes[from];
             if channel.phase == Phase::Closed && other.process.is_none() {
                 let action = Action::Refused { at: to, of: from };
-                // Once it knows, it learns nothing new.
+                // A repeated refusal changes nothing in the process.
                 let input = input_of(system, action);
                 let changes = |input| memo.handle(process, input).process != *process;
                 if input.is_some_and(changes) {
@@ -104,7 +104,7 @@ pub fn possible(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<A
 }
 
 impl Action {
-    /// The one node whose process or data directory it concerns, if it is one.
+    /// The node whose process or data directory the action changes; None if it changes two or none.
     pub fn node(self) -> Option<usize> {
         match self {
             Action::Submit(node)
@@ -121,7 +121,7 @@ impl Action {
     }
 }
 
-/// What the action means to the node's process, if it is an input of it.
+/// The action as an input of the node's process; None if it is no input.
 pub fn input_of(system: &System, action: Action) -> Option<Input> {
     Some(match action {
         Action::Submit(_) => Input::Submit,

@@ -1,46 +1,46 @@
-//! How much may happen: the bounds of one exploration.
+//! The bounds of one exploration: how often each kind of action may happen.
 
 use trireme_group::TimeMs;
 
 use crate::network::NODES;
 use crate::process::{Process, Settings};
 
-/// Time that passes at a process in one step: enough to miss the leader and to stand for
-/// it, to give up an attempt, to ask again for a log, and for a heartbeat; two of them without a
-/// word are enough to suspect ([`Bound::settings`]).
+/// Time that passes at a process in one step. It is enough to miss the leader and stand for election, to give up an
+/// attempt, to ask again for a log, and for a heartbeat. Two steps without a message are enough to suspect a member
+/// ([`Bound::settings`]).
 pub const WAIT_MS: TimeMs = 600;
-/// The period of heartbeats: longer than in life, so that [`WAIT_MS`] is no more than two of them and
-/// a process that waits has not overslept (rule 2).
+/// The period of heartbeats. It is longer than in production, so that [`WAIT_MS`] is at most two periods and a
+/// process that waits has not overslept (rule 2).
 pub const BEAT_MS: TimeMs = 300;
 
-/// What may happen, and how often. Nodes are 0, 1, 2; 0 is the first leader.
+/// How often each kind of action may happen. The nodes are 0, 1, 2; node 0 is the first leader.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// For `--only`.
     pub name: &'static str,
-    /// What happens in it.
+    /// One line for the reader: the scenario.
     pub about: &'static str,
-    /// What all processes share.
+    /// The settings that all processes share.
     pub settings: Settings,
-    /// Commits by clients, per node.
+    /// Number of commits by clients, per node.
     pub submissions: [u8; NODES],
-    /// Steps of time, per node.
+    /// Number of steps of [`WAIT_MS`], per node.
     pub waits: [u8; NODES],
-    /// Heartbeats besides.
+    /// Number of further steps of [`BEAT_MS`], per node.
     pub beats: [u8; NODES],
-    /// Which node may crash.
+    /// True for each node that may crash.
     pub crashes: [bool; NODES],
-    /// Times that a crashed process starts again, without its log.
+    /// Number of restarts of crashed processes. A restart loses the log.
     pub restarts: u8,
-    /// Connections that may break.
+    /// The connections that may break.
     pub breaks: &'static [(usize, usize)],
-    /// How many of them do.
+    /// Number of breaks of connections, in total.
     pub breaks_total: u8,
-    /// Ballots after the first: two that want leadership can outbid one another for ever.
+    /// Number of terms after the first. Without this limit, two candidates can outbid each other for ever.
     pub ballots: u64,
 }
 
-/// How often things have happened.
+/// How often each kind of action has happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spent {
     pub submissions: [u8; NODES],
@@ -51,11 +51,11 @@ pub struct Spent {
     pub breaks: u8,
 }
 
-/// Number of the ballot that the formed group is in.
+/// The number of the formed group's term.
 const FIRST_BALLOT: u64 = 1;
 
 impl Bound {
-    /// True if the process has not gone beyond the bound.
+    /// True if the process is within the bound.
     pub fn includes(&self, process: &Process) -> bool {
         process.group.ballot().number <= FIRST_BALLOT + self.ballots
     }

@@ -1,4 +1,4 @@
-//! What must never happen.
+//! The properties that no state may break.
 
 use trireme_group::{Ballot, Message};
 
@@ -37,7 +37,7 @@ impl Rule {
     }
 }
 
-/// The promise that must be on disk before this message leaves (rule 4).
+/// The promise that must be on disk before this message leaves (rule 4); None if the message needs none.
 pub fn rests_on(message: &Message) -> Option<Ballot> {
     match message {
         Message::Promise(promise) => Some(promise.ballot),

@@ -1,4 +1,4 @@
-//! The driver's duties towards a core: an input, then everything that comes of it, in order.
+//! Drives one core as the engine does: hands in an input, then carries out all actions in order.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,10 +15,10 @@ use crate::process::{Fact, Input, Log, NOW_MS, Outcome, Process};
 
 /// Payload of a client's submission.
 const WRITE: &[u8] = b"w";
-/// Payload by which a member says that it has JOINED.
+/// Payload of the message by which a member says that it has JOINED.
 const JOINED: &[u8] = b"joined";
 
-/// Collects what comes of one input.
+/// The effects of one input, as they are collected.
 struct Run {
     process: Process,
     sent: Vec<(Incarnation, Vec<Message>)>,
@@ -30,7 +30,7 @@ struct Run {
 }
 
 impl Process {
-    /// What comes of `input`; a panic of the core is a breach.
+    /// Hands in `input` and returns the outcome. A panic of the core is a breach.
     pub fn handle(&self, input: &Input) -> Outcome {
         let mut run = Run {
             process: self.clone(),
@@ -119,7 +119,7 @@ impl Run {
         process.group.submit(0, process.last_number, payload);
     }
 
-    /// Ends the batch, carries out what comes of it, until nothing does.
+    /// Ends the batch and carries out the core's actions, until the core has no more.
     fn flush(&mut self) {
         loop {
             let ballot = self.process.group.ballot();
@@ -190,7 +190,7 @@ impl Run {
                 process.committed = checkpoint.position;
                 let voters = checkpoint.configuration.members.iter().filter(|m| m.voter);
                 process.joined = voters.map(|m| m.incarnation).collect();
-                // The core has forgotten who joined, and is told again.
+                // An install makes the core forget which members have joined; it must hear of them again.
                 self.joined_before.clear();
                 self.facts.push(Fact::Reset(checkpoint));
             }
@@ -220,7 +220,7 @@ impl Run {
             | Action::Found
             | Action::Note { .. }
             | Action::Alarm { .. }
-            // Without databases there is no such evidence.
+            // The core asks for this only on evidence from databases; the model has none.
             | Action::Reform { .. } => {}
         }
     }

@@ -1,16 +1,15 @@
-//! Values that know their own hash: states hold thousands of entries between them, and are hashed
-//! millions of times.
+//! Values that cache their own hash. The states together hold thousands of entries and are hashed millions of times.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// 64 bits that stand for a value; the same in every run.
+/// The hash of a value: 64 bits, the same in every run.
 pub fn fingerprint(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A value and its fingerprint; equal if the fingerprints are.
+/// A value and its fingerprint. Two of them are equal if their fingerprints are.
 #[derive(Clone, Debug)]
 pub struct Known<T> {
     pub value: T,

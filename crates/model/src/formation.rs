@@ -1,4 +1,4 @@
-//! The state that explorations start from: a formed group of three voters at rest.
+//! The start state of all explorations: a formed group of three voters, idle.
 
 use trireme_group::Standing;
 
@@ -9,10 +9,10 @@ use crate::network::NODES;
 use crate::process::Input;
 use crate::system::System;
 
-/// Rounds of heartbeats within which three processes must have become three voters.
+/// Limit for the formation: after so many rounds of heartbeats all three processes must be voters.
 const ROUNDS: usize = 40;
 
-/// Forms the group by running the real cores, one order of events of many. Err: it did not form.
+/// Forms the group with the real cores, in one of many possible orders of events. Err: the group did not form.
 pub fn form(bound: &Bound, memo: &Memo) -> Result<System, String> {
     let mut system = System::new();
     for node in 0..NODES {
@@ -25,7 +25,7 @@ pub fn form(bound: &Bound, memo: &Memo) -> Result<System, String> {
     for _ in 0..ROUNDS {
         system = settle(system, bound, memo);
         if is_formed(&system) {
-            // Everybody hears from everybody now, and knows what is committed.
+            // After these steps each process has heard from all others and knows the commit point.
             system = settle(beat(system, bound, memo), bound, memo);
             system.spent = Spent::default();
             system.seen = Default::default();
@@ -46,7 +46,7 @@ fn beat(mut system: System, bound: &Bound, memo: &Memo) -> System {
     system
 }
 
-/// Delivers everything that is under way, in turn.
+/// Delivers all messages under way, one channel after the other.
 fn settle(mut system: System, bound: &Bound, memo: &Memo) -> System {
     loop {
         let mut busy = false;

@@ -17,27 +17,27 @@ enum Size {
 /// Exhaustive check of the group core within small bounds.
 #[derive(Parser)]
 struct Options {
-    /// Which bounds.
+    /// Which set of bounds to explore
     #[arg(long, value_enum, default_value = "small")]
     bound: Size,
-    /// Only the bound of this name.
+    /// Explore only the bound of this name
     #[arg(long)]
     only: Option<String>,
-    /// Actions from the start at most; without it everything that the bound allows.
+    /// Maximum number of actions from the start [default: all that the bound allows]
     #[arg(long)]
     depth: Option<usize>,
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Short paths to violations; needs much more memory.
+    /// Search breadth-first: finds short paths to violations, needs much more memory
     #[arg(long)]
     breadth_first: bool,
-    /// Every order of events, also of those that do not concern one another.
+    /// Explore every order of events, also of independent events
     #[arg(long)]
     full: bool,
-    /// Seconds for each bound.
+    /// Time limit for each bound, in seconds
     #[arg(long)]
     timeout: Option<u64>,
-    /// Plants a mistake in the core.
+    /// Plant this mistake in the core
     #[cfg(feature = "mutants")]
     #[arg(long)]
     mutant: Option<String>,

@@ -1,4 +1,4 @@
-//! The core is deterministic: what a process does with an input is computed once.
+//! Computes each outcome once: the core is deterministic, so process and input determine the outcome.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ const SHARDS: usize = 64;
 
 type Shard<T> = Mutex<HashMap<(u64, u64), Arc<T>>>;
 
-/// Outcomes by process and input, and each distinct process once.
+/// Outcomes by process and input, and one copy of each distinct process.
 pub struct Memo {
     outcomes: Vec<Shard<Outcome>>,
     processes: Vec<Shard<Known<Process>>>,
@@ -21,7 +21,7 @@ fn lock<T>(
     key: u64,
 ) -> std::sync::MutexGuard<'_, HashMap<(u64, u64), Arc<T>>> {
     let shard = &shards[key as usize % SHARDS];
-    // A map is whole between two of its methods.
+    // A panic cannot leave a map half-changed, so the lock's poison is ignored.
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -49,7 +49,7 @@ impl Memo {
         outcome
     }
 
-    /// Distinct processes seen.
+    /// Number of distinct processes seen.
     pub fn processes(&self) -> usize {
         (0..SHARDS)
             .map(|shard| lock(&self.processes, shard as u64).len())

@@ -1,4 +1,4 @@
-//! The model as stateright explores it, and its properties.
+//! The model for stateright, with its properties.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ impl GroupModel {
         })
     }
 
-    /// Mistakes are planted per thread, and stateright has its own threads.
+    /// Plants the mutant on this thread: mutants are set per thread, and stateright has its own threads.
     fn plant(&self) {
         #[cfg(feature = "mutants")]
         trireme_mutants::set(self.mutant);
@@ -108,7 +108,7 @@ const REMOVAL: &str = "a view without the crashed member";
 const READMISSION: &str = "the restarted member is in a view again";
 const VOTE_REGAINED: &str = "the restarted member has its vote again";
 
-/// What must be seen somewhere: else the bounds are too small to say anything.
+/// The `sometimes` properties. If an exploration shows no example of one, the bounds are too small to prove anything.
 pub fn examples() -> [&'static str; 5] {
     [
         COMMIT_AFTER_CRASH,
@@ -122,34 +122,34 @@ pub fn examples() -> [&'static str; 5] {
 /// How to search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// How many threads search.
+    /// Number of threads that search.
     pub threads: usize,
-    /// Actions from the start; None: as far as the bound goes.
+    /// Maximum number of actions from the start; None: no limit but the bound.
     pub depth: Option<usize>,
-    /// Finds short paths, and needs much more memory.
+    /// Search breadth-first: finds short paths, needs much more memory.
     pub breadth_first: bool,
-    /// Leaves out orders of events that lead to the same states (see `reduction`).
+    /// Leave out orders of events that lead to the same states (see `reduction`).
     pub reduced: bool,
-    /// Gives up after this; what was seen until then is reported.
+    /// Time limit. The report then covers the states found so far.
     pub timeout: Option<Duration>,
 }
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct Report {
-    /// Distinct states.
+    /// Number of distinct states.
     pub states: usize,
-    /// Actions carried out.
+    /// Number of actions carried out.
     pub transitions: usize,
-    /// Distinct states of a process, of all three together.
+    /// Number of distinct states of a process, of all three processes together.
     pub processes: usize,
     /// Length of the longest path.
     pub depth: usize,
-    /// How long the search took.
+    /// Duration of the search.
     pub took: Duration,
-    /// False: stopped by the time-out.
+    /// False if the time limit stopped the search.
     pub complete: bool,
-    /// `sometimes` properties with an example.
+    /// The `sometimes` properties for which an example was found.
     pub seen: Vec<&'static str>,
     /// The broken property and the path that leads to it.
     pub violation: Option<(&'static str, String)>,
@@ -159,7 +159,7 @@ pub struct Report {
 pub fn explore(bound: &Bound, mutant: Option<Mutant>, search: &Search) -> Result<Report, String> {
     let model = GroupModel::new(bound.clone(), search.reduced, mutant)?;
     let began = Instant::now();
-    // Stateright looks at the time-out only when threads share their work.
+    // Stateright checks the time limit only when threads share their work.
     let threads = search
         .threads
         .max(1 + usize::from(search.timeout.is_some()));

@@ -1,5 +1,5 @@
-//! Connections: each direction keeps its order and loses nothing, until the connection breaks; then
-//! what is under way arrives up to any point, and nothing after it.
+//! Connections. Each direction keeps the order of messages and loses none until the connection breaks. Then a prefix
+//! of the messages under way still arrives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Channel {
     pub phase: Phase,
     /// The process that sends.
     pub peer: Incarnation,
-    /// The receiver was told that the connection is up.
+    /// True once the receiver was told that the connection is up.
     pub told: bool,
     pub parcels: VecDeque<Arc<Parcel>>,
 }
@@ -28,7 +28,7 @@ pub enum Phase {
     #[default]
     Closed,
     Open,
-    /// Nothing is added any more; the receiver has not noticed yet.
+    /// No messages are added; the receiver has not noticed the break yet.
     Broken,
 }
 
@@ -66,7 +66,7 @@ impl Network {
         self.0[a][b].phase == Phase::Open || self.0[b][a].phase == Phase::Open
     }
 
-    /// The connection breaks; an end that was not told of it never hears of it.
+    /// Breaks the connection. An end that was not told that it is up never hears of it.
     pub fn break_off(&mut self, a: usize, b: usize) {
         for (from, to) in [(a, b), (b, a)] {
             let channel = &mut self.0[from][to];
@@ -78,7 +78,7 @@ impl Network {
         }
     }
 
-    /// The receiver is gone, or has noticed that the connection is.
+    /// Removes the channel: the receiver is gone, or has noticed the break.
     pub fn close(&mut self, from: usize, to: usize) {
         self.0[from][to] = Channel::default();
     }
@@ -90,7 +90,7 @@ impl Network {
         }
     }
 
-    /// The receiver gets what is next: the word that the connection is up, or a parcel.
+    /// Hands the next thing to the receiver: the news that the connection is up, or a batch of messages.
     pub fn receive(&mut self, from: usize, to: usize) {
         let channel = &mut self.0[from][to];
         if channel.told {

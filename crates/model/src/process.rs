@@ -1,5 +1,5 @@
-//! One process: the real core, its log, and what its driver remembers. Everything that happens to it
-//! is an [`Input`]; what comes of it ([`crate::driver`]) is an [`Outcome`].
+//! One process: the real core, its log, and the driver's memory. Each event is an [`Input`]; [`crate::driver`] turns
+//! it into an [`Outcome`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::bound::BEAT_MS;
 use crate::breach::Breach;
 use crate::fingerprint::Known;
 
-/// What every process's clock reads before each input (see [`Group::rebase`]).
+/// The reading of every process's clock before each input (see [`Group::rebase`]).
 pub const NOW_MS: TimeMs = 1_000_000;
-/// Messages that arrive together.
+/// Messages that arrive together, as one batch.
 pub type Parcel = Known<Vec<Message>>;
 
-/// What can happen to a process.
+/// An event for a process.
 #[derive(Clone, Debug, Hash)]
 pub enum Input {
     Bootstrap,
@@ -26,15 +26,15 @@ pub enum Input {
     Down(Incarnation),
     Dead(Incarnation),
     Parcel(Incarnation, Arc<Parcel>),
-    /// The promise under way is on disk.
+    /// The promise that was being written is on disk.
     Persisted,
-    /// This much time passes, then the timers are looked at.
+    /// This much time passes, then the core checks its timers.
     Wait(TimeMs),
-    /// A client commits something.
+    /// A client submits a write.
     Submit,
 }
 
-/// The log as the driver writes it.
+/// The log, as the driver writes it.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Log {
     base: Position,
@@ -46,7 +46,7 @@ impl Log {
         self.base + self.entries.len() as Position
     }
 
-    /// Position below which entries are unknown.
+    /// Position below which the log has no entries.
     pub fn base(&self) -> Position {
         self.base
     }
@@ -79,12 +79,12 @@ impl LogReader for Log {
     }
 }
 
-/// What the judge has to know of, in the order in which it happened.
+/// A fact that [`crate::truth`] checks, in the order of their occurrence.
 #[derive(Clone, Debug)]
 pub enum Fact {
     Committed {
         entry: Arc<Known<Entry>>,
-        /// Ballot in force where it was.
+        /// The process's term when it committed the entry.
         ballot: Ballot,
         delivered: bool,
     },
@@ -95,7 +95,7 @@ pub enum Fact {
     Breach(Breach),
 }
 
-/// What comes of an input.
+/// The result of an input: the process afterwards, its messages, and its facts.
 #[derive(Debug)]
 pub struct Outcome {
     pub process: Arc<Known<Process>>,
@@ -109,13 +109,13 @@ pub struct Process {
     pub incarnation: Incarnation,
     pub group: Group,
     pub log: Log,
-    /// The judge knows of everything up to here.
+    /// Last position whose commit [`crate::truth`] has been told.
     pub committed: Position,
-    /// Members that have said "joined".
+    /// Members that have said that they are JOINED.
     pub joined: BTreeSet<Incarnation>,
-    /// Promise on disk.
+    /// The promise on disk.
     pub persisted: Ballot,
-    /// Promise on its way to the disk; None with a disk that takes no time.
+    /// The promise that is being written; always None if the disk takes no time.
     pub writing: Option<Ballot>,
     pub slow_disk: bool,
     pub batched: bool,
@@ -134,7 +134,7 @@ impl Process {
         let config = Config {
             heartbeat_ms: BEAT_MS,
             suspect_timeout_ms: settings.suspect_timeout_ms,
-            // Time does not pass there as it does in a network.
+            // The model's clock does not measure a network's round trips.
             measures: false,
             ..Config::new(member)
         };
@@ -154,23 +154,23 @@ impl Process {
     }
 }
 
-/// What all processes of a model share.
+/// Settings that all processes of a model share.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// See [`Config::suspect_timeout_ms`].
     pub suspect_timeout_ms: TimeMs,
-    /// A promise takes its time to get to the disk, and may be lost in a crash meanwhile.
+    /// Writing a promise takes time; a crash meanwhile may lose the promise.
     pub slow_disk: bool,
-    /// What one input makes a process send to another arrives together, as one batch.
+    /// The messages that one input makes a process send to one peer arrive as one batch.
     pub batched: bool,
 }
 
-/// Data directory of a node.
+/// The replica id of a node.
 pub fn replica(node: u8) -> ReplicaId {
     ReplicaId(Uuid([0xa0 + node; 16]))
 }
 
-/// A node's process: the first start is 1.
+/// The incarnation of a node's process; the first start is 1.
 pub fn incarnation(node: u8, start: u8) -> Incarnation {
     let mut bytes = [0xa0 + node; 16];
     bytes[1] = start;

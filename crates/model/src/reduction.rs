@@ -1,14 +1,13 @@
-//! Which actions of a state must be explored (a persistent set).
+//! Selects the actions of a state that must be explored (a persistent set).
 //!
-//! What happens at one process and what happens at another commute: each changes its own process and
-//! adds to the ends of its own channels. So if nothing that the others do, now or later, can give a
-//! process anything new to choose from, it is enough to let it go first, in each way that it can:
-//! every other order of the same events leads to the same state, and [`crate::truth`] judges all
-//! orders alike. That is so as long as something is under way on each channel to it that can still
-//! bring something: what others send goes behind it.
+//! Actions of two processes commute: each action changes its own process and appends to that process's outgoing
+//! channels. If no action of the others, now or later, can give a process a new choice, the exploration lets this
+//! process go first, with each of its own actions. Every other order leads to the same state, and [`crate::truth`]
+//! judges all orders alike. The condition holds while each open channel to the process has a message under way: new
+//! messages queue behind that message.
 //!
-//! An exploration has no cycles along which a process could be put off for ever: every action uses
-//! up a message or something of the bound.
+//! The exploration cannot put off a process for ever, because it has no cycles: every action uses up a message or a
+//! part of the bound.
 
 use crate::actions::{Action, input_of};
 use crate::bound::Bound;
@@ -16,7 +15,7 @@ use crate::memo::Memo;
 use crate::network::{NODES, Phase};
 use crate::system::System;
 
-/// Leaves out of everything that is possible what need not be explored.
+/// Removes the actions that need not be explored from the list of possible ones.
 pub fn reduce(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<Action>) {
     let count = |node: usize| {
         actions
@@ -33,7 +32,7 @@ pub fn reduce(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<Act
     }
 }
 
-/// Nothing that happens elsewhere can give `node` anything new to do before it has done something.
+/// True if no action of another node can give `node` a new choice before `node` itself has acted.
 fn goes_first(system: &System, bound: &Bound, node: usize, actions: &[Action]) -> bool {
     if system.nodes[node].process.is_none() {
         return false;
@@ -47,7 +46,7 @@ fn goes_first(system: &System, bound: &Bound, node: usize, actions: &[Action]) -
         bound.breaks.contains(&pair) && spent.breaks < bound.breaks_total
     };
     let may_restart = spent.restarts < bound.restarts;
-    // Both use up the one crash.
+    // A crash of either node uses up the one crash of the bound.
     let crash_is_open = actions.contains(&Action::Crash(node));
     (0..NODES).filter(|other| *other != node).all(|other| {
         if may_break(other) || (crash_is_open && may_crash(other)) {
@@ -61,7 +60,7 @@ fn goes_first(system: &System, bound: &Bound, node: usize, actions: &[Action]) -
     })
 }
 
-/// None of the node's actions leads out of the bound, where it would not be followed.
+/// True if all actions of the node stay within the bound. The exploration does not follow a path out of the bound.
 fn stays_within(
     system: &System,
     bound: &Bound,

@@ -1,4 +1,4 @@
-//! One state of the whole: processes, connections, and what is true of the group.
+//! One state of the model: processes, connections, and the group's history.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::truth::Truth;
 pub struct Node {
     pub process: Option<Arc<Known<Process>>>,
     pub starts: u8,
-    /// Promise on disk while no process runs.
+    /// The promise on disk while no process runs.
     pub promised: Ballot,
 }
 
@@ -28,7 +28,7 @@ impl Node {
     }
 }
 
-/// What the last action showed: for coverage, and no part of a state's identity.
+/// Events of the last action, for coverage. They are no part of a state's identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub commit_after_crash: bool,
@@ -39,14 +39,14 @@ pub struct Seen {
     pub vote_regained: bool,
 }
 
-/// A state.
+/// One state of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
     pub nodes: [Node; NODES],
     pub network: Network,
     pub truth: Arc<Known<Truth>>,
     pub spent: Spent,
-    /// Highest ballot whose leader has crashed.
+    /// The highest term whose leader has crashed.
     pub crashed: Ballot,
     pub breach: Option<Arc<Breach>>,
     pub seen: Seen,
@@ -70,7 +70,7 @@ impl Hash for System {
 }
 
 impl System {
-    /// Three data directories, nothing runs.
+    /// Three data directories; no process runs.
     pub fn new() -> System {
         System {
             nodes: Default::default(),
@@ -97,7 +97,7 @@ impl System {
         this.process = Some(Arc::new(Known::new(process)));
     }
 
-    /// The process is gone; its peers hear of it when they do.
+    /// Ends the process. Its peers notice later.
     pub fn crash(&mut self, node: usize) {
         let Some(process) = self.nodes[node].process.take() else {
             return;
@@ -115,7 +115,7 @@ impl System {
         self.truth = Arc::new(Known::new(truth));
     }
 
-    /// The process of that node takes `input`.
+    /// Hands `input` to the node's process.
     pub fn input(&mut self, node: usize, input: Input, memo: &Memo) {
         let Some(process) = &self.nodes[node].process else {
             return;
@@ -143,7 +143,7 @@ impl System {
         self.truth = Arc::new(Known::new(truth));
     }
 
-    /// The process that runs on a node, or ran last.
+    /// The incarnation of the process that runs on a node, or ran last.
     pub fn last_incarnation(&self, node: usize) -> Incarnation {
         incarnation(node as u8, self.nodes[node].starts)
     }

@@ -1,5 +1,5 @@
-//! What is true of the group as a whole: everything committed anywhere, ever. Each new commit is
-//! held against it, so that histories are compared also with those of processes that are gone.
+//! The history of the group as a whole: everything that any process has ever committed. Each new commit is compared
+//! with it, so that the check also covers processes that are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::process::{Fact, Log};
 #[derive(Clone, Debug, Hash)]
 struct Committed {
     entry: Arc<Known<Entry>>,
-    /// Lowest ballot that a process was in when it committed the entry.
+    /// The lowest term of a process at the time when it committed the entry.
     ballot: Ballot,
     delivered: bool,
 }
 
-/// A leader, and its log when it took leadership.
+/// A leader, and its log at the start of its term.
 #[derive(Clone, Debug, Hash)]
 struct Leadership {
     holder: Incarnation,
     log: Log,
 }
 
-/// The history of the group. It does not depend on the order in which different processes did what
-/// they did (see [`crate::reduction`]).
+/// The history of the group. It does not depend on the order of events at different processes (see
+/// [`crate::reduction`]).
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Truth {
     committed: Vec<Committed>,
-    /// Who took leadership of each ballot.
+    /// The leader of each term, with its log.
     leaderships: BTreeMap<Ballot, Leadership>,
     withdrawn: BTreeSet<SubmissionId>,
 }
@@ -52,12 +52,12 @@ impl Truth {
             .next()
     }
 
-    /// A process is gone, and with it the memory of what it has withdrawn.
+    /// Forgets the withdrawals of a process that is gone.
     pub fn crashed(&mut self, process: Incarnation) {
         self.withdrawn.retain(|id| id.incarnation != process);
     }
 
-    /// Takes note of what happened at `who`, if that may happen.
+    /// Adds a fact of process `who`. Err: the fact breaks a rule.
     pub fn learn(&mut self, who: Incarnation, fact: &Fact) -> Result<(), Breach> {
         match fact {
             Fact::Committed {
@@ -140,7 +140,7 @@ impl Truth {
                 .filter(|other| other.incarnation == id.incarnation)
                 .map(|other| other.number)
                 .fold(0, u64::max);
-            // A void uses up all numbers up to its own.
+            // A voided submission uses up all numbers up to its own.
             let is_void = matches!(value.body, Body::Void { .. });
             if id.number <= last || id.number != last + 1 && !is_void {
                 return Err(breach::ONCE.broken(format!(
@@ -163,7 +163,7 @@ impl Truth {
         Ok(())
     }
 
-    /// What was committed in an earlier ballot was in the log of every later leader.
+    /// Checks rule 1: an entry committed in an earlier term was in the log of every later leader.
     fn is_kept(&self) -> Result<(), Breach> {
         for (ballot, leadership) in &self.leaderships {
             for earlier in self.committed.iter().filter(|c| c.ballot < *ballot) {
@@ -182,7 +182,7 @@ impl Truth {
     }
 }
 
-/// The same entry everywhere, delivered by all or by none.
+/// Checks that all processes commit the same entry at a position, and all or none deliver it.
 fn agree(
     who: Incarnation,
     known: &Committed,

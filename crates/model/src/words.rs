@@ -1,4 +1,4 @@
-//! Paths for readers.
+//! Prints a path of actions for a reader.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::actions::Action;
 use crate::network::NODES;
 use crate::system::System;
 
-/// Every action with what it leads to, one line each.
+/// One line for each action, with the state after it.
 pub fn path(steps: Vec<(System, Option<Action>)>) -> String {
     let mut text = String::new();
     for (number, pair) in steps.windows(2).enumerate() {
@@ -53,7 +53,7 @@ fn action_in_words(system: &System, action: Action) -> String {
     }
 }
 
-/// Each process: role, ballot, commit point and log end.
+/// For each process: role, term, component state, commit point and log end.
 fn processes(system: &System) -> String {
     let each = (0..NODES).map(|node| match system.nodes[node].running() {
         None => "-".into(),

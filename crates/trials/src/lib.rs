@@ -1,4 +1,4 @@
-//! Clusters on trial: the demo, crash schedules with their checks, and long mixed load.
+//! Tests of whole clusters: the demo, crash schedules with their checks, and a long mixed load.
 
 #![forbid(unsafe_code)]
 

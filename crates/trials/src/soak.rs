@@ -1,5 +1,5 @@
-//! `trireme soak`: mixed load for a long time. Fails on a crash, on an error that is no conflict, and on different rows;
-//! reports how fast the servers' memory grows.
+//! `trireme soak`: runs a mixed load for a long time. It fails on a crash, on an error that is no conflict, and on
+//! different rows. It reports how fast the servers' memory grows.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,7 +18,7 @@ use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
 use trireme_testbed::table;
 use trireme_testbed::verify::{VerifyError, verify_identical};
 
-/// How long and what.
+/// The options of the soak test.
 pub struct SoakOptions {
     /// The wsrep provider.
     pub provider: PathBuf,
@@ -44,7 +44,7 @@ pub enum SoakError {
     /// The nodes differ.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// A server ended under load.
+    /// A server ended under the load.
     #[error("{node} ended under load; see {log}", log = log.display())]
     Crashed {
         /// The node's name.
@@ -52,7 +52,7 @@ pub enum SoakError {
         /// Its log.
         log: PathBuf,
     },
-    /// A schema change failed with something other than a conflict.
+    /// A schema change failed, and not because of a conflict.
     #[error("{node}: {statement}: {source}")]
     Schema {
         /// The node's name.
@@ -62,14 +62,14 @@ pub enum SoakError {
         /// The reason.
         source: SqlError,
     },
-    /// Memory grows.
+    /// A server's memory grows too fast.
     #[error("the memory of {node} grows by {growth:.2} MiB per minute, more than {limit}")]
     Growth {
         /// The node's name.
         node: String,
         /// MiB per minute.
         growth: f64,
-        /// What was allowed.
+        /// The limit, in MiB per minute.
         limit: f64,
     },
     /// The samples could not be written.
@@ -88,10 +88,10 @@ pub enum SoakError {
 /// Time between two samples of memory.
 const SAMPLE: Duration = Duration::from_secs(10);
 
-/// Samples between two rounds of schema changes.
+/// Number of samples between two rounds of schema changes.
 const SCHEMA_EVERY: usize = 2;
 
-/// Caches fill at first; memory is judged from here on.
+/// Time at which the caches have filled; memory is judged from here on.
 const SETTLED_MINUTES: f64 = 3.0;
 
 /// Memory of all nodes at one moment.
@@ -100,12 +100,12 @@ struct Sample {
     rss_bytes: Vec<u64>,
 }
 
-/// Runs the soak test. The servers are stopped in any case; after a failure the logs stay.
+/// Runs the soak test. It always stops the servers; after a failure the logs stay.
 pub fn run(options: &SoakOptions) -> Result<(), SoakError> {
     let dir = std::env::temp_dir().join(format!("trireme-soak-{}", std::process::id()));
     let mut settings = Settings::new(&dir, options.nodes, Some(options.provider.clone()));
-    // A buffer pool that is full before the memory is judged: InnoDB touches its pages one after another, and one of
-    // 64 MiB still grew by 2 MiB a minute after ten (smaps), while malloc held nothing more.
+    // A small buffer pool is full before the memory is judged: InnoDB touches its pages one after another. A pool of
+    // 64 MiB still grew by 2 MiB a minute after ten minutes (smaps), while malloc held nothing more.
     settings
         .mariadbd_args
         .push("--innodb-buffer-pool-size=24M".to_string());
@@ -160,7 +160,7 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
     report_growth(options, cluster, &samples)
 }
 
-/// Transactions that conflict, and on tables of their own inserts and deletes at a steady rate.
+/// Transactions that conflict and, on tables of their own, inserts and deletes at a steady rate.
 fn loads() -> [Load; 3] {
     let inserts = Load {
         script: "oltp_insert",
@@ -236,7 +236,7 @@ fn watch(
 
 const SCHEMA_DATABASE: &str = "sbschema";
 
-/// A round of schema changes on one node after the other; every tenth leaves its table.
+/// Runs a round of schema changes, on one node after the other; every tenth round leaves its table.
 fn change_schema(cluster: &Cluster, round: usize) -> Result<(), SoakError> {
     let node = cluster.node(round % cluster.nodes().len());
     let mut sql = node.sql().map_err(ClusterError::from)?;
@@ -307,7 +307,8 @@ fn report_growth(
     Ok(())
 }
 
-/// Slope of node `i`'s memory once caches are full; `None` without two samples from that time.
+/// The slope of node `i`'s memory once the caches are full; `None` if there are fewer than two samples from that
+/// time.
 fn growth_mib_per_minute(samples: &[Sample], i: usize) -> Option<f64> {
     let settled = samples
         .iter()

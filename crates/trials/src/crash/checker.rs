@@ -1,6 +1,6 @@
-//! Whether what the clients were told is true of the tables in the end.
+//! Compares the clients' histories with the final tables.
 //!
-//! Every element is appended by one transaction, so a list is the order of its versions, and a read of it tells which version it
+//! One transaction appends each element, so a list shows the order of its versions, and a read tells which version it
 //! saw (the idea of Elle's list-append test).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,7 +9,7 @@ use super::client::{ACCOUNTS, BALANCE};
 use super::history::{Id, Key, Outcome, Tables, Transaction};
 use super::violation::Violation;
 
-/// Compares what the clients saw with what each node holds. All lists in `tables` are complete.
+/// Compares the clients' history with each node's tables. All lists in `tables` are complete.
 pub fn check(history: &[Transaction], tables: &[(String, Tables)]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut seen: Vec<&Tables> = Vec::new();
@@ -54,7 +54,8 @@ fn check_one(history: &[Transaction], tables: &Tables) -> Vec<Violation> {
     violations
 }
 
-/// An acknowledged transaction is there, a failed one is not, and none is there in part.
+/// Checks that the appends of an acknowledged transaction exist, those of a failed one do not, and no transaction
+/// exists in part.
 fn check_appends(t: &Transaction, present: &HashSet<(Key, Id)>, violations: &mut Vec<Violation>) {
     let (there, missing): (Vec<_>, Vec<_>) = t.appends.iter().partition(|a| present.contains(a));
     if t.is_committed() {
@@ -81,7 +82,7 @@ fn check_appends(t: &Transaction, present: &HashSet<(Key, Id)>, violations: &mut
     }
 }
 
-/// Each element of a list was appended to it, once.
+/// Checks that each element of a list was appended to it, once.
 fn check_list(
     key: Key,
     list: &[Id],
@@ -103,7 +104,7 @@ fn check_list(
     }
 }
 
-/// Whatever was read, by whomever, is a beginning of the final list.
+/// Checks that each read returned a prefix of the final list.
 fn check_reads(
     history: &[Transaction],
     tables: &Tables,
@@ -152,7 +153,7 @@ fn check_reads(
     }
 }
 
-/// The transfers that are there explain every balance, and whoever added the accounts up saw the same sum.
+/// Checks that the committed transfers explain every balance, and that every read of the total saw the same sum.
 fn check_money(
     history: &[Transaction],
     tables: &Tables,

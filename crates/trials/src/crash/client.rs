@@ -1,4 +1,4 @@
-//! One client: short transactions on its own node, one after the other, each remembered with what was read and answered.
+//! One client: runs short transactions on its own node, one after the other, and records reads and answers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use super::load::Shared;
 use super::random::Random;
 use trireme_testbed::sql::{Sql, SqlError};
 
-/// A statement without answer for so long has failed.
+/// Time limit for a statement; after it the statement counts as failed.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Lists in the table, made empty beforehand.
+/// Number of lists in the table; all are empty at first.
 pub const KEYS: u32 = 4_000;
 
-/// Lists in use at a time.
+/// Number of lists in use at a time.
 const WINDOW: u32 = 24;
 
-/// Appends after which the window moves on by one list, so that none grows long.
+/// Number of appends after which the window moves on by one list, so that no list grows long.
 const APPENDS_PER_KEY: u32 = 40;
 
-/// Accounts of the bank.
+/// Number of accounts of the bank.
 pub const ACCOUNTS: u32 = 10;
 
-/// What is in each account at first.
+/// The initial balance of each account.
 pub const BALANCE: i64 = 1_000;
 
-/// What a client asks of the server for its session.
+/// The isolation settings of a client's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Isolation {
     /// `innodb_snapshot_isolation=ON`.
@@ -39,7 +39,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// The statement that asks for it.
+    /// The statement that sets them.
     fn statement(self) -> String {
         let on_off = if self.snapshot { "ON" } else { "OFF" };
         let wait = u8::from(self.current);
@@ -51,7 +51,7 @@ impl Isolation {
 enum Failure {
     /// COMMIT was not sent.
     Before(SqlError),
-    /// It was, or the statement committed by itself.
+    /// The client had sent COMMIT, or the statement commits by itself.
     AtCommit(SqlError),
 }
 
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Works until it is told to stop, whatever becomes of the server.
+    /// Runs transactions until it is told to stop, even while the server is down.
     pub fn run(mut self) -> Vec<Transaction> {
         let mut connection: Option<Sql> = None;
         while !self.shared.stop.load(Ordering::Relaxed) {
@@ -106,7 +106,7 @@ impl Client {
             let usable = committed || sql.exec("ROLLBACK").is_ok();
             self.history.push(transaction);
             connection = usable.then_some(sql);
-            // A steady load rather than the heaviest: the machine has other things to do.
+            // A steady load, not the heaviest: the machine has other work, too.
             thread::sleep(Duration::from_millis(if committed { 1 } else { 4 }));
         }
         self.history
@@ -146,7 +146,7 @@ impl Client {
         record
     }
 
-    /// Reads some lists, then appends to some, which may be the same.
+    /// Reads some lists, then appends to some lists, perhaps the same ones.
     fn lists(&mut self, sql: &mut Sql, record: &mut Transaction) -> Result<(), Failure> {
         let mut keys: Vec<Key> = Vec::new();
         for _ in 0..1 + self.random.below(4) {
@@ -181,7 +181,7 @@ impl Client {
         Ok(())
     }
 
-    /// An append that commits by itself: the server may repeat such a statement (`wsrep_retry_autocommit`).
+    /// Runs one autocommit append: the server may repeat such a statement (`wsrep_retry_autocommit`).
     fn single_append(&mut self, sql: &mut Sql, record: &mut Transaction) -> Result<(), Failure> {
         let (key, id) = (self.key(), self.shared.next_id());
         record.appends.push((key, id));
@@ -189,7 +189,7 @@ impl Client {
         Ok(())
     }
 
-    /// Moves money; an append in the same transaction tells later whether it happened.
+    /// Moves money. An append in the same transaction tells later whether it is committed.
     fn transfer(&mut self, sql: &mut Sql, record: &mut Transaction) -> Result<(), Failure> {
         let from = self.random.below(u64::from(ACCOUNTS)) as u32;
         let to = (from + 1 + self.random.below(u64::from(ACCOUNTS) - 1) as u32) % ACCOUNTS;
@@ -208,14 +208,14 @@ impl Client {
         Ok(())
     }
 
-    /// One of the lists in use now.
+    /// Picks one of the lists in use now.
     fn key(&mut self) -> Key {
         let first = self.shared.appends_so_far() / APPENDS_PER_KEY;
         (first + self.random.below(u64::from(WINDOW)) as u32) % KEYS
     }
 }
 
-/// Asks for all the money there is.
+/// Reads the sum of all accounts.
 fn total(sql: &mut Sql, record: &mut Transaction) -> Result<(), Failure> {
     let sum = sql.value("SELECT SUM(balance) FROM crash.accounts")?;
     record.total = sum.and_then(|sum| sum.parse().ok());

@@ -1,15 +1,15 @@
-//! The durability that a cluster is given.
+//! The `repl.durability` of a cluster on trial.
 
 use std::fmt;
 
 /// `repl.durability`: how strongly a member holds an entry when it acknowledges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Durability {
-    /// Nothing is kept when a process dies.
+    /// A member loses its entries when its process dies
     Memory,
-    /// Survives the process.
+    /// Entries survive the death of the process
     Os,
-    /// Survives a power loss.
+    /// Entries survive a power loss
     Disk,
 }
 

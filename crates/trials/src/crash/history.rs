@@ -1,4 +1,4 @@
-//! What the clients did and saw.
+//! The clients' history: their transactions, reads and answers.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,11 +12,11 @@ pub type Id = u32;
 /// How a transaction ended, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server said that it is committed.
+    /// The server acknowledged the commit.
     Committed,
-    /// The server said that it is not, or COMMIT was never sent.
+    /// The server reported a failure, or the client never sent COMMIT.
     Failed,
-    /// The answer to COMMIT did not come, or says neither.
+    /// COMMIT got no answer, or an answer that says neither.
     Unknown,
 }
 
@@ -40,26 +40,26 @@ pub struct Transfer {
     pub amount: i64,
 }
 
-/// One transaction of a client.
+/// One transaction of a client, as the client saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
     /// The client, from 0.
     pub client: usize,
     /// Its node, from 0.
     pub node: usize,
-    /// Before its first statement was sent; times count from the begin of the load.
+    /// Time when its first statement was sent, counted from the start of the load.
     pub began: Duration,
-    /// After its last answer came.
+    /// Time when its last answer came.
     pub ended: Duration,
-    /// What START TRANSACTION and its first read took, if it read lists.
+    /// Duration of START TRANSACTION and the first read together; None if it read no lists.
     pub first_read: Option<Duration>,
     /// The lists it saw.
     pub reads: Vec<Read>,
-    /// What it appended to which list, at most once to each.
+    /// The elements it appended, with their lists; at most one per list.
     pub appends: Vec<(Key, Id)>,
-    /// The money it moved, always together with an append that tells whether it is committed.
+    /// The money it moved, always together with an append that tells whether the transaction is committed.
     pub transfer: Option<Transfer>,
-    /// The money in all accounts together, if it asked for that.
+    /// The sum of all accounts, if it read that.
     pub total: Option<i64>,
     /// How it ended.
     pub outcome: Outcome,
@@ -85,13 +85,13 @@ impl Transaction {
         }
     }
 
-    /// Whether it was acknowledged.
+    /// True if the server acknowledged it.
     pub fn is_committed(&self) -> bool {
         self.outcome == Outcome::Committed
     }
 }
 
-/// What one node holds at the end.
+/// The final tables of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tables {
     /// The lists that are not empty, by key.
@@ -100,7 +100,7 @@ pub struct Tables {
     pub accounts: std::collections::BTreeMap<u32, i64>,
 }
 
-/// The history as text, one transaction a line in the order of their ends.
+/// The history as text, one transaction per line, in the order of their ends.
 pub fn text(history: &[Transaction]) -> String {
     let mut sorted: Vec<&Transaction> = history.iter().collect();
     sorted.sort_by_key(|t| t.ended);

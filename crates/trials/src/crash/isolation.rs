@@ -1,4 +1,4 @@
-//! What isolation the clients got: stale reads, lost updates, and whether any order of snapshots explains what they saw.
+//! Checks the clients' isolation: stale reads, lost updates, and cycles that no order of snapshots allows.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use super::client::Isolation;
 use super::history::{Id, Key, Outcome, Tables, Transaction};
 use super::violation::Violation;
 
-/// Checks what `isolation` promises. `tables` is the final state, which must already be known to hold no more and no less than what
-/// the clients were told.
+/// Checks the promises of `isolation`. `tables` is the final state; the caller has checked that it holds exactly the
+/// transactions that the clients know of.
 pub fn check(history: &[Transaction], tables: &Tables, isolation: Isolation) -> Vec<Violation> {
     let mut violations = Vec::new();
     if isolation.current {
@@ -24,10 +24,11 @@ pub fn check(history: &[Transaction], tables: &Tables, isolation: Isolation) -> 
     violations
 }
 
-/// Reads that lack an append that was acknowledged before the reading transaction began, each with the last such append.
+/// Finds the reads that lack an append acknowledged before the reading transaction began, each with the last such
+/// append.
 pub fn stale_reads(history: &[Transaction], tables: &Tables) -> Vec<Violation> {
     let position = positions(tables);
-    // By list: (acknowledged at, length that every later read has at least, the append), in the order of time.
+    // For each list, in order of time: (time of the acknowledgement, least length of every later read, the append).
     let mut known: HashMap<Key, Vec<(Duration, usize, Id)>> = HashMap::new();
     for t in history.iter().filter(|t| t.is_committed()) {
         for (key, id) in &t.appends {
@@ -69,7 +70,7 @@ pub fn stale_reads(history: &[Transaction], tables: &Tables) -> Vec<Violation> {
     violations
 }
 
-/// Transactions that read a list, appended to it and are there, with another append in between.
+/// Finds committed transactions that read a list and appended to it, with another append in between.
 pub fn lost_updates(history: &[Transaction], tables: &Tables) -> Vec<Violation> {
     let position = positions(tables);
     let mut violations = Vec::new();
@@ -98,9 +99,9 @@ fn positions(tables: &Tables) -> HashMap<(Key, Id), usize> {
         .collect()
 }
 
-/// Snapshot isolation allows no cycle of dependencies without two anti-dependencies (read, then overwritten) in a row (Fekete et
-/// al. 2005; Cerone and Gotsman 2016). With `real_time`, a transaction that ended before another began comes before it too
-/// (strong snapshot isolation).
+/// Finds a cycle of dependencies without two anti-dependencies (read, then overwritten) in a row. Snapshot isolation
+/// allows none (Fekete et al. 2005; Cerone and Gotsman 2016). With `real_time`, a transaction that ended before
+/// another began also comes before it (strong snapshot isolation).
 fn cycle(history: &[Transaction], tables: &Tables, real_time: bool) -> Option<Violation> {
     let position = positions(tables);
     let there = |t: &&Transaction| {
@@ -162,8 +163,9 @@ fn describe(t: &Transaction) -> String {
     )
 }
 
-/// Two vertices a transaction: one entered by a dependency (2 i), one entered by an anti-dependency (2 i + 1), which cannot be left by
-/// another; so a cycle here is one without two anti-dependencies in a row.
+/// The graph of dependencies, with two vertices for each transaction. A dependency enters at vertex 2 i, an
+/// anti-dependency at vertex 2 i + 1. No anti-dependency leaves vertex 2 i + 1, so no cycle here has two
+/// anti-dependencies in a row.
 struct Graph {
     edges: Vec<Vec<usize>>,
 }
@@ -188,7 +190,8 @@ impl Graph {
         }
     }
 
-    /// A chain of moments: each end leads to the next moment, and each moment to the transactions that begin there.
+    /// Adds a chain of moments: each end of a transaction leads to the next moment, and each moment to the
+    /// transactions that begin there.
     fn add_real_time(&mut self, transactions: &[&Transaction]) {
         let mut ends: Vec<(Duration, usize)> = transactions
             .iter()
@@ -199,7 +202,7 @@ impl Graph {
         ends.sort_unstable();
         let first = self.edges.len();
         self.edges.resize(first + 2 * ends.len(), Vec::new());
-        // As dependencies: a moment has the first of its two vertices only.
+        // These edges count as dependencies: a moment needs only the first of the two vertices.
         for (moment, (_, i)) in ends.iter().enumerate() {
             let vertex = first + 2 * moment;
             self.edges[2 * i].push(vertex);
@@ -216,7 +219,7 @@ impl Graph {
         }
     }
 
-    /// The transactions (and moments, beyond them) of a cycle, if there is one.
+    /// The transactions of a cycle, if there is one. Numbers beyond the transactions are moments.
     fn cycle(&self) -> Option<Vec<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -230,7 +233,7 @@ impl Graph {
                 continue;
             }
             marks[start] = Mark::OnPath;
-            // Vertices on the path, each with the number of edges followed.
+            // The vertices on the path, each with the number of its edges followed so far.
             let mut path = vec![(start, 0)];
             while let Some((vertex, followed)) = path.last_mut() {
                 let Some(next) = self.edges[*vertex].get(*followed).copied() else {

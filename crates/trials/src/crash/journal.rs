@@ -1,4 +1,4 @@
-//! The journal of a disk that loses what was not flushed (`power_loss.c` writes it), and the loss.
+//! Reads the journal of a simulated disk (`power_loss.c` writes it) and takes back the writes that no flush covers.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use super::random::Random;
 
-/// Length of a record without the bytes that follow it.
+/// Length of a record without its trailing bytes.
 const HEADER: usize = 48;
 
-/// A disk writes this much or nothing.
+/// A disk writes a sector entirely or not at all.
 const SECTOR: u64 = 512;
 
 const CHANGE: u64 = 1;
 const FLUSH: u64 = 2;
 
-/// One change of a file that no flush covers.
+/// One change of a file, not covered by a flush.
 #[derive(Debug, PartialEq, Eq)]
 struct Change<'a> {
     inode: u64,
@@ -27,17 +27,17 @@ struct Change<'a> {
     bytes_before: &'a [u8],
 }
 
-/// What a loss took.
+/// The result of a power loss.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Changes of files that are gone.
+    /// Number of unflushed changes.
     pub changes: usize,
-    /// Unflushed changes that are there all the same; another may be there in part.
+    /// Number of unflushed changes that survived; one more may survive in part.
     pub survived: usize,
 }
 
-/// Takes back, below `root`, what the journal says no flush covers, and empties the journal. With `survivors`, of some files a beginning of
-/// it survives, the last change perhaps in part: a disk may have written something without having been asked.
+/// Takes back the changes below `root` that no flush covers, and empties the journal. With `survivors`, a prefix of
+/// the changes of some files survives, the last change perhaps in part: a disk may write without a flush.
 pub fn lose(journal: &Path, root: &Path, mut survivors: Option<Random>) -> io::Result<Loss> {
     let bytes = match fs::read(journal) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Loss::default()),
@@ -49,13 +49,13 @@ pub fn lose(journal: &Path, root: &Path, mut survivors: Option<Random>) -> io::R
     for change in unflushed(&bytes) {
         by_file.entry(change.inode).or_default().push(change);
     }
-    // In an order that does not change from run to run.
+    // Sort, so that the order is the same in every run.
     let mut by_file: Vec<(u64, Vec<Change>)> = by_file.into_iter().collect();
     by_file.sort_by_key(|(inode, _)| *inode);
     let mut loss = Loss::default();
     for (inode, changes) in by_file {
         let Some(path) = files.get(&inode) else {
-            continue; // removed since
+            continue; // the file was removed since
         };
         let file = File::options().write(true).open(path)?;
         let kept = survivors.as_mut().map_or(0, |random| {
@@ -80,7 +80,7 @@ pub fn lose(journal: &Path, root: &Path, mut survivors: Option<Random>) -> io::R
     Ok(loss)
 }
 
-/// Takes back all but the first `survived` bytes of a change.
+/// Takes back a change, except its first `survived` bytes.
 fn take_back(file: &File, change: &Change, survived: u64) -> io::Result<()> {
     let from = (survived as usize).min(change.bytes_before.len());
     file.write_all_at(&change.bytes_before[from..], change.offset + from as u64)?;
@@ -92,7 +92,7 @@ fn take_back(file: &File, change: &Change, survived: u64) -> io::Result<()> {
     file.set_len(change.length_before.max(survives_until))
 }
 
-/// The changes that no flush covers, in their order. A torn record at the end tells of a change that did not begin.
+/// The changes that no flush covers, in order. A torn record at the end belongs to a change that did not begin.
 fn unflushed(journal: &[u8]) -> Vec<Change<'_>> {
     let mut changes = Vec::new();
     let mut covered: HashMap<u64, u64> = HashMap::new();
@@ -119,7 +119,7 @@ fn unflushed(journal: &[u8]) -> Vec<Change<'_>> {
                 },
             )),
             FLUSH => {
-                // One that began before the journal was emptied covers no more than what is before it.
+                // A flush that began before the journal was emptied covers only the records before its own.
                 let until = covered.entry(inode).or_default();
                 *until = offset.min(at as u64).max(*until);
             }
@@ -132,7 +132,7 @@ fn unflushed(journal: &[u8]) -> Vec<Change<'_>> {
     lost.map(|(_, change)| change).collect()
 }
 
-/// All files below `dir`, by inode.
+/// Collects all files below `dir`, by inode.
 fn find_files(dir: &Path, files: &mut HashMap<u64, PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

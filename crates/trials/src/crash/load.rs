@@ -1,4 +1,4 @@
-//! The clients of all nodes, and what they share.
+//! Runs the clients of all nodes, with their shared clock and counters.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::history::{Id, Transaction};
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::node::Node;
 
-/// What the clients share.
+/// State that all clients share.
 pub struct Shared {
-    /// Tells them to end.
+    /// Tells the clients to stop.
     pub stop: AtomicBool,
     started: Instant,
     next_id: AtomicU32,
-    /// By node: when the last transaction with an acknowledged append began, in microseconds; 0: none yet.
+    /// For each node: when its last transaction with an acknowledged append began, in microseconds; 0: none yet.
     last_commit_us: Vec<AtomicU64>,
 }
 
@@ -27,17 +27,17 @@ impl Shared {
         self.started.elapsed()
     }
 
-    /// An element that nobody has appended yet.
+    /// Returns an element that no client has used yet.
     pub fn next_id(&self) -> Id {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many appends were tried.
+    /// Number of appends tried so far.
     pub fn appends_so_far(&self) -> u32 {
         self.next_id.load(Ordering::Relaxed)
     }
 
-    /// A transaction begun on `node` at `began` was acknowledged.
+    /// Notes that `node` acknowledged a transaction that began at `began`.
     pub fn note_commit(&self, node: usize, began: Duration) {
         self.last_commit_us[node].fetch_max(began.as_micros() as u64, Ordering::Relaxed);
     }
@@ -81,19 +81,19 @@ impl Load {
         self.shared.now()
     }
 
-    /// Its clock, among others.
+    /// The state that all clients share, with the load's clock.
     pub fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }
 
-    /// Whether every node has acknowledged an append whose transaction began after `since`.
+    /// True if every node has acknowledged an append whose transaction began after `since`.
     pub fn all_serve_since(&self, since: Duration) -> bool {
         let since_us = since.as_micros() as u64;
         let mut nodes = self.shared.last_commit_us.iter();
         nodes.all(|last| last.load(Ordering::Relaxed) > since_us)
     }
 
-    /// Stops the clients; returns what they did and saw.
+    /// Stops the clients and returns their history.
     pub fn stop(mut self) -> Vec<Transaction> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let clients = self.clients.drain(..);

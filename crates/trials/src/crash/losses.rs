@@ -1,7 +1,8 @@
-//! What may be lost where nodes forget what they acknowledged: only what a node says, from `wsrep_trireme_lost_from` on.
+//! Decides which losses are allowed when nodes forget acknowledged entries: only seqnos from
+//! `wsrep_trireme_lost_from` on.
 //!
-//! A client does not learn the seqno of its commit. Each node is asked all the time how far it has committed: what had been acknowledged
-//! before it answered lies at or below its answer.
+//! A client does not learn the seqno of its commit. So a thread asks each node all the time for its last committed
+//! seqno: a commit that was acknowledged before the question is at or below the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,28 +16,28 @@ use trireme_testbed::cluster::Cluster;
 use trireme_testbed::node::Node;
 use trireme_testbed::sql::Sql;
 
-/// Between two questions.
+/// Pause between two questions.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A node had committed up to here when it was asked.
+/// A node's last committed seqno, and when it was asked.
 struct Answer {
     asked: Duration,
     last_committed: i64,
 }
 
-/// How far each node had committed, and when.
+/// The answers of each node.
 pub struct Positions {
     answers: Vec<Vec<Answer>>,
 }
 
-/// Asks the nodes until they die, or it is told to stop.
+/// The threads that ask the nodes until the nodes die, or until they are told to stop.
 pub struct Watch {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Vec<Answer>>>,
 }
 
 impl Watch {
-    /// Asks all nodes of the cluster, by the clock of the load.
+    /// Starts to ask all nodes of the cluster; the times come from the load's clock.
     pub fn start(cluster: &Cluster, load: &Load) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = cluster.nodes().iter().map(|node| {
@@ -49,7 +50,7 @@ impl Watch {
         }
     }
 
-    /// Stops: what nodes say from here on may be of another branch.
+    /// Stops the threads. Later answers of a node may belong to another branch.
     pub fn stop(self) -> Positions {
         self.stop.store(true, Ordering::Relaxed);
         let threads = self.threads.into_iter();
@@ -78,14 +79,14 @@ fn watch(mut sql: Sql, stop: &AtomicBool, clock: &Shared) -> Vec<Answer> {
 }
 
 impl Positions {
-    /// The transaction, acknowledged, is known to lie below this seqno.
+    /// True if an answer shows that the acknowledged transaction lies below this seqno.
     fn show_below(&self, t: &Transaction, seqno: i64) -> bool {
         let mut answers = self.answers.get(t.node).into_iter().flatten();
         answers.any(|a| a.asked > t.ended && a.last_committed < seqno)
     }
 
-    /// Takes away the losses that a node has told of; returns how many. `kept`: the databases keep what they acknowledge, so
-    /// nothing acknowledged may be lost at all.
+    /// Removes the losses that a node has reported, and returns their number. `kept`: the databases keep all
+    /// acknowledged commits, so no acknowledged append may be lost.
     pub fn excuse(
         &self,
         violations: &mut Vec<Violation>,
@@ -112,7 +113,7 @@ impl Positions {
     }
 }
 
-/// The least seqno from which on a node says that commits may be lost.
+/// The lowest `wsrep_trireme_lost_from` that a node reports.
 pub fn lost_from(cluster: &Cluster) -> Option<i64> {
     let seqno = |node: &Node| {
         let gtid = node.sql().ok()?.status("wsrep_trireme_lost_from").ok()??;

@@ -1,4 +1,5 @@
-//! `trireme crash`: servers killed with -9 under load and started again; is everything there that was acknowledged?
+//! `trireme crash`: kills servers with -9 under load, starts them again, and checks that every acknowledged commit
+//! exists.
 //!
 //! `docs/crash.md` describes schedules, load and checks.
 
@@ -36,17 +37,18 @@ use trireme_testbed::sql::SqlError;
 use trireme_testbed::systems::SystemError;
 use trireme_testbed::verify::VerifyError;
 
-/// Servers killed with -9 under load and started again: nothing acknowledged may be missing.
+/// Kill servers with -9 under load and start them again: no acknowledged commit may be missing
 ///
-/// Each schedule takes a fresh cluster of three nodes on this machine, kills one, two or all of them at random instants
-/// under a load of list appends and bank transfers, starts them again in random order with their ordinary configuration,
-/// waits until all serve again, and compares the tables with what the clients were told. See docs/crash.md.
+/// Each schedule takes a fresh cluster of three nodes on this machine. It kills one, two or all of them at random
+/// instants under a load of list appends and bank transfers, and starts them again in random order with their
+/// ordinary configuration. It waits until all serve again, and compares the tables with the answers that the clients
+/// got. See docs/crash.md.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Plan {
     /// Number of schedules.
     #[arg(long, default_value_t = 100)]
     pub schedules: usize,
-    /// Seed of the first schedule; it fixes those after it [default: a new one].
+    /// Seed of the first schedule; it fixes the seeds of the others [default: a new one].
     #[arg(long, value_parser = parse_seed)]
     pub seed: Option<u64>,
     /// trireme, galera or NAME=PROVIDER_PATH.
@@ -55,20 +57,21 @@ pub struct Plan {
     /// The repl.durability of the cluster [default: os; with --power-loss: disk].
     #[arg(long, value_enum)]
     pub durability: Option<Durability>,
-    /// All die at one instant, and their disks lose whatever was not flushed. Needs gcc. With another durability than disk
-    /// two of them or all do, and only what a node tells of may be lost.
+    /// Kill the nodes at one instant; their disks lose all unflushed writes. Needs gcc. With a durability other than
+    /// disk, two or all nodes die, and only commits that a node reports as lost may be missing.
     #[arg(long)]
     pub power_loss: bool,
-    /// Flushes keep nothing from the begin of the load on, which must show as a loss.
+    /// Flushes keep nothing from the start of the load on; the run must report a loss.
     #[arg(long, requires = "power_loss")]
     pub lying_disk: bool,
-    /// Time from the start of the last server to the moment when all serve again.
+    /// Time limit from the start of the last server until all nodes serve again.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub serve_within_s: u64,
     /// Clients on each node.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=50))]
     pub clients: u16,
-    /// No kills: the load under three settings, what it shows of stale reads and lost updates, and what current reads cost.
+    /// No kills: run the load under three settings, and report stale reads, lost updates and the cost of current
+    /// reads.
     #[arg(long, conflicts_with_all = ["power_loss", "schedules"])]
     pub no_faults: bool,
     /// Length of each of the three runs of --no-faults.
@@ -89,7 +92,7 @@ impl Plan {
         })
     }
 
-    /// So many nodes at least lose power; None: they are only killed.
+    /// The least number of nodes that lose power; None: the nodes are only killed.
     fn fewest_without_power(&self) -> Option<usize> {
         let fewest = match self.durability() {
             Durability::Disk => NODES,
@@ -107,7 +110,7 @@ fn parse_seed(text: &str) -> Result<u64, String> {
     parsed.map_err(|_| "give a number of 64 bits, such as 17 or 0x5eed".to_string())
 }
 
-/// Why the run ended early, or failed.
+/// The reason why the run ended early or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CrashError {
     /// A cluster did not do what it should.
@@ -125,10 +128,10 @@ pub enum CrashError {
     /// No such system.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// No disks that lose anything.
+    /// The library that simulates disks could not be loaded.
     #[error(transparent)]
     Preload(#[from] PreloadError),
-    /// A file made trouble.
+    /// A file could not be used.
     #[error("cannot use {path}: {source}", path = path.display())]
     Io {
         /// The file.
@@ -136,15 +139,15 @@ pub enum CrashError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Promises were broken.
+    /// Schedules broke a promise.
     #[error("{failed} of {all} schedules failed")]
     Failed {
-        /// How many.
+        /// Number of failed schedules.
         failed: usize,
-        /// Of how many.
+        /// Number of all schedules.
         all: usize,
     },
-    /// Promises were broken without a fault.
+    /// Settings broke a promise without a fault.
     #[error("{0} settings did not show what they promise")]
     Settings(usize),
     /// The user asked to stop.

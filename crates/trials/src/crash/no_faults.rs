@@ -1,4 +1,4 @@
-//! The same load without faults: what current reads show, and what they cost.
+//! Runs the same load without faults: measures stale reads and the cost of current reads.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use trireme_testbed::output::{line, piece};
 use trireme_testbed::systems::Wsrep;
 use trireme_testbed::table;
 
-/// Load before what counts.
+/// Duration of the load before the measurement.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// The settings compared, the strongest first.
+/// The settings that are compared, the strongest first.
 const WAYS: [(&str, Isolation); 3] = [
     (
         "sync_wait=1, snapshot ON",

@@ -1,4 +1,5 @@
-//! What a person does where a cluster does not come back by itself, after Galera's documentation ("Restarting the cluster").
+//! Acts as an operator when a cluster does not recover by itself, after Galera's documentation ("Restarting the
+//! cluster").
 
 use std::fs;
 
@@ -6,7 +7,8 @@ use super::{CrashError, io_error};
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::node::StartMode;
 
-/// Where some node is primary, starts those again that are not; else bootstraps the most advanced one. Returns what was done.
+/// If a node is primary, restarts all others that are not; else bootstraps the most advanced node. Returns a text
+/// about it.
 pub fn help(cluster: &mut Cluster) -> Result<String, CrashError> {
     let components: Vec<Option<String>> = cluster.nodes().iter().map(component).collect();
     let is_primary = |component: &Option<String>| component.as_deref() == Some("Primary");
@@ -15,7 +17,7 @@ pub fn help(cluster: &mut Cluster) -> Result<String, CrashError> {
     }
     let mut again = Vec::new();
     for (i, component) in components.iter().enumerate() {
-        // A joiner in the middle of its snapshot does not answer, and is let alone.
+        // A joiner in the middle of its SST does not answer; leave it alone.
         if is_primary(component) || (component.is_none() && cluster.node(i).pid().is_some()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Nodes whose disks lose, at a power loss, whatever was not flushed.
+//! Disks that lose all unflushed writes at a power loss.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,21 +10,21 @@ use super::{CrashError, io_error};
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::preload;
 
-/// The library that is loaded into the servers.
+/// Name of the library that is loaded into the servers.
 const LIBRARY: &str = "power_loss";
 const SOURCE: &str = include_str!("power_loss.c");
 
 /// The disks of a cluster's nodes.
 pub struct PowerLoss {
-    /// By node: where the journal and the switches are.
+    /// For each node: the directory of the journal and the switches.
     dirs: Vec<PathBuf>,
-    /// By node: its data directory.
+    /// For each node: its data directory.
     roots: Vec<PathBuf>,
     random: Random,
 }
 
 impl PowerLoss {
-    /// Prepares the nodes of a cluster that is not started yet. `seed` fixes what survives a loss without having been flushed.
+    /// Prepares the nodes of a cluster that is not started yet. `seed` fixes which unflushed writes survive a loss.
     pub fn prepare(cluster: &mut Cluster, seed: u64) -> Result<Self, CrashError> {
         preload::into(cluster, 0..cluster.nodes().len(), LIBRARY, SOURCE)?;
         let mut dirs = Vec::new();
@@ -47,21 +47,21 @@ impl PowerLoss {
         Ok(disks)
     }
 
-    /// Whatever was written so far counts as flushed.
+    /// Makes everything written so far count as flushed.
     pub fn settle(&self) -> Result<(), CrashError> {
         for dir in &self.dirs {
             let path = dir.join("journal");
-            // The servers append to it.
+            // Empties the file in place: the servers append to it.
             File::create(&path).map_err(io_error(&path))?;
         }
         Ok(())
     }
 
-    /// From now on flushes succeed and keep nothing, or are honest.
+    /// With `lying`, flushes succeed from now on and keep nothing; without, they are honest.
     pub fn set_lying(&self, lying: bool) -> Result<(), CrashError> {
         for dir in &self.dirs {
             let path = dir.join("lies");
-            // In place: the server has mapped the file.
+            // Written in place: the server has mapped the file.
             let written = File::options()
                 .create(true)
                 .truncate(false)
@@ -73,8 +73,8 @@ impl PowerLoss {
         Ok(())
     }
 
-    /// After the servers of these nodes were killed: takes back what was not flushed there, and starts the machines anew. With
-    /// `something_survives` some of it is there all the same.
+    /// Takes back the unflushed writes of these nodes and restarts their machines; the servers must be dead already.
+    /// With `something_survives`, some of these writes survive.
     pub fn strike(
         &mut self,
         nodes: &[usize],
@@ -93,7 +93,7 @@ impl PowerLoss {
         Ok(all)
     }
 
-    /// Each machine gets a boot id of its own, such as the kernel makes at every start.
+    /// Gives each machine a new boot id, as the kernel does at every start.
     fn boot(&mut self, nodes: &[usize]) -> Result<(), CrashError> {
         for node in nodes {
             let dir = &self.dirs[*node];

@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed on every machine and in every version (SplitMix64).
+//! Random numbers: equal seeds give equal numbers on every machine and in every version (SplitMix64).
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
@@ -19,17 +19,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not 0.
+    /// A number below `n`; `n` must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.number() % n
     }
 
-    /// True in `percent` of 100 cases.
+    /// True with a probability of `percent` in 100.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, which are not empty.
+    /// One of `items`; `items` must not be empty.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }

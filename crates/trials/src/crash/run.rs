@@ -1,4 +1,4 @@
-//! One schedule after the other.
+//! Plays all schedules of a plan, one after the other.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use super::{CrashError, Plan};
 use trireme_testbed::output::{line, piece};
 use trireme_testbed::systems::{SystemError, Wsrep};
 
-/// Plays the plan's schedules: a line each, then a summary. Fails if any promise was broken.
+/// Plays the plan's schedules: prints a line for each, then a summary. Fails if a promise was broken.
 pub fn run(plan: &Plan) -> Result<(), CrashError> {
     let system = Wsrep::parse(&plan.provider, None)?;
     if system.provider.is_none() {
@@ -36,7 +36,7 @@ pub fn run(plan: &Plan) -> Result<(), CrashError> {
     ));
     let mut summary = Summary::new(plan);
     let outcome = play(plan, &system, &stage, first, &mut summary);
-    // What there is, also after an interruption.
+    // Printed also after an interruption.
     piece(&summary.text());
     outcome?;
     match summary.failed() {

@@ -1,13 +1,13 @@
-//! One schedule: who is killed when, and who is started again when and how. A seed fixes it.
+//! One schedule: the times and nodes of all kills and restarts. A seed fixes it.
 
 use std::fmt;
 
 use super::random::Random;
 
-/// Nodes of the cluster.
+/// Number of nodes of the cluster.
 pub const NODES: usize = 3;
 
-/// The kills fall into this time.
+/// Length of the time in which the kills fall.
 const KILL_WINDOW_MS: u64 = 2_000;
 
 /// Longest pause before a server is started again.
@@ -29,38 +29,39 @@ pub struct Restart {
     pub node: usize,
     /// Time since the last kill or restart.
     pub pause_ms: u64,
-    /// Whether its position is recovered first and passed on, as a service does and a container does not.
+    /// True if the server's position is recovered before the start and passed on. A service does that, a container
+    /// does not.
     pub recovered: bool,
 }
 
-/// Who is killed when, and who is started again when and how.
+/// The kills and restarts of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// What fixed it.
+    /// The seed that fixed the schedule.
     pub seed: u64,
     /// `innodb_flush_log_at_trx_commit` on all nodes.
     pub flush: u8,
-    /// Whether clients set `wsrep_sync_wait=1` and `innodb_snapshot_isolation=ON`.
+    /// True if clients set `wsrep_sync_wait=1` and `innodb_snapshot_isolation=ON`.
     pub strong: bool,
-    /// Load before the time in which the kills fall.
+    /// Duration of the load before the time of the kills.
     pub warm_up_ms: u64,
-    /// In the order of their times.
+    /// The kills, in order of time.
     pub kills: Vec<Kill>,
-    /// In their order.
+    /// The restarts, in order.
     pub restarts: Vec<Restart>,
 }
 
 impl Schedule {
-    /// The schedule of `seed`. With `power_loss` so many at least, or all, die at one instant.
+    /// The schedule of `seed`. With `power_loss`, at least that many nodes die at one instant.
     pub fn from_seed(seed: u64, power_loss: Option<usize>) -> Self {
         let mut random = Random::new(seed);
         let flush = random.below(3) as u8;
         let strong = random.chance(50);
         let warm_up_ms = 300 + random.below(700);
-        // Of all at once there is the most to fear.
+        // Killing all nodes is the hardest case, so it is the most frequent.
         let victims = random.pick(&[1, 2, 3, 3]).max(power_loss.unwrap_or(1));
         let power_loss = power_loss.is_some();
-        // Within the same moment, before the others can react, or far apart.
+        // All at one moment, before the others can react, or far apart.
         let spread_ms = random.pick(&[1, 100, KILL_WINDOW_MS, KILL_WINDOW_MS]);
         let spread_ms = if power_loss { 1 } else { spread_ms };
         let first_ms = random.below(KILL_WINDOW_MS - spread_ms + 1);
@@ -121,7 +122,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// The seeds of `count` schedules: the first is `first` itself, so that one schedule is repeated by its own seed.
+/// The seeds of `count` schedules. The first one is `first` itself, so that a schedule's own seed repeats it.
 pub fn seeds(first: u64, count: usize) -> Vec<u64> {
     let mut random = Random::new(first);
     (0..count)

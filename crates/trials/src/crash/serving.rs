@@ -1,4 +1,4 @@
-//! Waiting until all nodes serve again.
+//! Waits until all nodes serve again.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use trireme_testbed::cluster::Cluster;
 use trireme_testbed::interrupt;
 use trireme_testbed::process;
 
-/// What became of the wait.
+/// The result of the wait.
 pub enum Served {
     /// All serve.
     All,
-    /// A server has ended by itself.
+    /// The server of this node has ended by itself.
     Ended(usize),
-    /// The time is over; what the nodes say about themselves.
+    /// The time limit passed; the text holds the nodes' states.
     Not(String),
 }
 
-/// Waits until every node is a synced member of the whole cluster and has acknowledged a write of a client that began after
-/// `since`, for at most `limit` from `since` on.
+/// Waits until every node is a synced member of the whole cluster and has acknowledged a client's write that began
+/// after `since`. Waits for at most `limit`, counted from `since`.
 pub fn wait(
     cluster: &Cluster,
     load: &Load,
@@ -48,7 +48,7 @@ pub fn wait(
     }
 }
 
-/// What the nodes say about themselves, in a line.
+/// The states that the nodes report, in one line.
 fn states(cluster: &Cluster) -> String {
     let state = |node: &trireme_testbed::node::Node| match node.status() {
         Ok(s) => format!(

@@ -1,4 +1,4 @@
-//! Where the schedules are played: a directory each, and the tables that every cluster begins with.
+//! The directories of the schedules, and the tables that every cluster begins with.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::systems::Wsrep;
 
-/// Small redo logs are quicker copied.
+/// Small redo logs are copied faster.
 const REDO_LOG: &str = "--innodb-log-file-size=16M";
 
 /// The directory of all schedules of this user.
@@ -29,8 +29,8 @@ impl Stage {
         Ok(Self { dir })
     }
 
-    /// Lays out a cluster in a directory called `name`, after having removed what an earlier invocation left there, its
-    /// servers included. `adapt` sees the settings first.
+    /// Lays out a cluster in a directory called `name`. First removes the files and servers that an earlier
+    /// invocation left there. `adapt` may change the settings.
     pub fn cluster(
         &self,
         name: &str,
@@ -50,7 +50,7 @@ impl Stage {
         Ok(Cluster::create(settings, |_| {})?)
     }
 
-    /// A data directory with the tables, made once and kept for later invocations.
+    /// A data directory with the tables. It is made once and kept for later invocations.
     fn template(&self) -> Result<PathBuf, CrashError> {
         let template = self.dir.join("template");
         if template.exists() {

@@ -1,4 +1,4 @@
-//! What all schedules showed together.
+//! Adds up the results of all schedules.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use super::trial::Report;
 use super::violation::Violation;
 use trireme_lab::stats::median;
 
-/// Violations of one schedule that its line shows.
+/// Number of violations that the line of a schedule shows.
 const SHOWN: usize = 4;
 
-/// What all schedules showed together.
+/// The results of all schedules together.
 pub struct Summary {
     plan: Plan,
     schedules: usize,
@@ -26,7 +26,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of no schedules yet.
+    /// A summary of no schedules yet.
     pub fn new(plan: &Plan) -> Self {
         Self {
             plan: plan.clone(),
@@ -41,7 +41,7 @@ impl Summary {
         }
     }
 
-    /// Counts a schedule; returns what is to be told of it.
+    /// Adds a schedule's report and returns its line of output.
     pub fn add(&mut self, seed: u64, report: Report) -> String {
         self.schedules += 1;
         self.acknowledged += report.acknowledged;
@@ -86,7 +86,7 @@ impl Summary {
         text
     }
 
-    /// How many schedules broke a promise.
+    /// Number of schedules that broke a promise.
     pub fn failed(&self) -> usize {
         self.failed.len()
     }

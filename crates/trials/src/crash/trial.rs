@@ -24,33 +24,34 @@ use trireme_testbed::sql::SqlError;
 use trireme_testbed::systems::Wsrep;
 use trireme_testbed::verify::{VerifyError, verify_identical};
 
-/// Load that goes on after all serve again.
+/// Duration of the load after all nodes serve again.
 const AFTERWARDS: Duration = Duration::from_millis(300);
 
-/// What a cluster that serves too late is given beyond the limit, so that its tables can be looked at.
+/// Extra time for a cluster that serves too late, so that its tables can still be compared.
 const MORE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Interventions of the operator, and restarts of ended servers, before the schedule is given up.
+/// Maximum number of operator interventions and of restarts of ended servers; then the schedule is given up.
 const HUMAN_ACTIONS: usize = 3;
 
-/// What one schedule showed.
+/// The result of one schedule.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Acknowledged appends.
+    /// Number of acknowledged appends.
     pub acknowledged: usize,
-    /// Transactions whose outcome the clients do not know.
+    /// Number of transactions whose outcome the clients do not know.
     pub unknown: usize,
-    /// Time from the start of the last server to the moment when all served.
+    /// Time from the start of the last server until all served.
     pub served_since_start: Option<Duration>,
-    /// The same from the end of its recovery of the position, if it was done before the start.
+    /// The same time, counted from the end of the last server's recovery of its position; None if there was no
+    /// recovery.
     pub served_since_recovery: Option<Duration>,
-    /// Snapshots given after the cluster had been formed.
+    /// Number of SSTs given after the cluster had been formed.
     pub snapshots: usize,
-    /// What the power loss took.
+    /// The result of the power loss.
     pub loss: Option<Loss>,
-    /// Acknowledged appends, or such as were read, that a node has told are lost.
+    /// Number of appends, acknowledged or read, that a node has reported as lost.
     pub told_lost: usize,
-    /// What must not be.
+    /// The broken promises.
     pub violations: Vec<Violation>,
 }
 
@@ -64,7 +65,7 @@ pub struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Lays the cluster out.
+    /// Lays out the cluster.
     pub fn new(
         plan: &'a Plan,
         schedule: &'a Schedule,
@@ -90,7 +91,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Plays the schedule and checks what is left. The servers are killed in the end, and the directory is removed unless
+    /// Plays the schedule and checks the result. Kills the servers in the end, and removes the directory unless
     /// something is wrong.
     pub fn run(mut self) -> Result<Report, CrashError> {
         let mut history = Vec::new();
@@ -100,7 +101,7 @@ impl<'a> Trial<'a> {
                 self.clear()?;
                 return Err(interrupted.into());
             }
-            // Part of what is tested: a cluster that cannot be formed, a node that cannot be asked.
+            // A cluster that does not form and a node that does not answer are findings, too.
             self.violated(Violation::BrokenOff(error.to_string()));
         }
         let committed = history.iter().filter(|t: &&Transaction| t.is_committed());
@@ -143,7 +144,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Kills, starts again, and waits until all serve.
+    /// Kills nodes, starts them again, and waits until all serve.
     fn disturb(&mut self, load: &Load) -> Result<Positions, CrashError> {
         let watch = Watch::start(&self.cluster, load);
         interrupt::sleep(Duration::from_millis(self.schedule.warm_up_ms))?;
@@ -152,7 +153,7 @@ impl<'a> Trial<'a> {
         if let Some(disks) = &mut self.disks {
             let nodes: Vec<usize> = self.schedule.kills.iter().map(|k| k.node).collect();
             disks.set_lying(false)?;
-            // What survives a liar's disk by chance would be a damaged database, not an old one.
+            // If a lying disk kept some writes by chance, the database would be damaged, not old.
             self.report.loss = Some(disks.strike(&nodes, !self.plan.lying_disk)?);
         }
         let (mut started, mut recovered) = (load.now(), None);
@@ -183,7 +184,7 @@ impl<'a> Trial<'a> {
             let at = Duration::from_millis(kill.at_ms);
             thread::sleep(at.saturating_sub(began.elapsed()));
             if let Some(pid) = self.cluster.node(kill.node).pid() {
-                // Without waiting for its end: the next may have to die at the same instant.
+                // Does not wait for the server's end: the next server may have to die at the same instant.
                 process::signal(pid, rustix::process::Signal::KILL)
                     .map_err(|e| self.cluster.node(kill.node).io_error("kill the server", e))?;
             }
@@ -245,7 +246,7 @@ impl<'a> Trial<'a> {
         self.report.violations.push(violation);
     }
 
-    /// Kills the servers and removes all that they wrote.
+    /// Kills the servers and removes all their files.
     fn clear(&mut self) -> Result<(), CrashError> {
         self.cluster.kill()?;
         Ok(Cluster::clear(&self.cluster.settings().dir)?)
@@ -276,7 +277,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Starts all nodes of a new cluster.
+/// Starts all nodes of a new cluster and waits until it is complete.
 pub fn form(cluster: &mut Cluster) -> Result<(), CrashError> {
     cluster.bootstrap_node(0)?;
     for i in 1..NODES {
@@ -288,8 +289,8 @@ pub fn form(cluster: &mut Cluster) -> Result<(), CrashError> {
     Ok(())
 }
 
-/// What each node holds after the load. Adds to `violations` whatever is wrong: whether the nodes agree, whether what the
-/// clients were told is true and, only if it is, whether they got their isolation.
+/// Reads the tables of each node after the load. Adds to `violations`: nodes that differ, tables that contradict the
+/// clients' history and, only if there is none of these, broken isolation.
 pub fn judge(
     cluster: &mut Cluster,
     history: &[Transaction],
@@ -323,7 +324,7 @@ fn read_all(cluster: &Cluster) -> Result<Vec<(String, Tables)>, CrashError> {
         .collect()
 }
 
-/// What a node holds, all of it from one snapshot.
+/// The tables of a node, all from one snapshot.
 fn read_tables(node: &Node) -> Result<Tables, CrashError> {
     let mut sql = node.sql()?;
     sql.exec("SET SESSION wsrep_sync_wait=1")?;

@@ -1,11 +1,11 @@
-//! What must not be, and was found.
+//! The broken promises that the checks can find.
 
 use super::history::{Id, Key};
 
 /// One broken promise.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// An acknowledged append is not there.
+    /// An acknowledged append is missing.
     #[error("LOST: append {id} to list {key}, acknowledged by {node} at {at_ms} ms")]
     Lost {
         /// The list.
@@ -14,10 +14,10 @@ pub enum Violation {
         id: Id,
         /// The client's node.
         node: String,
-        /// When the acknowledgement came.
+        /// Time of the acknowledgement.
         at_ms: u128,
     },
-    /// Somebody read an append, and it is gone.
+    /// An append that a client read is missing.
     #[error("SEEN AND LOST: append {id} to list {key}, read on {node}")]
     SeenAndLost {
         /// The list.
@@ -34,28 +34,28 @@ pub enum Violation {
         key: Key,
         /// The element.
         id: Id,
-        /// How often.
+        /// Number of times.
         times: usize,
     },
-    /// An append is there although its client was told that it failed, or nobody made it.
+    /// An append exists although its client was told that it failed, or although no client made it.
     #[error("PHANTOM: append {id} to list {key} ({told})")]
     Phantom {
         /// The list.
         key: Key,
         /// The element.
         id: Id,
-        /// What its client was told.
+        /// The answer that its client got.
         told: String,
     },
-    /// Of the appends of one transaction some are there and some are not.
+    /// Only some appends of one transaction exist.
     #[error("TORN: of one transaction {there:?} are there, {missing:?} are not")]
     Torn {
-        /// What is there.
+        /// The appends that exist.
         there: Vec<Id>,
-        /// What is not.
+        /// The appends that are missing.
         missing: Vec<Id>,
     },
-    /// Somebody read an append of a transaction that failed.
+    /// A client read an append of a transaction that failed.
     #[error("DIRTY READ: of append {id} to list {key} on {node}")]
     DirtyRead {
         /// The list.
@@ -72,34 +72,34 @@ pub enum Violation {
         key: Key,
         /// The reader's node.
         node: String,
-        /// The end of what was read.
+        /// The last elements of the read list.
         read: Vec<Id>,
-        /// The final list's elements there.
+        /// The final list's elements at the same places.
         found: Vec<Id>,
     },
     /// Two nodes hold different rows.
     #[error("DIFFERENT: {0}")]
     Different(String),
-    /// The money is not what it was.
+    /// The balances do not match the transfers.
     #[error("MONEY: {0}")]
     Money(String),
-    /// A read did not see what had been acknowledged before its transaction began.
+    /// A read missed an append that was acknowledged before its transaction began.
     #[error(
         "STALE READ: list {key} on {node}, transaction begun at {began_ms} ms, lacks append {id}, acknowledged at {at_ms} ms"
     )]
     StaleRead {
         /// The list.
         key: Key,
-        /// What is missing.
+        /// The missing element.
         id: Id,
         /// The reader's node.
         node: String,
-        /// When the reading transaction began.
+        /// Time when the reading transaction began.
         began_ms: u128,
-        /// When the append had been acknowledged.
+        /// Time when the append was acknowledged.
         at_ms: u128,
     },
-    /// A transaction read a list and appended to it, and another append came between.
+    /// A transaction read a list and appended to it, but another append came between.
     #[error("LOST UPDATE: append {id} to list {key} was made on a list of {read}, and is at {at}")]
     LostUpdate {
         /// The list.
@@ -108,30 +108,30 @@ pub enum Violation {
         id: Id,
         /// Length of the list that was read.
         read: usize,
-        /// Where the element is.
+        /// The element's place in the list.
         at: usize,
     },
-    /// Transactions that no order of snapshots explains.
+    /// No order of snapshots explains these transactions.
     #[error("NO SNAPSHOT ISOLATION: {0}")]
     Cycle(String),
     /// The cluster did not serve in time.
     #[error("NOT SERVING within {within_s} s of the last start: {states}")]
     NotServing {
-        /// The limit.
+        /// The time limit.
         within_s: u64,
-        /// What the nodes said about themselves.
+        /// The states that the nodes report.
         states: String,
     },
-    /// A person would have had to do something.
+    /// An operator would have had to intervene.
     #[error("HUMAN ACTION: {0}")]
     HumanAction(String),
-    /// The schedule could not be played to its end.
+    /// The schedule was not played to its end.
     #[error("BROKEN OFF: {0}")]
     BrokenOff(String),
 }
 
 impl Violation {
-    /// Its name in the summary.
+    /// The violation's name in the summary.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Lost { .. } => "lost appends",

@@ -1,4 +1,4 @@
-//! What the user watches: events on lines of their own, and one line per second that a terminal overwrites.
+//! The output of the demo: events on lines of their own, and one line per second that a terminal overwrites.
 
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use trireme_testbed::output;
 /// Events and the live line.
 pub struct Display {
     began: Instant,
-    /// Columns of the terminal; `None` when the output goes elsewhere and every line stays.
+    /// Columns of the terminal; `None` if the output is no terminal and every line stays.
     columns: Option<usize>,
     live: bool,
 }
@@ -29,7 +29,7 @@ impl Display {
         }
     }
 
-    /// Whether the live line must do with few columns.
+    /// True if the live line has few columns.
     pub fn is_narrow(&self) -> bool {
         self.columns.is_some_and(|columns| columns < 120)
     }
@@ -54,7 +54,7 @@ impl Display {
         }
     }
 
-    /// Ends the live line, so that what comes next gets a line of its own.
+    /// Ends the live line, so that the next text begins on a line of its own.
     pub fn end(&mut self) {
         if self.live {
             output::line("");

@@ -1,5 +1,5 @@
-//! A client per node that inserts one numbered row after the other and notes each acknowledgement: in the end every one of
-//! them must be there, and the longest time between two shows how long a failure held the others up.
+//! One client per node that inserts numbered rows and notes each acknowledgement. In the end every acknowledged row
+//! must exist. The longest time between two acknowledgements shows how long a failure stopped the other nodes.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,19 +13,19 @@ use trireme_testbed::cluster::Cluster;
 use trireme_testbed::sql::{Sql, SqlError};
 use trireme_testbed::verify::VerifyError;
 
-/// The ledger's own database.
+/// The database of the ledger's table.
 pub const DATABASE: &str = "demo";
 
-/// Time between two inserts of one client: a pulse, not a load.
+/// Time between two inserts of one client: the ledger is a pulse, not a load.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Patience of a client with its server.
+/// Time limit of a client for its server.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A row: (node from 1, number from 1).
 pub type Entry = (usize, u64);
 
-/// Makes the empty table.
+/// Creates the empty table.
 pub fn prepare(cluster: &Cluster) -> Result<(), DemoError> {
     let node = cluster.node(0);
     let mut sql = node.sql().map_err(ClusterError::from)?;
@@ -71,7 +71,7 @@ pub fn check(cluster: &Cluster, acknowledged: &BTreeSet<Entry>) -> Result<(), De
     Ok(())
 }
 
-/// Acknowledged inserts of one client, in order, and when.
+/// The acknowledged inserts of one client, in order, with their times.
 type Acknowledged = Arc<Mutex<Vec<(u64, Instant)>>>;
 
 /// The running clients.
@@ -103,14 +103,14 @@ impl Ledger {
         ledger
     }
 
-    /// Whether node `i` (from 0) has acknowledged anything after `since`.
+    /// True if node `i` (from 0) has acknowledged an insert after `since`.
     pub fn has_commit_since(&self, i: usize, since: Instant) -> bool {
         lock(&self.acknowledged[i])
             .last()
             .is_some_and(|(_, at)| *at > since)
     }
 
-    /// The longest time between two acknowledgements of one node, `except` for one, between `from` and `to`.
+    /// The longest time between two acknowledgements of one node, between `from` and `to`. Ignores the node `except`.
     pub fn longest_gap(&self, from: Instant, to: Instant, except: usize) -> Duration {
         let others = self
             .acknowledged
@@ -124,7 +124,7 @@ impl Ledger {
         gaps.max().unwrap_or_default()
     }
 
-    /// Ends the clients; returns all that was acknowledged.
+    /// Ends the clients and returns all acknowledged rows.
     pub fn finish(mut self) -> BTreeSet<Entry> {
         self.end();
         let nodes = self.acknowledged.iter().enumerate();
@@ -165,12 +165,12 @@ impl Client {
         let mut sql: Option<Sql> = None;
         let mut n = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            // Each attempt takes a new number: what became of a failed one is unknown.
+            // Each attempt takes a new number: the outcome of a failed attempt is unknown.
             n += 1;
             match self.insert(&mut sql, n) {
                 Ok(()) => lock(&self.acknowledged).push((n, Instant::now())),
                 Err(SqlError::Server { .. }) => {}
-                // The node is down; look again from time to time.
+                // The node is down; try again later.
                 Err(_) => {
                     sql = None;
                     thread::sleep(10 * PAUSE);

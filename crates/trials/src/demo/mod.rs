@@ -1,4 +1,4 @@
-//! `trireme demo`: three nodes under load; one is killed, comes back, and in the end all hold the same rows.
+//! `trireme demo`: runs three nodes under load, kills one, starts it again, and checks that all hold the same rows.
 
 mod display;
 mod ledger;
@@ -24,9 +24,9 @@ use trireme_testbed::verify::{Identical, VerifyError, verify_identical};
 pub struct DemoOptions {
     /// The wsrep provider.
     pub provider: PathBuf,
-    /// Leave the cluster running at the end.
+    /// Keep the cluster running at the end.
     pub keep: bool,
-    /// Where the cluster lies.
+    /// The directory of the cluster.
     pub dir: PathBuf,
     /// Number of tables.
     pub tables: usize,
@@ -34,14 +34,14 @@ pub struct DemoOptions {
     pub rows: usize,
     /// Client threads per node.
     pub threads: usize,
-    /// Length of the load before the kill, and again after the return.
+    /// Length of the load before the kill, and again after the return, in seconds.
     pub all_seconds: u64,
-    /// Length of the load without the killed node.
+    /// Length of the load without the killed node, in seconds.
     pub without_seconds: u64,
 }
 
 impl DemoOptions {
-    /// What `make demo` does.
+    /// The settings of `make demo`.
     pub fn new(provider: PathBuf) -> Self {
         Self {
             provider,
@@ -68,18 +68,18 @@ pub enum DemoError {
     /// The nodes differ.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// The others did not go on after the kill.
+    /// The other nodes did not go on after the kill.
     #[error("{node} committed nothing in the last seconds before the killed node came back")]
     Stalled {
         /// The node's name.
         node: String,
     },
-    /// Acknowledged commits are gone.
+    /// Acknowledged commits are missing.
     #[error("{missing} of {acknowledged} acknowledged inserts are MISSING, such as {example}")]
     Lost {
-        /// Inserts that were acknowledged.
+        /// Number of acknowledged inserts.
         acknowledged: usize,
-        /// Those that are not there.
+        /// Number of missing inserts.
         missing: usize,
         /// One of them.
         example: String,
@@ -94,7 +94,7 @@ const NODES: usize = 3;
 /// The node that is killed: the last.
 const VICTIM: usize = NODES - 1;
 
-/// What the run showed.
+/// The result of the run.
 struct Outcome {
     identical: Identical,
     acknowledged: usize,
@@ -102,7 +102,7 @@ struct Outcome {
     return_time: Duration,
 }
 
-/// Runs the demo. Stops its servers in any case but the wanted one; after a failure the logs stay.
+/// Runs the demo. Stops its servers at the end, unless the user keeps them; after a failure the logs stay.
 pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
     let began = Instant::now();
     let mut display = Display::new();
@@ -172,7 +172,7 @@ fn play(
     display.event(&format!("{victim} killed with -9"));
     traffic.watch(display, options.without_seconds)?;
     let gap_end = Instant::now();
-    // Detection takes seconds; by now the others must have gone on.
+    // Detection takes seconds; by now the other nodes must have gone on.
     let recently = gap_end - Duration::from_secs(3);
     if let Some(i) = (0..NODES).find(|i| *i != VICTIM && !ledger.has_commit_since(*i, recently)) {
         return Err(DemoError::Stalled {
@@ -190,7 +190,7 @@ fn play(
         while !start.is_finished() {
             traffic.tick(display)?;
         }
-        // A panic in there is a bug of ours; let it through.
+        // A panic in that thread is a bug of ours; let it through.
         start
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

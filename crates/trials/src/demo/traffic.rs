@@ -1,4 +1,4 @@
-//! sysbench on every node, and its figures once a second.
+//! Runs sysbench on every node and shows its figures once a second.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use trireme_testbed::interrupt;
 use trireme_testbed::sysbench::{Load, Sysbench};
 use trireme_testbed::sysbench_report::IntervalReport;
 
-/// One sysbench per node; a node that is down has none.
+/// One sysbench per node; none for a node that is down.
 pub struct Traffic {
     load: Load,
     names: Vec<String>,
     runs: Vec<Option<Sysbench>>,
     starts: u32,
-    /// What to show for a node without load.
+    /// The text for a node without load.
     idle_text: &'static str,
 }
 
@@ -48,7 +48,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// What to show from now on for nodes without load.
+    /// Sets the text for nodes without load.
     pub fn set_idle_text(&mut self, text: &'static str) {
         self.idle_text = text;
     }
@@ -63,7 +63,7 @@ impl Traffic {
         self.runs.iter_mut().for_each(|run| *run = None);
     }
 
-    /// Shows the figures for so many seconds.
+    /// Shows the figures once a second, for so many seconds.
     pub fn watch(&mut self, display: &mut Display, seconds: u64) -> Result<(), DemoError> {
         for _ in 0..seconds {
             self.tick(display)?;
@@ -99,7 +99,7 @@ impl Traffic {
     }
 }
 
-/// `None` is a node without load, `Some(None)` one whose report has not come yet.
+/// The figures of one node. `None` is a node without load, `Some(None)` one whose report has not come yet.
 fn figures(report: Option<Option<IntervalReport>>, idle_text: &str, narrow: bool) -> String {
     let text = match report {
         None => idle_text.to_string(),
